@@ -1,4 +1,4 @@
-"""What a generated data set is: a source of points whose every value is a function of the seed and the global row."""
+"""Generated data sets: sources of points whose values are functions of the seed and the global row."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass

@@ -41,16 +41,16 @@ class WalkingFigure(Generator):
         """Return what each pixel shows, 0 to 5."""
         row, column, frame = self.places(start, stop)
         middle = START + STEP * frame
-        found = np.where(row < HORIZON, WALL, FLOOR)
+        parts = np.where(row < HORIZON, WALL, FLOOR)
         door = (row >= DOOR_ROWS[0]) & (row < DOOR_ROWS[1]) & (column >= DOOR_COLUMNS[0]) & (column < DOOR_COLUMNS[1])
-        found[door] = DOOR
+        parts[door] = DOOR
         up = FEET - row
         sway = SWAY * np.sin(BEAT * frame) * np.clip(1 - up / 30, 0, 1)
         legs = (up >= 0) & (up < 30) & (np.minimum(abs(column - middle - sway), abs(column - middle + sway)) < 4)
-        found[legs] = LEGS
-        found[(up >= 28) & (up < 62) & (abs(column - middle) < 9)] = TORSO
-        found[(row - (FEET - 70)) ** 2 + (column - middle) ** 2 < 8**2] = HEAD
-        return found
+        parts[legs] = LEGS
+        parts[(up >= 28) & (up < 62) & (abs(column - middle) < 9)] = TORSO
+        parts[(row - (FEET - 70)) ** 2 + (column - middle) ** 2 < 8**2] = HEAD
+        return parts
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Return pixels [start, stop): (stop - start, 6)."""

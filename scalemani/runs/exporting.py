@@ -11,18 +11,15 @@ import scipy.sparse as sp
 from scalemani.config.stages import GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.export import Progress, checked_target, export, sparse, write_rows
-from scalemani.io.export.anndata import write_anndata
-from scalemani.io.export.anndata_elements import Annotations
-from scalemani.io.export.map_table import write_map, write_map_csv
+from scalemani.io.export.anndata import Annotations, write_anndata
 from scalemani.io.export.rows import SUFFIXES, WRITERS, block_rows, blocks
 from scalemani.io.export.sparse import SparseMatrix
-from scalemani.io.export.text import SUFFIX as CSV
-from scalemani.io.export.text import write_csv
+from scalemani.io.export.tables import CSV, write_csv, write_map, write_map_csv
 from scalemani.io.figures import label_picture
 from scalemani.io.sources import open_columns
 from scalemani.io.sources.categories import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
-from scalemani.io.sources.pairwise import is_anndata
+from scalemani.io.sources.stores import is_anndata
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix, InputOrder
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
@@ -63,10 +60,12 @@ def annotations_of(run: Run) -> Annotations:
         matrices = {path: MatrixOfEveryRow(found, rows, run.n_input_points) for path, found in matrices.items()}
     return Annotations(
         run.n_input_points,
-        arrays,
-        {f"obsp/{key}": matrix for key, matrix in matrices.items()},
-        clusters,
-        {f"uns/{key}": values for key, values in settings.items()},
+        {
+            **arrays,
+            **{f"obsp/{key}": matrix for key, matrix in matrices.items()},
+            **clusters,
+            **{f"uns/{key}": values for key, values in settings.items()},
+        },
         tuple(path for path in GIVEN if path in arrays),
     )
 

@@ -34,12 +34,7 @@ def create_array(
     chunks: tuple[int, ...],
     attributes: Mapping[str, Any],
 ) -> zarr.Array:
-    """Create an array whose empty chunks are written like any other, in the place of one that is there.
-
-    Parameters
-    ----------
-    attributes : stored with it; "dimensions" are the names of its dimensions.
-    """
+    """Create or replace an array whose empty chunks are written like any other; its `attributes` hold "dimensions"."""
     array = opened(store, path, metadata_of(shape, np.dtype(dtype), chunks, dict(attributes)))
     store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
     for folder in PurePosixPath(path).parents:
@@ -48,32 +43,11 @@ def create_array(
 
 
 def open_array(store: VerifiedStore, path: str) -> zarr.Array:
-    """Return the array at a path.
-
-    Raises
-    ------
-    FileNotFoundError
-        Where there is none.
-    MissingChunkError, CorruptChunkError
-        Where its metadata is not what was committed.
-    Exception
-        Of any kind, from zarr, for metadata that describes no array.
-    """
+    """Return the array at a path; FileNotFoundError where there is none, any error of zarr for metadata of none."""
     content = store.read(f"{path}/{METADATA}")
     if content is None:
         raise FileNotFoundError(path)
     return opened(store, path, json.loads(content))
-
-
-def only_chunk(array: zarr.Array, start: int, stop: int) -> int | None:
-    """Return the chunk that holds rows [start, stop) of an array and no others, None where there is none.
-
-    An array of one number and one without columns have no such chunk.
-    """
-    if not array.ndim or array.chunks[1:] != array.shape[1:] or not 0 <= start < stop:
-        return None
-    number, offset = divmod(start, array.chunks[0])
-    return None if offset or stop != min(start + array.chunks[0], array.shape[0]) else number
 
 
 def has_whole_rows(array: zarr.Array) -> bool:
@@ -82,30 +56,18 @@ def has_whole_rows(array: zarr.Array) -> bool:
 
 
 def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, stop: int) -> np.ndarray:
-    """Return rows [start, stop) of an array, at least one: its chunks are decoded side by side, and into place.
-
-    Parameters
-    ----------
-    store, path, array : those of `read_chunk`
-
-    Returns
-    -------
-    (stop - start, columns...) of the dtype of the array, which can be written to
-
-    Raises
-    ------
-    MissingChunkError, CorruptChunkError
-        As `read_chunk` does.
-    """
+    """Return rows [start, stop), at least one, as a new array: chunks are decoded in parallel and into place."""
     rows, length = np.empty((stop - start, *array.shape[1:]), array.dtype), array.chunks[0]
 
     def place(number: int) -> None:
-        first = number * length - start  # its place among the rows that are asked for
+        first = number * length - start  # its place among the requested rows
         if first >= 0 and first + length <= len(rows):
             decode_chunk(store, path, array, number, rows[first : first + length])
-        else:
-            inside = read_chunk(store, path, array, number)[max(-first, 0) : len(rows) - first]
-            rows[max(first, 0) : max(first, 0) + len(inside)] = inside
+            return
+        chunk = np.empty(array.chunks, array.dtype)
+        decode_chunk(store, path, array, number, chunk)
+        inside = chunk[max(-first, 0) : len(rows) - first]
+        rows[max(first, 0) : max(first, 0) + len(inside)] = inside
 
     numbers = range(start // length, -(-stop // length))
     if len(numbers) == 1:
@@ -117,36 +79,8 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
     return rows
 
 
-def read_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int) -> np.ndarray:
-    """Return the rows of a chunk, as many as the array has of them.
-
-    Parameters
-    ----------
-    store, path, array : where the array lies, and what is known of it; it is cut along its rows alone
-
-    Returns
-    -------
-    (n, columns...) of the dtype of the array, which can be written to
-
-    Raises
-    ------
-    MissingChunkError, CorruptChunkError
-        Where it is not what was committed, or does not hold what its array says.
-    """
-    rows = np.empty(array.chunks, array.dtype)
-    decode_chunk(store, path, array, number, rows)
-    missing = (number + 1) * array.chunks[0] - array.shape[0]
-    return rows if missing <= 0 else rows[:-missing].copy()
-
-
 def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, out: np.ndarray) -> None:
-    """Write all rows of a chunk, those beyond the array too.
-
-    Parameters
-    ----------
-    store, path, array, number : those of `read_chunk`
-    out : (n, columns...) of the shape and dtype of a chunk, written; its rows follow each other in memory
-    """
+    """Decode a chunk into `out`, contiguous, of the shape and dtype of a chunk."""
     key = chunk_key(path, array, number)
     content = store.read(key)
     if content is None or int.from_bytes(content[BLOSC_SIZE], "little") != out.nbytes:
@@ -158,13 +92,7 @@ def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int
 
 
 def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, rows: np.ndarray) -> None:
-    """Write a chunk, with the bytes that zarr would write.
-
-    Parameters
-    ----------
-    store, path, array, number : those of `read_chunk`
-    rows : (n, columns...) of the dtype of the array, as many as it has of them in the chunk
-    """
+    """Write a chunk of rows of the dtype of the array, with the bytes that zarr would write."""
     chunk = np.ascontiguousarray(rows)
     if len(rows) < array.chunks[0]:
         chunk = np.full(array.chunks, array.fill_value, array.dtype)

@@ -92,7 +92,7 @@ def check_credentials(bucket: Any, url: str) -> None:
 
 
 def config_of(scheme: str) -> Any:
-    """Return what obstore does not do by itself for a kind of bucket."""
+    """Return the options of a kind of bucket that obstore does not set itself."""
     if scheme == "s3":
         return {"disable_bulk_delete": True}  # which servers other than Amazon's may not know
     account = os.environ.get("AZURE_STORAGE_ACCOUNT_NAME")
@@ -100,7 +100,7 @@ def config_of(scheme: str) -> Any:
 
 
 def profile() -> Any:
-    """Return what gives the credentials of the usual profile by boto3; None where the environment has them."""
+    """Return the credentials of the usual profile by boto3; None where the environment has them."""
     if os.environ.keys() >= ENVIRONMENT:
         return None
     try:
@@ -113,17 +113,7 @@ def profile() -> Any:
 
 @contextlib.contextmanager
 def bucket_errors(what: str) -> Iterator[None]:
-    """Turn the errors of obstore into StoreErrors; `what` says in words what was wanted.
-
-    Raises
-    ------
-    MissingObjectError
-        Where there is no such object.
-    ConflictError
-        Where the condition of a request does not hold.
-    StoreError, UnreachableStoreError
-        Where the server refuses, and where it has not answered, or failed, until the retries ended.
-    """
+    """Raise the errors of obstore as StoreErrors, of which some have classes of their own; `what` was requested."""
     from obstore import exceptions
 
     try:
@@ -135,7 +125,7 @@ def bucket_errors(what: str) -> Iterator[None]:
     except (exceptions.BaseError, FileNotFoundError) as error:
         text = str(error)
         named = re.search(r"<Code>(\w+)</Code>", text)
-        status = int(found[1]) if (found := re.search(r"status code: (\d{3})", text)) else 0
+        status = int(match[1]) if (match := re.search(r"status code: (\d{3})", text)) else 0
         if isinstance(error, FileNotFoundError) and not (named and named[1] in ("NoSuchBucket", "ContainerNotFound")):
             raise MissingObjectError(f"cannot {what}: there is no such object") from error
         lost = "HttpError" in text and "certificate" not in text
@@ -152,7 +142,7 @@ def bucket_errors(what: str) -> Iterator[None]:
 
 
 def version_of(described: Mapping[str, Any]) -> Version:
-    """Return what tells contents of an object apart, for conditions."""
+    """Return the version of an object, for conditions."""
     return {name: described[name] for name in ("e_tag", "version") if described[name] is not None}
 
 
@@ -194,7 +184,7 @@ class BucketObjects(Objects):
         return None, {}
 
     def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
-        """Return the description under `key`, or None; what comes damaged is asked for again, as on a bad way."""
+        """Return the description under `key`, or None; one that arrives damaged is read again."""
         for _ in range(MOST_ANSWERS - 1):
             with contextlib.suppress(CorruptChunkError):
                 return super().get_json(key, most)
@@ -205,19 +195,13 @@ class BucketObjects(Objects):
         return tag_of(self.put(key, content, "overwrite"))
 
     def put(self, key: str, content: bytes, mode: str | Version) -> Version:
-        """Write in one request and return the version; ConflictError where the condition does not hold.
-
-        Parameters
-        ----------
-        key : name below the prefix.
-        mode : "create" where there must be none, a version where it must be that one, or "overwrite".
-        """
+        """Write in one request and return the version; `mode` is "create", "overwrite", or the version to replace."""
         path, bucket = self._at(key), open_bucket(self.bucket)
         with bucket_errors(f"write {self.root}/{key}"):
             return version_of(bucket.put(path, content, mode=mode, use_multipart=False))
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
-        """Have the server copy the object of another prefix: nothing of it passes through this process."""
+        """Copy the object of another prefix on the server."""
         if not isinstance(other, BucketObjects) or other.bucket != self.bucket:
             return super().take(key, other, committed)
         source, target, bucket = other._at(key), self._at(key), open_bucket(self.bucket)
@@ -261,7 +245,7 @@ class BucketObjects(Objects):
         }
 
     def prepare(self) -> None:
-        """Make sure that the bucket is there and answers to these credentials."""
+        """Check that the bucket exists and accepts these credentials."""
         self.names()
 
     def free_bytes(self) -> int | None:
@@ -274,14 +258,14 @@ class BucketObjects(Objects):
         return Path(tempfile.gettempdir())
 
     def sweep(self) -> None:
-        """Do nothing: a put that was cut short leaves no object."""
+        """Do nothing: an interrupted put leaves no object."""
 
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run by a lease, or raise StoreLockedError."""
         return hold_lease(self)
 
     def seconds_since(self, described: Mapping[str, Any]) -> float:
-        """Return how long ago an object was written, by the clock of the server, which dates one written now."""
+        """Return the age of an object by the clock of the server, which dates one written now."""
         key, bucket = f"{LOCK}-{uuid.uuid4().hex}", open_bucket(self.bucket)
         self.set(key, b"")
         with bucket_errors(f"read {self.root}/{key}"):
@@ -300,10 +284,7 @@ class BucketObjects(Objects):
 
 @contextlib.contextmanager
 def hold_lease(objects: BucketObjects) -> Iterator[RunLock]:
-    """Hold a run in a bucket by an object that is created on condition that there is none, and renewed on its version.
-
-    Without renewals the lease is void after `LEASE_SECONDS`.
-    """
+    """Hold a run in a bucket by an object that is created conditionally and renewed; void after `LEASE_SECONDS`."""
     lease = {**owner(), "lease": uuid.uuid4().hex}
     version = acquire_lease(objects, lease)
     lock, stop = RunLock(objects.root), threading.Event()
@@ -322,8 +303,7 @@ def hold_lease(objects: BucketObjects) -> Iterator[RunLock]:
 def acquire_lease(objects: BucketObjects, lease: dict[str, Any]) -> Version:
     """Return the version of the lock once it is ours.
 
-    A lock that is there is watched until its holder renews it, which refuses this run, or until nobody has renewed it
-    for so long that it counts for nothing.
+    A lock of another run is watched until that renews it, which refuses this run, or until the lease is void.
     """
     seen: Version | None = None
     while True:
@@ -349,7 +329,7 @@ def acquire_lease(objects: BucketObjects, lease: dict[str, Any]) -> Version:
 def renew(
     objects: BucketObjects, lease: dict[str, Any], version: Version, lock: RunLock, stop: threading.Event
 ) -> None:
-    """Renew a lease until told to stop; note in `lock` where another run has taken it."""
+    """Renew a lease until `stop` is set; set `lock.lost` where another run has taken it."""
     count = 0
     while not stop.wait(RENEWED_EVERY_SECONDS):
         count += 1
@@ -367,7 +347,7 @@ def renew(
 
 
 def refuse_unconditional(objects: BucketObjects, lease: dict[str, Any]) -> None:
-    """Raise where the server takes a conditional write whose condition does not hold: no lock is safe there."""
+    """Refuse a server that ignores the conditions of writes: no lock is safe there."""
     try:
         objects.put(LOCK, encode(lease), "create")
     except ConflictError:
@@ -383,11 +363,11 @@ def is_ours(objects: BucketObjects, lease: dict[str, Any]) -> bool:
 
 
 def read_holder(content: bytes | None) -> dict[str, Any]:
-    """Return the owner in a lock; one that cannot be read is of nobody."""
+    """Return the owner in a lock, empty where it cannot be read."""
     with contextlib.suppress(ValueError):
-        found = json.loads(content or b"")
-        if isinstance(found, dict):
-            return found
+        holder = json.loads(content or b"")
+        if isinstance(holder, dict):
+            return holder
     return {}
 
 

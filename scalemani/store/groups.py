@@ -1,9 +1,9 @@
-"""One group a stage: row arrays cut by the run's blocks, small whole arrays, ragged parts; written, then marked.
+"""One group a stage: row arrays in the blocks of the run, small whole arrays, ragged parts.
 
-Two words say how far a group is. A *unit* (a block, a set of small arrays) is *committed* once its mark is stored: all
-that it wrote is there, with the digests in the mark. A *group* is *complete* once all units of the stage are committed
-and `complete.json` says so. Below a group, `arrays/` is an ordinary zarr v3 hierarchy and `marks/` holds the marks,
-which `complete.json` gathers with the stage's record. `FORMAT.md` specifies it all.
+A *unit* (a block, a set of small arrays) is *committed* once its manifest entry is stored: the digests of all objects
+that it wrote. A *group* is *complete* once all units of the stage are committed and `complete.json` says so. Below a
+group, `arrays/` is an ordinary zarr v3 hierarchy and `marks/` holds the entries, which `complete.json` gathers with the
+stage's record. `FORMAT.md` is the specification.
 """
 
 import math
@@ -23,9 +23,7 @@ from scalemani.store.arrays import (
     chunk_key,
     create_array,
     has_whole_rows,
-    only_chunk,
     open_array,
-    read_chunk,
     read_chunks,
     write_chunk,
 )
@@ -35,11 +33,10 @@ from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_descr
 from scalemani.store.verified import Digests, VerifiedStore
 
 
-class Marks:
-    """The marks of a group as last read, safe to share between threads.
+class Manifest:
+    """The entries of a group as last read, by unit, safe to share between threads.
 
-    `objects` are the digests of all committed objects by key. A `VerifiedStore` reads them; this class alone writes
-    them.
+    `objects` are the digests of all committed objects by key, which a `VerifiedStore` reads.
     """
 
     def __init__(self) -> None:
@@ -62,29 +59,29 @@ class Marks:
             return sorted(self._units.items())
 
     def replace(self, units: Mapping[str, Digests]) -> None:
-        """Take these units in place of all that are known."""
+        """Replace all entries."""
         with self._lock:
             self._units = dict(units)
             self.objects.clear()
-            for mark in self._units.values():
-                self.objects.update(mark)
+            for entry in self._units.values():
+                self.objects.update(entry)
 
-    def add(self, unit: str, mark: Digests) -> None:
-        """Take a unit that was committed, for the first time or again."""
+    def add(self, unit: str, entry: Digests) -> None:
+        """Add or replace the entry of a committed unit."""
         with self._lock:
-            self._units[unit] = mark
-            self.objects.update(mark)
+            self._units[unit] = entry
+            self.objects.update(entry)
 
     def remove(self, unit: str) -> Digests:
-        """Take a unit back; return what it had written, nothing where it is not known."""
+        """Remove and return the entry of a unit, empty where there is none."""
         with self._lock:
-            mark = self._units.pop(unit, {})
-            for key in mark:
+            entry = self._units.pop(unit, {})
+            for key in entry:
                 self.objects.pop(key, None)
-            return mark
+            return entry
 
     def disown(self, key: str) -> None:
-        """Expect nothing of an object any more that is about to be written again; its unit stays until then."""
+        """Remove the digest of an object that is about to be replaced; its unit stays."""
         with self._lock:
             self.objects.pop(key, None)
 
@@ -108,14 +105,14 @@ def check_size(array: zarr.Array, lengths: Sequence[int], where: str) -> None:
         raise damaged_object(where, f"shape {array.shape} in chunks {array.chunks} is more than was written")
 
 
-def marks_of(units: Any) -> dict[str, Digests] | None:
-    """Return the digests of marks read back from JSON by their units; None where that is not what they are."""
+def entries_of(units: Any) -> dict[str, Digests] | None:
+    """Return the manifest entries in a JSON object by unit, None where it holds anything else."""
     try:
         return {
             unit: {
-                checked_key(key): (int(length), str(content), str(tag)) for key, (length, content, tag) in mark.items()
+                checked_key(key): (int(length), str(content), str(tag)) for key, (length, content, tag) in entry.items()
             }
-            for unit, mark in units.items()
+            for unit, entry in units.items()
         }
     except (AttributeError, TypeError, ValueError, OverflowError, UnsafeStoreError):
         return None
@@ -163,27 +160,27 @@ class StageGroup:
         self.objects = open_objects(root).below(path)
         self._lock = threading.Lock()
         self._arrays: dict[str, zarr.Array] = {}
-        self._marks = Marks()
+        self._manifest = Manifest()
         self._complete: dict[str, Any] | None = None
-        self._store = VerifiedStore(self.objects.below("arrays"), self._marks.objects, {})
+        self._store = VerifiedStore(self.objects.below("arrays"), self._manifest.objects, {})
         self.revision = ""
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the marks again: other processes may have committed blocks since. Marks that are known stay."""
+        """Read new entries, which other processes may have committed; known entries stay."""
         complete = self.objects.intact("complete.json", RECORD_BYTES)
-        gathered = None if complete is None else marks_of(complete.get("units"))
+        gathered = None if complete is None else entries_of(complete.get("units"))
         self._complete = None if gathered is None else complete
         if gathered is not None:
-            marks = gathered
+            entries = gathered
         else:
             names = [name.removesuffix(".json") for name in self.objects.names("marks")]
-            unknown = [unit for unit in names if unit not in self._marks]
-            found = self.objects.many_intact([f"marks/{unit}.json" for unit in unknown])
-            marks = {unit: self._marks[unit] for unit in names if unit in self._marks}
-            for unit, mark in zip(unknown, found, strict=True):
-                marks |= marks_of({unit: mark}) or {}
-        self._marks.replace(marks)
+            unknown = [unit for unit in names if unit not in self._manifest]
+            entries_read = self.objects.many_intact([f"marks/{unit}.json" for unit in unknown])
+            entries = {unit: self._manifest[unit] for unit in names if unit in self._manifest}
+            for unit, entry in zip(unknown, entries_read, strict=True):
+                entries |= entries_of({unit: entry}) or {}
+        self._manifest.replace(entries)
         self.revision = uuid.uuid4().hex
 
     @property
@@ -200,7 +197,7 @@ class StageGroup:
     def create(self, n_rows: int, arrays: Sequence[RowArray], step: str = "") -> None:
         """Create the row arrays of the group or of one of its steps, or keep them where they were created before."""
         unit = below(step, SCHEMA_UNIT).replace("/", "-")
-        if unit in self._marks:
+        if unit in self._manifest:
             return
         for array in arrays:
             array.description.check(self.stage, below(step, array.name), "rows", array.dtype, 1 + len(array.columns))
@@ -228,18 +225,18 @@ class StageGroup:
 
     def take_block(self, block: int, other: "StageGroup") -> bool:
         """Commit a block as another group of the store holds it, undecoded; return whether that is intact and fits."""
-        unit, taken = block_unit(block), {}
-        if unit not in other._marks:
+        unit, entries = block_unit(block), {}
+        if unit not in other._manifest:
             return False
-        for key, committed in other._marks[unit].items():
+        for key, committed in other._manifest[unit].items():
             array, source = self._array(key.partition("/c/")[0]), other._array(key.partition("/c/")[0])
             if (array.chunks, array.dtype) != (source.chunks, source.dtype):
                 return False
-            found = self._store.objects.take(key, other._store.objects, committed)
-            if found is None:
+            entry = self._store.objects.take(key, other._store.objects, committed)
+            if entry is None:
                 return False
-            taken[key] = found
-        self._commit_mark(unit, taken)
+            entries[key] = entry
+        self._commit_entry(unit, entries)
         return True
 
     def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
@@ -251,8 +248,8 @@ class StageGroup:
         self._write_chunked(arrays, "part", block_unit(block, step), block_unit(block, step))
 
     def mark_complete(self, record: Mapping[str, Any]) -> None:
-        """Say that all units are committed, with the stage's record: key, parameters, certificates, seconds, memory."""
-        self._complete = {**record, "units": dict(self._marks.items())}
+        """Mark all units as committed, with the stage's record: key, parameters, certificates, seconds, memory."""
+        self._complete = {**record, "units": dict(self._manifest.items())}
         self.objects.set_json("complete.json", self._complete)
 
     # Reading
@@ -263,7 +260,7 @@ class StageGroup:
         return self._complete is not None
 
     def check_mark(self) -> None:
-        """Refuse the mark of a stage that is there and damaged: that is not a stage that was never finished."""
+        """Refuse a damaged record: its stage was finished, and must not look as if it never was."""
         self.objects.get_json("complete.json", RECORD_BYTES)
 
     @property
@@ -274,50 +271,44 @@ class StageGroup:
         return {name: value for name, value in self._complete.items() if name != "units"}
 
     def certificate(self, name: str, kind: type[Certified]) -> Certified:
-        """Return one of the stage's certificates, which has to be of a type.
-
-        Raises
-        ------
-        CorruptChunkError
-            Where it is missing or of another type.
-        """
+        """Return one of the stage's certificates; CorruptChunkError where it is missing or not of type `kind`."""
         certificates = self.record.get("certificates")
-        found = certificates.get(name) if isinstance(certificates, dict) else None
-        if not isinstance(found, kind):
-            raise damaged_object(f"{self.objects.root}/complete.json", f"certificate {name} is {found!r}")
-        return found
+        value = certificates.get(name) if isinstance(certificates, dict) else None
+        if not isinstance(value, kind):
+            raise damaged_object(f"{self.objects.root}/complete.json", f"certificate {name} is {value!r}")
+        return value
 
     @property
     def content_digest(self) -> str:
         """One digest over everything committed in the group, independent of the order of the commits."""
-        lines = sorted(f"{key} {value[1]}" for _, mark in self._marks.items() for key, value in mark.items())
+        lines = sorted(f"{key} {value[1]}" for _, entry in self._manifest.items() for key, value in entry.items())
         return digest("\n".join(lines).encode())
 
     @property
     def committed_bytes(self) -> int:
         """The bytes of all objects committed so far."""
-        return sum(length for _, mark in self._marks.items() for length, *_ in mark.values())
+        return sum(length for _, entry in self._manifest.items() for length, *_ in entry.values())
 
     @property
     def units(self) -> list[str]:
         """The units that are committed, sorted."""
-        return list(self._marks)
+        return list(self._manifest)
 
     def committed(self, unit: str) -> bool:
-        """Return whether a unit is committed, as far as the marks are known here."""
-        return unit in self._marks
+        """Return whether a unit is committed, by the entries read so far."""
+        return unit in self._manifest
 
     def committed_by_now(self, unit: str) -> bool:
-        """As `committed`, after a look at the store: another process may have committed the unit."""
-        found = marks_of({unit: self.objects.intact(f"marks/{unit}.json")})
-        if found is None:
+        """As `committed`, by the store: another process may have committed the unit."""
+        entries = entries_of({unit: self.objects.intact(f"marks/{unit}.json")})
+        if entries is None:
             return False
-        self._marks.add(unit, found[unit])
+        self._manifest.add(unit, entries[unit])
         return True
 
     def holds(self, name: str) -> bool:
-        """Return whether an array is there, as far as the marks are known here."""
-        return f"{name}/zarr.json" in self._marks.objects
+        """Return whether an array is there, by the entries read so far."""
+        return f"{name}/zarr.json" in self._manifest.objects
 
     def array(self, name: str) -> zarr.Array:
         """Return a row array or whole array; every chunk read from it is checked against its digest."""
@@ -339,45 +330,42 @@ class StageGroup:
     def read_rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Return rows [start, stop) of an array, by default all of it; chunks of whole rows are decoded into place."""
         array = self._array(name)
-        if array.ndim == 0:
-            return np.asarray(array[...])
+        if not has_whole_rows(array):
+            return np.asarray(array[start:stop] if array.ndim else array[...])
         stop = array.shape[0] if stop is None else min(stop, array.shape[0])
-        chunk = only_chunk(array, start, stop)
-        if chunk is not None:
-            return read_chunk(self._store, name, array, chunk)
-        if start < stop and has_whole_rows(array):
-            return read_chunks(self._store, name, array, start, stop)
-        return np.asarray(array[start:stop])
+        if start >= stop:
+            return np.empty((0, *array.shape[1:]), array.dtype)
+        return read_chunks(self._store, name, array, start, stop)
 
     # Damage
 
     def damaged_units(self, workers: int = 1) -> list[str]:
         """Return the units of which an object is gone or is not what was committed."""
-        committed = self._marks.objects
+        committed = self._manifest.objects
         damaged = self._store.objects.damaged(committed, workers) if committed else set()
-        return [unit for unit, mark in self._marks.items() if not damaged.isdisjoint(mark)]
+        return [unit for unit, entry in self._manifest.items() if not damaged.isdisjoint(entry)]
 
     def forget(self, units: Iterable[str]) -> None:
-        """Take back the marks of units: they are committed no more, and the group is not complete."""
+        """Remove the entries of units: these are not committed any more, and the group is not complete."""
         self.objects.delete("complete.json")
         self._complete, self.revision = None, uuid.uuid4().hex
         forgotten = set(units)
-        for unit, mark in self._marks.items():
+        for unit, entry in self._manifest.items():
             if unit not in forgotten:
-                self.objects.set_json(f"marks/{unit}.json", mark)
+                self.objects.set_json(f"marks/{unit}.json", entry)
         for unit in forgotten:
             self.objects.delete(f"marks/{unit}.json")
-            for key in self._marks.remove(unit):
+            for key in self._manifest.remove(unit):
                 if key.endswith("zarr.json"):
                     self._arrays.pop(key.removesuffix("/zarr.json"), None)
                     self.objects.delete(f"arrays/{key}")
 
     def remove_step(self, step: str) -> None:
-        """Remove what a step of an incomplete group has written: its marks first, what they speak of after them."""
+        """Remove what a step of an incomplete group has written, its entries first."""
         for unit in self.units:
             if unit.startswith(f"{step}-"):
                 self.objects.delete(f"marks/{unit}.json")
-                self._marks.remove(unit)
+                self._manifest.remove(unit)
         with self._lock:
             self._arrays = {name: array for name, array in self._arrays.items() if not name.startswith(f"{step}/")}
         self.objects.delete_below(f"arrays/{step}")
@@ -407,9 +395,9 @@ class StageGroup:
     def _create(
         self, name: str, shape: tuple[int, ...], dtype: Any, chunks: tuple[int, ...], attributes: Mapping[str, Any]
     ) -> None:
-        # Metadata left by a run that was killed before the mark is written anew; chunks beside it stay.
-        # What was committed there before is no longer expected: a unit may be written again.
-        self._marks.disown(f"{name}/zarr.json")
+        # Metadata of a run that was killed before it committed are replaced; chunks stay.
+        # Metadata that were committed are no longer expected: a unit may be written again.
+        self._manifest.disown(f"{name}/zarr.json")
         array = create_array(self._store, name, shape, dtype, chunks, attributes)
         with self._lock:
             self._arrays[name] = array
@@ -428,21 +416,21 @@ class StageGroup:
                 except Exception as error:  # zarr's own are of many kinds, and all mean the same here
                     raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
                 if self._complete is not None:
-                    lengths = [entry[0] for key, entry in self._marks.objects.items() if key.startswith(f"{name}/c")]
+                    lengths = [entry[0] for key, entry in self._manifest.objects.items() if key.startswith(f"{name}/c")]
                     check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
                 self._arrays[name] = array
             return self._arrays[name]
 
     def _commit(self, unit: str, keys: Sequence[str]) -> None:
-        """Mark what was written under `keys`; one that ends in a slash stands for all below it."""
+        """Commit what was written under `keys`; one that ends in a slash stands for all below it."""
         written, folders, exact = self._store.written, tuple(key for key in keys if key.endswith("/")), set(keys)
         with self._lock:
-            mark = {key: written.pop(key) for key in list(written) if key in exact or key.startswith(folders)}
-        self._commit_mark(unit, mark)
+            entry = {key: written.pop(key) for key in list(written) if key in exact or key.startswith(folders)}
+        self._commit_entry(unit, entry)
 
-    def _commit_mark(self, unit: str, mark: Digests) -> None:
-        self.objects.set_json(f"marks/{unit}.json", mark)
-        self._marks.add(unit, mark)
+    def _commit_entry(self, unit: str, entry: Digests) -> None:
+        self.objects.set_json(f"marks/{unit}.json", entry)
+        self._manifest.add(unit, entry)
         self.revision = uuid.uuid4().hex
 
 
@@ -455,10 +443,5 @@ def side_by_side(write: Callable[[Item], str], items: Sequence[Item]) -> list[st
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
-    """Return a group that came from another process.
-
-    Parameters
-    ----------
-    root, path : of the run, and of the group below it.
-    """
+    """Return a group that came from another process."""
     return StageGroup(root, path, block_rows)

@@ -1,4 +1,4 @@
-"""One writer a run: what all locks share, and the lock of the kernel on a folder."""
+"""One writer a run: the state of all locks, and the lock of a folder (flock)."""
 
 import contextlib
 import json
@@ -24,14 +24,14 @@ TRIED_EVERY_SECONDS = 1.0
 
 
 class RunLock:
-    """The lock of a run while it is held; a lease can be lost when the store cannot be reached for long."""
+    """The lock of a run while it is held; a lease can be lost while the store is unreachable."""
 
     def __init__(self, root: object) -> None:
         self.root = root
         self.lost = threading.Event()
 
     def check(self) -> None:
-        """Raise StoreLockedError where another run has taken over."""
+        """Raise StoreLockedError where another run has taken the lock."""
         if self.lost.is_set():
             raise StoreLockedError(
                 f"the lock of {self.root} was lost while the store could not be reached, and another run took over: "
@@ -40,7 +40,7 @@ class RunLock:
 
 
 def owner() -> dict[str, Any]:
-    """Return who holds a lock: for people, and for a later run on the same machine."""
+    """Return the owner of a lock, for people and for later runs on the same machine."""
     process = psutil.Process()
     return {
         "process": process.pid,
@@ -52,10 +52,7 @@ def owner() -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Return what tells apart the places in which process numbers mean something: boots and containers.
-
-    Linux tells both; elsewhere the time of the boot stands in.
-    """
+    """Return an identifier of the boot and, on Linux, the container: within both, process numbers are unique."""
     try:
         boot = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
         return f"{socket.gethostname()} {boot} {os.readlink('/proc/self/ns/pid')}"
@@ -64,7 +61,7 @@ def machine() -> str:
 
 
 def ended(holder: dict[str, Any]) -> bool:
-    """Return whether the process that held a lock is known to be gone: it ran here and does not any more."""
+    """Return whether the process that held a lock is known to have ended on this machine."""
     if holder.get("machine") != machine():
         return False
     with contextlib.suppress(psutil.Error, KeyError, TypeError):
@@ -73,7 +70,7 @@ def ended(holder: dict[str, Any]) -> bool:
 
 
 def already_locked(root: object, holder: str) -> StoreLockedError:
-    """Return the error of a run that comes second."""
+    """Return the error of the second of two runs."""
     return StoreLockedError(
         f"another run is working on {root} ({holder or 'owner unknown'}): wait for it, or use another folder"
     )
@@ -83,20 +80,9 @@ def acquire(
     stack: contextlib.ExitStack,
     hold: Callable[[], contextlib.AbstractContextManager[RunLock]],
     wait: float,
-    told: Callable[[str], None] | None,
+    notify: Callable[[str], None] | None,
 ) -> RunLock:
-    """Hold a lock until a stack unwinds; where another run has it, say so and try again for `wait` seconds.
-
-    Parameters
-    ----------
-    wait : seconds.
-    told : called once with who holds the lock; None says nothing.
-
-    Raises
-    ------
-    StoreLockedError
-        Where another run still holds the lock after `wait` seconds.
-    """
+    """Hold a lock until a stack unwinds; retry for `wait` seconds while another run holds it, and say so once."""
     end = time.monotonic() + wait
     while True:
         try:
@@ -104,22 +90,14 @@ def acquire(
         except StoreLockedError as error:
             if time.monotonic() >= end:
                 raise
-            if told is not None:
-                told(f"waiting up to {wait:g} s: {error}")
-                told = None
+            if notify is not None:
+                notify(f"waiting up to {wait:g} s: {error}")
+                notify = None
             time.sleep(TRIED_EVERY_SECONDS)
 
 
 def lock_file(descriptor: int) -> None:
-    """Lock an open file until it is closed, however its process ends.
-
-    Raises
-    ------
-    BlockingIOError
-        Where another process holds the lock.
-    StoreError
-        On systems without such locks.
-    """
+    """Lock an open file until it is closed, however its process ends; BlockingIOError where another one holds it."""
     try:
         import fcntl
     except ImportError as error:
@@ -132,7 +110,7 @@ def lock_file(descriptor: int) -> None:
 
 @contextlib.contextmanager
 def lock_folder(root: Path) -> Iterator[RunLock]:
-    """Hold a run in a folder; the lock is the kernel's (flock): it goes with the process, however that ends."""
+    """Hold a run in a folder by flock, which ends with the process, however that ends."""
     refusal = f"{root / LOCK} is not a file that this run can lock"
     try:
         descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | AS_IT_IS | NO_LINK, 0o600)

@@ -1,4 +1,4 @@
-"""Named objects below one place: chunks of arrays, and the marks, manifests and plans that stand beside them."""
+"""Objects by key in a folder or a bucket: chunks of arrays, manifest entries, plans."""
 
 import contextlib
 import errno
@@ -54,16 +54,16 @@ def sealed(value: Mapping[str, Any]) -> bytes:
 
 
 def unsealed(content: bytes) -> dict[str, Any]:
-    """Return a description that was sealed; raise ValueError where it does not say what was written."""
+    """Return the content of a sealed description; ValueError where its digest does not match."""
     try:
-        found = json.loads(content)
+        value = json.loads(content)
     except RecursionError:
         raise ValueError("nested too deeply") from None
     except ValueError as error:
         raise ValueError(f"no valid JSON ({error})") from error
-    if not isinstance(found, dict) or found.pop(DIGEST, None) != digest_of(found):
+    if not isinstance(value, dict) or value.pop(DIGEST, None) != digest_of(value):
         raise ValueError("its digest is not that of what it says")
-    return found
+    return value
 
 
 def digest_of(value: Mapping[str, Any]) -> str:
@@ -79,10 +79,7 @@ def checked_key(key: str) -> str:
 
 
 def read_file(path: Path, most: int = DESCRIPTION_BYTES) -> bytes:
-    """Return the content of a file of at most so many bytes.
-
-    A pipe, which may never be written to, and a device, which may never end, are refused.
-    """
+    """Return the content of a regular file of at most so many bytes; refuse pipes and devices, which may never end."""
     descriptor = os.open(path, os.O_RDONLY | AS_IT_IS)
     with os.fdopen(descriptor, "rb") as file:
         status = os.fstat(descriptor)
@@ -92,11 +89,11 @@ def read_file(path: Path, most: int = DESCRIPTION_BYTES) -> bytes:
         return file.read()
 
 
-def check_length(found: int, most: int, where: Path | str) -> None:
+def check_length(n_bytes: int, most: int, where: Path | str) -> None:
     """Refuse an object of more bytes than are ever written there, before it is read."""
-    if found > most:
+    if n_bytes > most:
         raise CorruptChunkError(
-            f"{where} holds {found} bytes, at most {most} are written there: {LIMITS['description'].remedy}"
+            f"{where} holds {n_bytes} bytes, at most {most} are written there: {LIMITS['description'].remedy}"
         )
 
 
@@ -111,7 +108,7 @@ def checked_path(root: Path, key: str) -> Path:
 
 
 def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:
-    """Return the error to raise for a failed write of so many bytes, by what helps: space, another place, or time."""
+    """Return the error of a failed write of `n_bytes`, with its remedy: space, another place, or time."""
     if isinstance(error, ScalemaniError):
         return error
     if error.errno in FULL:
@@ -132,7 +129,7 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
 
 
 def sync(path: Path) -> None:
-    """Have a file or folder on the disk before whatever comes after; a folder that may not be read cannot be synced."""
+    """Flush a file or folder to disk (fsync); a folder that cannot be read is skipped."""
     if path.is_dir() and not os.access(path, os.R_OK):
         return
     descriptor = os.open(path, os.O_RDONLY)
@@ -163,11 +160,11 @@ def place_of(path: Path) -> Path:
     return next(place for place in (path.absolute(), *path.absolute().parents) if place.exists())
 
 
-def damaged_object(where: str, found: str) -> CorruptChunkError:
-    """Return the error of a mark, plan or description that cannot be what was written."""
+def damaged_object(where: str, reason: str) -> CorruptChunkError:
+    """Return the error of an entry, plan or description that cannot be what was written."""
     return CorruptChunkError(
-        f"{where} was damaged after it was written: {found}; run the same command again, or start a new run in another "
-        "folder if that does not write it anew"
+        f"{where} was damaged after it was written: {reason}; run the same command again, or start a new run in "
+        "another folder if that does not write it anew"
     )
 
 
@@ -223,17 +220,14 @@ class Objects(ABC):
 
     @abstractmethod
     def sweep(self) -> None:
-        """Remove what writers that were killed have left half-written; called by the only writer there is."""
+        """Remove temporary files of killed writers; called by the only writer."""
 
     @abstractmethod
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run as its only writer, or raise StoreLockedError."""
 
     def take(self, key: str, other: "Objects", committed: Committed) -> Committed | None:
-        """Hold what another place of the same kind holds under `key`; return how it is known here.
-
-        None where it is gone there, or is not what was committed.
-        """
+        """Copy an object of another place and return its entry here; None where it is missing or damaged there."""
         content = other.intact_bytes(key, committed)
         return None if content is None else (*committed[:2], self.set(key, content))
 
@@ -261,14 +255,14 @@ class Objects(ABC):
         self.set(key, sealed(value))
 
     def intact(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
-        """Return the description under `key`; a damaged one is none: what it speaks of is computed anew."""
+        """Return the description under `key`; None for a damaged one, whose subject is then recomputed."""
         try:
             return self.get_json(key, most)
         except CorruptChunkError:
             return None
 
     def many_intact(self, keys: Sequence[str]) -> list[dict[str, Any] | None]:
-        """Return the descriptions under several keys, asked for side by side."""
+        """Return the descriptions under several keys, read in parallel."""
         if not keys:
             return []
         with ThreadPoolExecutor(READS_AT_ONCE) as pool:
@@ -311,7 +305,7 @@ class LocalObjects(Objects):
         return ""
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
-        """Give the file of another folder a second name here: files are replaced as a whole and never changed."""
+        """Hard-link the file of another folder: files are replaced as a whole and never changed."""
         if not isinstance(other, LocalObjects):
             return super().take(key, other, committed)
         if other.intact_bytes(key, committed) is None:
@@ -355,7 +349,7 @@ class LocalObjects(Objects):
             return {key for key, whole in zip(committed, pool.map(intact, committed), strict=True) if not whole}
 
     def prepare(self) -> None:
-        """Make the folder, which has to be one that can be written."""
+        """Create the folder, which must be writable."""
         try:
             self.root.mkdir(parents=True, exist_ok=True)
         except OSError as error:
@@ -369,11 +363,11 @@ class LocalObjects(Objects):
 
     @property
     def scratch_folder(self) -> Path:
-        """The folder itself: its disk has room for what a run takes."""
+        """The folder itself, whose disk has room for a run."""
         return self.root
 
     def sweep(self) -> None:
-        """Remove temporaries that were never renamed; whatever else ends in their suffix stays."""
+        """Remove temporary files that were never renamed; other files of their suffix stay."""
         for left in self.root.rglob(f"{tempfile.gettempprefix()}*{PARTIAL}"):
             try:
                 if not left.is_dir():
@@ -382,5 +376,5 @@ class LocalObjects(Objects):
                 raise as_store_error(error, left) from error
 
     def lock(self) -> AbstractContextManager[RunLock]:
-        """Hold the run by a lock of the kernel, or raise StoreLockedError."""
+        """Hold the run by flock, or raise StoreLockedError."""
         return lock_folder(self.root)

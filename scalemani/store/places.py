@@ -1,4 +1,4 @@
-"""From where a run is said to be to the objects there."""
+"""Open the objects of a run from its path or URL."""
 
 import ipaddress
 import os
@@ -18,7 +18,7 @@ ENDPOINTS = {
 
 
 def open_objects(root: str | Path) -> Objects:
-    """Return the objects at a folder, or at s3://bucket/name, gs:// or az://; nothing is looked at yet."""
+    """Return the objects at a folder, or at s3://bucket/name, gs:// or az://; nothing is read yet."""
     if not isinstance(root, str | Path) or not str(root).strip():
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}: give one of these")
     location = str(root)
@@ -33,7 +33,7 @@ def open_objects(root: str | Path) -> Objects:
 
 
 def remark_on(location: str | Path) -> str:
-    """Return words on a server that a place is reached through without TLS, beyond this machine; else nothing."""
+    """Return a warning about a server beyond this machine that is reached without TLS; else an empty string."""
     bucket = str(location).startswith(SCHEMES)
     endpoints = [os.environ[name] for name in ENDPOINTS[str(location)[:5]] if name in os.environ] if bucket else []
     url = urlsplit(endpoints[0] if endpoints else str(location))

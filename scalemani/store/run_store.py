@@ -55,15 +55,7 @@ class RunStore:
 
     @property
     def is_marked(self) -> bool:
-        """Whether a run of this format version was started here: its marker, or its plan where the marker is damaged.
-
-        Raises
-        ------
-        StoreVersionError
-            For a run of another version.
-        StoreError
-            Where there is a marker of something else.
-        """
+        """Whether a run of this format version is here, by its marker, or by its plan where the marker is damaged."""
         content = self.objects.get(MARKER)
         # Another version may say by other means that it is whole: what it is comes first.
         try:
@@ -89,7 +81,7 @@ class RunStore:
         return known and self.objects.get_json(MARKER) is not None
 
     def remove_empty(self) -> None:
-        """Remove the mark of a run in which nothing was done yet, and its folder."""
+        """Remove the marker of a run in which nothing was done yet, and its folder."""
         if self.objects.names() != [MARKER]:
             return
         self.objects.delete(MARKER)
@@ -102,7 +94,7 @@ class RunStore:
         return StageGroup(self.root, f"stages/{stage}/{key}", block_rows)
 
     def save_plan(self, plan: dict[str, Any]) -> None:
-        """Keep the plan of the last run: what `info`, `transform`, `plot` and `export` open."""
+        """Store the plan of the last run, which `info`, `transform`, `plot` and `export` open."""
         self.objects.set_json(PLAN, plan)
 
     def load_plan(self) -> dict[str, Any]:
@@ -113,7 +105,7 @@ class RunStore:
         return plan
 
     @contextlib.contextmanager
-    def locked(self, wait: float = 0.0, told: Callable[[str], None] | None = None) -> Iterator[RunLock]:
-        """Hold the run for writing; a second run on the same place is told who holds it, after `wait` seconds."""
+    def locked(self, wait: float = 0.0, notify: Callable[[str], None] | None = None) -> Iterator[RunLock]:
+        """Hold the run for writing, or raise StoreLockedError after `wait` seconds."""
         with contextlib.ExitStack() as stack:
-            yield acquire(stack, self.objects.lock, wait, told)
+            yield acquire(stack, self.objects.lock, wait, notify)

@@ -41,26 +41,10 @@ SPARSE_INDEX = DtypeRule("int32, int64 from 2^31 nonzeros on", ("int32", "int64"
 
 @dataclass(frozen=True)
 class ArrayDescription:
-    """What the format says of one array of a stage; the key under which a group is given the array's values.
+    """The specification of one array of a stage, and the key under which a group is given its values.
 
-    Parameters
-    ----------
-    stage
-        The stage whose groups hold the array.
-    name
-        Its name. `N` stands for a number: see `numbered`.
-    kind
-        How it lies in the group.
-    dims
-        The names of its dimensions. Arrays that are written together agree in the length of those they share.
-    dtype
-        Its dtype, or the rule that it follows.
-    units
-        What its numbers count or measure; "1" for those without a unit.
-    meaning
-        What they say.
-    folders
-        The folders of the group in which such an array lies, `N` for any number.
+    `N` in `name` stands for a number (see `numbered`), as in `folders`, in which such an array may lie. Arrays that are
+    written together agree in the lengths of the `dims` that they share. `units` is "1" for numbers without a unit.
     """
 
     stage: str
@@ -84,7 +68,7 @@ class ArrayDescription:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What is stored beside the values."""
+        """The attributes stored with the values."""
         return {"dimensions": self.dims, "meaning": self.meaning, "units": self.units}
 
     def numbered(self, number: int) -> "ArrayDescription":
@@ -93,19 +77,13 @@ class ArrayDescription:
 
     def sized(self, *columns: int, dtype: DTypeLike | None = None) -> "RowArray":
         """Return a row array of so many columns; `dtype` is needed where that follows a rule, and is what it gives."""
-        found = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
-        if dtype is not None and found not in self.dtypes:
-            raise StoreError(f"{self.stage}/{self.name} must be {' or '.join(self.dtypes)}, got {found}")
-        return RowArray(self, columns, found)
+        resolved = self.dtype if isinstance(self.dtype, str) else str(np.dtype(dtype))
+        if dtype is not None and resolved not in self.dtypes:
+            raise StoreError(f"{self.stage}/{self.name} must be {' or '.join(self.dtypes)}, got {resolved}")
+        return RowArray(self, columns, resolved)
 
     def check(self, stage: str, path: str, kind: Kind, dtype: str, ndim: int) -> None:
-        """Refuse an array that is not what this describes, or that is to be stored elsewhere.
-
-        Raises
-        ------
-        StoreError
-            Where the stage, the path, the kind, the dtype or the number of dimensions is another one.
-        """
+        """Refuse an array whose stage, path, kind, dtype or number of dimensions is not what this describes."""
         paths = tuple(map(numberless, self.paths))
         alike = (stage, kind, ndim) == (self.stage, self.kind, len(self.dims))
         if not alike or numberless(path) not in paths or dtype not in self.dtypes:
@@ -139,19 +117,7 @@ def numberless(path: str) -> str:
 
 
 def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDescription, np.ndarray]) -> None:
-    """Refuse arrays that are to be stored together and are not as they are described.
-
-    Parameters
-    ----------
-    stage, folder : whose arrays these are, and the folder below `arrays/`.
-    kind : "rows", "whole" or "part".
-
-    Raises
-    ------
-    StoreError
-        Where a key is no description, an array is not what its description says, or two arrays do not agree in the
-        length of a dimension.
-    """
+    """Refuse arrays stored together that differ from their descriptions or in the length of a shared dimension."""
     lengths: dict[str, int] = {}
     for description, values in arrays.items():
         if not isinstance(description, ArrayDescription):

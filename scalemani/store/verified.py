@@ -46,7 +46,7 @@ class VerifiedStore(Store):
         return str(self.objects.root)
 
     def with_read_only(self, read_only: bool = False) -> "VerifiedStore":
-        """Return the same store, for reading only if asked."""
+        """Return the same store, for reading only if requested."""
         store = VerifiedStore(self.objects, self.expected, self.written)
         store._read_only = read_only
         return store
@@ -98,13 +98,7 @@ class VerifiedStore(Store):
     # costs more than small objects do.
 
     def read(self, key: str) -> bytes | None:
-        """Return the content of `key` if it is what was committed, None where there is and was nothing.
-
-        Raises
-        ------
-        MissingChunkError, CorruptChunkError
-            For a chunk that was not committed, and for what is gone or is not what was committed.
-        """
+        """Return the content of `key` if it is what was committed; None for metadata that is not there."""
         expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
         if expected is None and is_chunk(key):
             raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
@@ -113,10 +107,10 @@ class VerifiedStore(Store):
         content = self.objects.get(key, expected[0])
         if content is None:
             raise MissingChunkError(f"{where} is gone: run the same command again to compute it anew")
-        found = (len(content), digest(content))
-        if found != expected[:2]:
+        length, content_digest = len(content), digest(content)
+        if (length, content_digest) != expected[:2]:
             raise CorruptChunkError(
-                f"{where} holds {found[0]} bytes with digest {found[1]}, committed were {expected[0]} bytes with "
+                f"{where} holds {length} bytes with digest {content_digest}, committed were {expected[0]} bytes with "
                 f"digest {expected[1]}: run the same command again to compute it anew"
             )
         return content
@@ -140,10 +134,9 @@ def is_chunk(key: str) -> bool:
 
 @functools.cache
 def cancel_at_exit(loop: asyncio.AbstractEventLoop) -> None:
-    """Have what a loop has to do be cancelled when this process ends.
+    """Cancel the tasks of an event loop when this process ends.
 
-    After an error zarr goes on with the other chunks that were asked for. A process that ends in the midst of that says
-    of each that it was destroyed, after the line that says what was wrong.
+    After an error zarr still reads the other requested chunks; a process that ends meanwhile would report each of them.
     """
     atexit.register(cancel_tasks, loop)
 

@@ -11,8 +11,7 @@ from scipy.ndimage import map_coordinates
 from sklearn.datasets import load_digits
 
 from scalemani import datasets
-from scalemani.datasets.deformation import PADDING, deform, field_modes, fill_field, fill_normals
-from scalemani.datasets.digits import InfiniteDigits
+from scalemani.datasets.digits import PADDING, InfiniteDigits, deform, field_modes, fill_field, fill_normals
 from scalemani.datasets.surfaces import BLOB_FEATURES
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import PointsSource, open_labels, open_points

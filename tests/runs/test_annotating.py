@@ -12,7 +12,7 @@ import zarr
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
-from scalemani.io.export import anndata_elements as writing
+from scalemani.io.export import anndata as writing
 from scalemani.io.export.anndata import write_anndata
 from scalemani.io.sources import open_points
 from scalemani.runs.exporting import annotations_of, export_map, export_result
@@ -91,7 +91,7 @@ def existing(path):
     writing.write_categories(writing.new_group(root["obs"], "kind", writing.CATEGORIES), np.arange(N) % 3)
     root["obs"].attrs["column-order"] = ["kind"]
     settings = {"params": {"n_neighbors": 15, "method": "umap"}, "distances_key": "distances"}
-    writing.write_settings(writing.new_group(root["uns"], "neighbors", writing.GROUP), settings)
+    writing.write_element(root["uns"], "neighbors", settings)
     writing.fill_matrix(Eye(), root["obsp"].create_group("distances"), writing.new_array)
     if path.suffix == ".h5ad":
         root.close()
@@ -166,7 +166,7 @@ def test_one_that_is_there_is_as_it_was_when_an_export_fails(runs, tmp_path, suf
     def no_room(*given):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(writing, "write_settings", no_room)
+    monkeypatch.setattr(writing, "new_texts", no_room)
     with pytest.raises((StoreError, OSError), match="space"):
         export_result(runs["t-sne"], path)
     assert content(opened(path)) == before
@@ -185,7 +185,7 @@ def test_what_results_do_not_belong_to_is_refused_and_left_alone(runs, tmp_path,
         export_result(runs["pca"], path)
     few = annotations_of(runs["t-sne"])
     with pytest.raises(DataError, match=f"has {N} rows, the run 7: give the AnnData"):
-        write_anndata(writing.Annotations(7, few.arrays), str(path))
+        write_anndata(writing.Annotations(7, few.elements), str(path))
     assert content(opened(path)) == before
 
 

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.arrays import create_array, has_whole_rows, only_chunk, open_array, read_chunk, read_chunks
+from scalemani.store.arrays import create_array, has_whole_rows, open_array, read_chunks
 from scalemani.store.places import open_objects
 from scalemani.store.verified import VerifiedStore
 
@@ -36,7 +36,7 @@ def test_every_chunk_is_what_zarr_reads(tmp_path_factory, n_rows, columns, rows,
     values = np.random.default_rng(seed).integers(0, 2, (n_rows, *columns)).astype(dtype)
     store, array = stored(tmp_path_factory.mktemp("store"), values, rows)
     for number in range(-(-n_rows // rows)):
-        found = read_chunk(store, "a", array, number)
+        found = read_chunks(store, "a", array, number * rows, min((number + 1) * rows, n_rows))
         assert np.array_equal(found, values[number * rows : (number + 1) * rows])
         assert found.dtype == values.dtype
         assert found.flags.writeable
@@ -55,18 +55,7 @@ def test_rows_of_several_chunks_are_what_zarr_reads(tmp_path_factory, data, n_ro
     assert found.flags.writeable
 
 
-@pytest.mark.parametrize(
-    ("start", "stop", "number"),
-    [(0, 4, 0), (4, 8, 1), (8, 10, 2), (0, 3, None), (1, 4, None), (0, 8, None), (4, 4, None), (8, 9, None)],
-)
-def test_rows_are_of_one_chunk_where_they_are_all_of_it(start, stop, number):
-    array = zarr.create_array({}, shape=(10, 2), chunks=(4, 2), dtype="f4")
-    assert only_chunk(array, start, stop) == number
-
-
-def test_columns_that_are_cut_and_numbers_are_no_single_chunks():
-    assert only_chunk(zarr.create_array({}, shape=(10, 2), chunks=(10, 1), dtype="f4"), 0, 10) is None
-    assert only_chunk(zarr.create_array({}, shape=(), dtype="f4"), 0, 1) is None
+def test_columns_that_are_cut_and_numbers_have_no_whole_rows():
     for shape, chunks in (((10, 2), (10, 1)), ((), ()), ((0, 2), (1, 2))):
         assert not has_whole_rows(zarr.create_array({}, shape=shape, chunks=chunks, dtype="f4"))
     assert has_whole_rows(zarr.create_array({}, shape=(10,), chunks=(4,), dtype="f4"))
@@ -75,11 +64,11 @@ def test_columns_that_are_cut_and_numbers_are_no_single_chunks():
 def test_what_was_not_committed_or_is_changed_is_not_read(tmp_path):
     store, array = stored(tmp_path, np.arange(12.0).reshape(6, 2), 4)
     with pytest.raises(MissingChunkError, match="never committed"):
-        read_chunk(store, "a", array, 2)
+        read_chunks(store, "a", array, 8, 12)
     chunk = tmp_path / "a" / "c" / "1" / "0"
     chunk.write_bytes(chunk.read_bytes()[:-1])
     with pytest.raises(CorruptChunkError):
-        read_chunk(store, "a", array, 1)
+        read_chunks(store, "a", array, 4, 6)
     with pytest.raises(CorruptChunkError):
         read_chunks(store, "a", array, 1, 6)
     np.testing.assert_array_equal(read_chunks(store, "a", array, 1, 4), np.arange(12.0).reshape(6, 2)[1:4])
@@ -94,4 +83,4 @@ def test_what_is_committed_but_decodes_to_something_else_is_damaged(tmp_path, co
     store.write("a/c/0/0", content)
     store.expected.update(store.written)
     with pytest.raises(CorruptChunkError, match="was damaged after it was written"):
-        read_chunk(store, "a", array, 0)
+        read_chunks(store, "a", array, 0, 4)

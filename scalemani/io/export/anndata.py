@@ -1,25 +1,23 @@
-"""Results into AnnData, as an HDF5 file (.h5ad) or a zarr store: beside what is there, or into a new one."""
+"""Results into AnnData, as an HDF5 file (.h5ad) or a zarr store, new or with other elements that stay.
+
+The encodings are those of https://anndata.readthedocs.io/en/stable/fileformat-prose.html.
+"""
 
 import contextlib
 import io
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
+import numpy as np
 import zarr
+from numcodecs import VLenUTF8
+from zarr.core.dtype import VariableLengthUTF8
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.export.anndata_elements import (
-    GROUP,
-    GROUPS,
-    ZARR_FORMAT,
-    Annotations,
-    add_columns,
-    write_elements,
-    write_frame,
-)
 from scalemani.io.export.atomic import (
     ZARR_MARKERS,
     as_errors_of,
@@ -29,28 +27,47 @@ from scalemani.io.export.atomic import (
     sync_tree,
     temporary_folder,
 )
-from scalemani.io.export.rows import whole_group
+from scalemani.io.export.rows import block_rows, blocks, fill, group_array, whole_group
+from scalemani.io.export.sparse import SparseMatrix, fill_matrix
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.hdf5 import h5ad_node, refuse_other_files
-from scalemani.io.sources.pairwise import is_anndata
+from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.stores import is_anndata
 
-WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those whose place they take
+WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those that they replace
+ANNDATA = {"encoding-type": "anndata", "encoding-version": "0.1.0"}
+GROUP = {"encoding-type": "dict", "encoding-version": "0.1.0"}
+FRAME = {"encoding-type": "dataframe", "encoding-version": "0.2.0", "_index": "_index", "column-order": []}
+CATEGORIES = {"encoding-type": "categorical", "encoding-version": "0.2.0", "ordered": False}
+ARRAY = {"encoding-type": "array", "encoding-version": "0.2.0"}
+TEXT = {"encoding-type": "string", "encoding-version": "0.2.0"}
+TEXTS = {"encoding-type": "string-array", "encoding-version": "0.2.0"}
+NUMBER = {"encoding-type": "numeric-scalar", "encoding-version": "0.2.0"}
+GROUPS = ("layers", "obsm", "obsp", "uns", "varm", "varp")
+ZARR_FORMAT: Literal[2] = 2  # that anndata writes by default, and all its versions read
+NAMES_AT_ONCE = 2**18
+
+
+# An array, a sparse matrix, the cluster (N,) of each row (-1 is none), a number or text, or several by name.
+Element = LazyRows | SparseMatrix | np.ndarray | bool | int | float | str | Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Annotations:
+    """What is written of `n_obs` rows, by the path of each element in the AnnData, as "obsm/X_tsne".
+
+    `kept` names elements that are not replaced where they are there.
+    """
+
+    n_obs: int
+    elements: Mapping[str, Element]
+    kept: tuple[str, ...] = ()
 
 
 def write_anndata(annotations: Annotations, target: str) -> None:
-    """Write results into an AnnData at `target`, .h5ad or .zarr; whatever else is in one that is there stays.
+    """Write results into an AnnData, .h5ad or .zarr: elements of the same path are replaced, others stay.
 
-    Elements of the same path are replaced. A file is written beside the target and put in its place when it is whole;
-    the elements of a store are written beside it and moved to their places one by one.
-
-    Raises
-    ------
-    ConfigError
-        For an element that would take the place of one that is to be kept, and a store behind a URL that is there.
-    DataError
-        For other than `n_obs` rows, a file that is damaged, and one that is no AnnData.
-    StoreError, DiskSpaceError
-        When the place cannot be written.
+    A file is written as a temporary copy and renamed; elements of a store are written next to it and moved one by one.
     """
     if Path(target).suffix.lower() == ".h5ad":
         write_file(annotations, os.path.realpath(target))
@@ -77,7 +94,7 @@ def write_file(annotations: Annotations, target: str) -> None:
         with hdf5_file(file.name, "r+" if there else "w") as opened:
             if not there:
                 write_frame(opened, annotations.n_obs)
-            for path in annotations.paths:
+            for path in annotations.elements:
                 if path in opened:
                     del opened[path]
             write_elements(opened, annotations)
@@ -166,7 +183,7 @@ def add_to_store(annotations: Annotations, target: Path) -> None:
             written = zarr.open_group(own / WRITTEN, mode="w-", zarr_format=group.metadata.zarr_format)
             write_elements(written, annotations)
             sync_tree(own)
-            for path in annotations.paths:
+            for path in annotations.elements:
                 parent = path.rpartition("/")[0]
                 if parent not in group:
                     group.create_group(parent, attributes=GROUP)
@@ -186,3 +203,98 @@ def put_back(replaced: Path, target: Path) -> None:
         place = target / described.relative_to(replaced)
         if described.name in ZARR_MARKERS and not place.exists() and not place.parent.exists():
             described.parent.rename(place.parent)
+
+
+def write_frame(root: Any, n_obs: int) -> None:
+    """Write what every AnnData has: names of rows, and groups of which nothing is known."""
+    root.attrs.update(ANNDATA)
+    for name, n_rows in (("obs", n_obs), ("var", 0)):
+        table = new_group(root, name, FRAME)
+        names = new_texts(table, "_index", n_rows)
+        for start in range(0, n_rows, NAMES_AT_ONCE):
+            stop = min(start + NAMES_AT_ONCE, n_rows)
+            names[start:stop] = np.array([str(row) for row in range(start, stop)], dtype=object)
+    for name in GROUPS:
+        new_group(root, name, GROUP)
+
+
+def write_elements(root: Any, annotations: Annotations) -> None:
+    """Write every element at its path, none of which is there."""
+    for path, element in annotations.elements.items():
+        write_element(*place(root, path), element)
+
+
+def write_element(group: Any, name: str, element: Element) -> None:
+    """Write an element into a group, in AnnData's encoding of its kind."""
+    if isinstance(element, Mapping):
+        inner = new_group(group, name, GROUP)
+        for key, value in element.items():
+            write_element(inner, key, value)
+    elif isinstance(element, LazyRows):
+        array = new_array(group, name, element.shape, element.dtype, block_rows(element))
+        array.attrs.update(ARRAY)
+        fill(array, blocks(element))
+    elif isinstance(element, np.ndarray):
+        write_categories(new_group(group, name, CATEGORIES), element)
+    elif isinstance(element, bool | int | float | str):
+        text = isinstance(element, str)
+        array = new_texts(group, name, None) if text else new_array(group, name, (), np.asarray(element).dtype, 1)
+        array[...] = element
+        array.attrs.update(TEXT if text else NUMBER)
+    else:
+        fill_matrix(element, group.create_group(name), new_array)
+
+
+def place(root: Any, path: str) -> tuple[Any, str]:
+    """Return the group of an element, which is created where it is missing, and the element's name."""
+    parent, _, name = path.rpartition("/")
+    return (root[parent] if parent in root else new_group(root, parent, GROUP)), name
+
+
+def write_categories(group: Any, clusters: np.ndarray) -> None:
+    """Write the cluster (N,) of each row as categories, named by their numbers; -1 is none."""
+    count = int(clusters.max()) + 1
+    codes = clusters.astype(np.min_scalar_type(-max(count, 1)))
+    stored = new_array(group, "codes", codes.shape, codes.dtype, len(codes))
+    stored[...] = codes
+    stored.attrs.update(ARRAY)
+    new_texts(group, "categories", count)[...] = np.array([str(number) for number in range(count)], dtype=object)
+
+
+def add_columns(root: Any, annotations: Annotations) -> None:
+    """Name the columns that were added to the table of rows."""
+    obs = root["obs"]
+    listed = [str(name) for name in obs.attrs["column-order"]]
+    added = [path.removeprefix("obs/") for path in annotations.elements if path.startswith("obs/")]
+    obs.attrs["column-order"] = [*listed, *(name for name in added if name not in listed)]
+
+
+def new_group(parent: Any, name: str, attributes: Mapping[str, Any]) -> Any:
+    """Create a group with the attributes that say what it is."""
+    group = parent.create_group(name)
+    group.attrs.update(attributes)
+    return group
+
+
+def new_array(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> Any:
+    """Create an array of a group of HDF5 or zarr."""
+    if isinstance(group, zarr.Group):
+        if not shape:
+            return group.create_array(name, shape=shape, dtype=dtype)
+        return group_array(group, name, shape, dtype, max(1, rows))
+    chunks = (min(max(1, rows), shape[0]), *shape[1:]) if all(shape) and shape else None
+    return group.create_dataset(name, shape=shape, dtype=dtype, chunks=chunks)
+
+
+def new_texts(group: Any, name: str, length: int | None) -> Any:
+    """Create an array of so many texts in a group of HDF5 or zarr; None: of one without an axis."""
+    shape = () if length is None else (length,)
+    if isinstance(group, zarr.Group):
+        filters: Any = [VLenUTF8()] if group.metadata.zarr_format == ZARR_FORMAT else "auto"
+        kind: Any = VariableLengthUTF8()
+        chunks = (min(NAMES_AT_ONCE, max(1, length)),) if length is not None else ()
+        array = group.create_array(name, shape=shape, dtype=kind, chunks=chunks, filters=filters, fill_value="")
+    else:
+        array = group.create_dataset(name, shape=shape, dtype=optional_module("h5py", "anndata").string_dtype())
+    array.attrs.update(TEXTS)
+    return array

@@ -1,8 +1,7 @@
-"""Files and folders that get their name when they are whole, and are on the disk before they do.
+"""Atomic writes: temporary file or folder, fsync, rename.
 
-Each is written under a temporary name of its own beside its target, which nobody else writes to, and is locked (flock)
-for as long as its writer lives. One that nobody has locked was left by a writer that was killed: the next one that
-writes to the same target removes it.
+Temporaries lie next to their target and are locked (flock) while their writer lives. The next writer to the same target
+removes those of killed writers.
 """
 
 import contextlib
@@ -33,7 +32,7 @@ THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of 
 
 @contextlib.contextmanager
 def replaced_file(target: str | Path) -> Iterator[Any]:
-    """Yield a new file, and put it in the place of `target` when the block ends: readers see one of them whole."""
+    """Yield a temporary file that replaces `target` when the block ends."""
     path = Path(target)
     with as_errors_of(path):
         remove_leftovers(path)
@@ -54,10 +53,9 @@ def replaced_file(target: str | Path) -> Iterator[Any]:
 
 @contextlib.contextmanager
 def new_folder(target: str | Path) -> Iterator[Path]:
-    """Yield a new folder that is at `target` when the block ends.
+    """Yield a temporary folder that is renamed to `target` when the block ends.
 
-    A zarr store that is there and holds the same stays as it is: the command that wrote it may be given again. Whatever
-    else is there is refused.
+    A zarr store of the same content may be there, as when a command is given again; anything else is refused.
     """
     path = Path(target)
     refuse_there(path)
@@ -76,7 +74,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 @contextlib.contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a new folder beside a path, which goes at the end where it is still there."""
+    """Yield a locked temporary folder next to a path, removed at the end."""
     remove_leftovers(path)
     while True:
         own = temporary_name(path)
@@ -93,7 +91,7 @@ def temporary_folder(path: Path) -> Iterator[Path]:
 
 
 def new_file(path: Path) -> tuple[Path, Any, int]:
-    """Return a new file beside a path: its name, the open file, and a descriptor that holds its lock."""
+    """Return a temporary file next to a path: its name, the open file, and a descriptor that holds its lock."""
     while True:
         own = temporary_name(path)
         file = own.open("xb")
@@ -104,17 +102,17 @@ def new_file(path: Path) -> tuple[Path, Any, int]:
 
 
 def temporary_name(path: Path) -> Path:
-    """Return a name that no other call makes, by which what was left for the same target is found."""
+    """Return a unique name by which temporaries of the same target are found."""
     return path.with_name(UNFINISHED.format(name_digest(path), secrets.token_hex(LETTERS // 2)))
 
 
 def name_digest(path: Path) -> str:
-    """Return what stands for the name of a target in those of its temporaries."""
+    """Return the digest of the name of a target, which is part of the names of its temporaries."""
     return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:LETTERS]
 
 
 def is_locked_here(descriptor: int, own: Path) -> bool:
-    """Lock a new file or folder; return whether it is still there. The descriptor is closed where it is not."""
+    """Lock a new file or folder and return whether it still exists; the descriptor is closed where it does not."""
     if fcntl is not None:
         with contextlib.suppress(OSError):  # on a disk without locks no leftovers are removed either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -125,7 +123,7 @@ def is_locked_here(descriptor: int, own: Path) -> bool:
 
 
 def leftovers(path: Path) -> Iterator[Path]:
-    """Yield what killed writers have left for a target, each locked while the caller looks at it."""
+    """Yield temporaries of killed writers to a target, each locked while the caller handles it."""
     if fcntl is None or not os.access(path.parent, os.R_OK):
         return
     ours = re.compile(UNFINISHED.replace(".", r"\.").format(name_digest(path), f"[0-9a-f]{{{LETTERS}}}"))
@@ -141,7 +139,7 @@ def leftovers(path: Path) -> Iterator[Path]:
 
 
 def remove_leftovers(path: Path) -> None:
-    """Remove what killed writers have left for a target."""
+    """Remove temporaries of killed writers to a target."""
     for left in leftovers(path):
         if left.is_dir():
             shutil.rmtree(left, ignore_errors=True)
@@ -150,7 +148,7 @@ def remove_leftovers(path: Path) -> None:
 
 
 def refuse_there(path: Path) -> None:
-    """Refuse to write a zarr store where something else than one lies."""
+    """Refuse to write a zarr store over anything else."""
     if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
         raise already_there(path)
 
@@ -167,7 +165,7 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def sync_tree(folder: Path) -> None:
-    """Have a folder with all that it holds on the disk."""
+    """Flush a folder with all that it holds to disk."""
     for root, _, files in os.walk(folder, topdown=False):
         for name in files:
             sync(Path(root, name))
@@ -176,7 +174,7 @@ def sync_tree(folder: Path) -> None:
 
 @contextlib.contextmanager
 def as_errors_of(path: Path) -> Iterator[None]:
-    """Turn what the system says of a failed write into an error that names the output."""
+    """Raise the errors of failed writes with the name of the output."""
     try:
         yield
     except ScalemaniError:

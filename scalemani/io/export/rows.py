@@ -1,13 +1,15 @@
 """Arrays out to files that other programs read, by blocks of rows: one, or several together in one file."""
 
 import contextlib
+import functools
 import math
 import os
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from types import MappingProxyType
+from typing import Any, Literal
 
 import numpy as np
 import zarr
@@ -23,22 +25,15 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 BLOCK_BYTES = 2**24
 SUFFIXES = (".npy", ".parquet", ".zarr")
+EVERY_CHUNK: Any = {"write_empty_chunks": True}
 
 Progress = Callable[[int], None]
 WriteRows = Callable[[int, np.ndarray], None]  # of which the first one is at a place of the whole array
 Arrays = Mapping[str, LazyRows]
 
 
-class Rows(NamedTuple):
-    """What is written: the shape and dtype of the whole array, and how many rows make a block."""
-
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    block_rows: int
-
-
 @contextlib.contextmanager
-def npy_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
+def npy_writer(target: str, rows: LazyRows) -> Iterator[WriteRows]:
     """Yield the writer of an .npy file, written at offsets: unlike a memory map, nothing written stays resident."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     with replaced_file(target) as file:
@@ -60,63 +55,46 @@ def npy_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
 
 
 @contextlib.contextmanager
-def zarr_writer(target: str, rows: Rows) -> Iterator[WriteRows]:
-    """Yield the writer of a zarr v3 array of which one block is one chunk."""
-    with new_zarr_array(target, rows) as array:
-        yield zarr_rows(array)
+def zarr_writer(
+    target: str, rows: LazyRows, attributes: Mapping[str, Any] = MappingProxyType({})
+) -> Iterator[WriteRows]:
+    """Yield the writer of a zarr v3 array of one chunk a block, which has its attributes once all rows are written."""
+    chunks = (min(rows.preferred_rows or TILE_ROWS, max(len(rows), 1)), *rows.shape[1:])
 
+    def create(place: Any) -> zarr.Array:
+        return zarr.create_array(place, shape=rows.shape, dtype=rows.dtype, chunks=chunks, config=EVERY_CHUNK)
 
-def zarr_rows(array: zarr.Array) -> WriteRows:
-    """Return the writer of an array whose chunks are blocks."""
+    with new_zarr(target, create) as array:
 
-    def write(start: int, rows: np.ndarray) -> None:
-        array[start : start + len(rows)] = rows
+        def write(start: int, block: np.ndarray) -> None:
+            array[start : start + len(block)] = block
 
-    return write
-
-
-@contextlib.contextmanager
-def new_zarr_array(target: str, rows: Rows) -> Iterator[zarr.Array]:
-    """Yield a new zarr v3 array, which is at `target` at the end; an array of another kind that is there is refused."""
-    with new_zarr(target) as place:
-        with creating(target):
-            array = zarr.create_array(
-                place,
-                shape=rows.shape,
-                dtype=rows.dtype,
-                chunks=(min(rows.block_rows, max(rows.shape[0], 1)), *rows.shape[1:]),
-                config={"write_empty_chunks": True},
-            )
-        refuse_other(target, array)
-        yield array
+        yield write
+        if attributes:
+            array.attrs.update(attributes)
 
 
 @contextlib.contextmanager
-def new_zarr(target: str) -> Iterator[Any]:
-    """Yield where a zarr store is created that is at `target` at the end; a partial store behind a URL stays."""
-    if "://" in target:
-        yield store_at(target, read_only=False)
-        return
-    with new_folder(target) as own:
-        yield str(own)
-
-
-@contextlib.contextmanager
-def creating(target: str) -> Iterator[None]:
-    """Have the errors of a store say what was to be created."""
-    where = without_credentials(target)
-    try:
-        yield
-    except ImportError as error:
-        raise ConfigError(f"{where} needs another package: {error}") from error
-    except ScalemaniError:
-        raise
-    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
-        raise StoreError(f"cannot create {where}: {without_credentials(str(error))}") from error
+def new_zarr(target: str, create: Callable[[Any], Any]) -> Iterator[Any]:
+    """Yield a new zarr array or group, which is at `target` at the end; a partial store behind a URL stays."""
+    remote = "://" in target
+    opening: Any = contextlib.nullcontext(store_at(target, read_only=False)) if remote else new_folder(target)
+    with opening as place:
+        try:
+            node = create(place if remote else str(place))
+        except ImportError as error:
+            raise ConfigError(f"{without_credentials(target)} needs another package: {error}") from error
+        except ScalemaniError:
+            raise
+        except Exception as error:  # the errors of stores are of many kinds, and all mean the same here
+            reason = without_credentials(str(error))
+            raise StoreError(f"cannot create {without_credentials(target)}: {reason}") from error
+        refuse_other(target, node)
+        yield node
 
 
 def refuse_other(target: str, node: zarr.Array | zarr.Group) -> None:
-    """Refuse a zarr store that is there and cannot be what is to be written, before anything is."""
+    """Refuse to replace a zarr store of another kind, before anything is written."""
     if "://" in target or not Path(target).exists():
         return
     try:
@@ -143,36 +121,24 @@ def write_rows(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> None:
-    """Write rows to a file by blocks that `read(start, stop)` gives; memory is a few blocks.
+    """Write rows to a file by blocks of `read(start, stop)`, which several threads may call; memory is a few blocks.
 
-    Parameters
-    ----------
-    read : returns rows [start, stop) as an array of `dtype`; called from several threads where the format allows it
-    block_rows : rows a block (None: about 16 MB)
-    workers : threads (None: one a core)
-
-    Raises
-    ------
-    ConfigError
-        For another suffix or an extra that is not installed.
-    StoreError, DiskSpaceError
-        When the place cannot be written, and for a .zarr that is there and does not hold the same rows.
+    `block_rows` defaults to about 16 MB, `workers` to the number of processors. A .zarr that is there and holds
+    anything else is refused.
     """
     target, suffix = checked_target(path, SUFFIXES)
     kind = np.dtype(dtype)
-    rows = Rows(shape, kind, block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize))
+    step = block_rows or rows_per_block(math.prod(shape[1:]) * kind.itemsize)
+    rows = LazyRows(shape, kind, read, target, step)
     if suffix == ".parquet":
-        write_parquet({"component": LazyRows(shape, kind, read, target)}, target, rows.block_rows, progress)
+        write_parquet({"component": rows}, target, step, progress)
         return
     with (npy_writer if suffix == ".npy" else zarr_writer)(target, rows) as write:
-        run_blocks(read, rows, write, progress, workers)
+        run_blocks(rows, write, progress, workers)
 
 
 def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
-    """Return where to write and the suffix that chooses the format, one of `suffixes`.
-
-    `what` says in the message of a refusal what is to be written and why not as anything else.
-    """
+    """Return the target and its suffix; refuse any but `suffixes`, for a reason that `what` gives."""
     refuse_credentials(str(path))
     target = str(path).rstrip("/")
     suffix, shown = Path(target).suffix.lower(), without_credentials(target)
@@ -186,29 +152,17 @@ def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") ->
     return target, suffix
 
 
-def run_blocks(
-    read: Callable[[int, int], np.ndarray],
-    rows: Rows,
-    write: WriteRows,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> None:
-    """Read and write every block, side by side and in any order.
-
-    Parameters
-    ----------
-    read : returns rows [start, stop)
-    workers : threads; None for as many as there are processors
-    """
-    n_rows, block_rows = rows.shape[0], rows.block_rows
+def run_blocks(rows: LazyRows, write: WriteRows, progress: Progress | None = None, workers: int | None = None) -> None:
+    """Read and write blocks of the preferred rows, in parallel and in any order, by `workers` threads."""
+    n_rows, step = len(rows), rows.preferred_rows or TILE_ROWS
 
     def move(start: int) -> int:
-        stop = min(start + block_rows, n_rows)
-        write(start, np.asarray(read(start, stop), dtype=rows.dtype))
+        stop = min(start + step, n_rows)
+        write(start, rows.read(start, stop))
         return stop - start
 
     with ThreadPoolExecutor(workers or cpu_count()) as pool:
-        futures = [pool.submit(move, start) for start in range(0, n_rows, block_rows)]
+        futures = [pool.submit(move, start) for start in range(0, n_rows, step)]
         try:
             for future in futures:
                 moved = future.result()
@@ -219,27 +173,22 @@ def run_blocks(
                 future.cancel()
 
 
-@contextlib.contextmanager
-def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> Iterator[zarr.Group]:
-    """Yield a new zarr group that is at `target` at the end; one in a folder goes where that is not reached."""
-    with new_zarr(target) as place:
-        with creating(target):
-            group = zarr.open_group(place, mode="w-", zarr_format=zarr_format)
-        refuse_other(target, group)
-        yield group
+def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> contextlib.AbstractContextManager[zarr.Group]:
+    """Yield a new zarr group that is at `target` at the end."""
+    return new_zarr(target, functools.partial(zarr.open_group, mode="w-", zarr_format=zarr_format))
 
 
-def blocks(rows: LazyRows) -> Iterator[tuple[int, np.ndarray]]:
+def blocks(rows: LazyRows | PointsSource) -> Iterator[tuple[int, np.ndarray]]:
     """Yield (first row, rows) in order."""
-    step = block_rows(rows)
-    for start in range(0, len(rows), step):
-        yield start, rows.read(start, min(start + step, len(rows)))
+    n_rows, step = rows.shape[0], block_rows(rows)
+    for start in range(0, n_rows, step):
+        yield start, rows.read(start, min(start + step, n_rows))
 
 
-def block_rows(rows: LazyRows) -> int:
+def block_rows(rows: LazyRows | PointsSource) -> int:
     """Return how many rows are read at once."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
-    return min(rows_per_block(row_bytes, rows.preferred_rows), max(1, len(rows)))
+    return min(rows_per_block(row_bytes, rows.preferred_rows), max(1, rows.shape[0]))
 
 
 def write_npz(arrays: Arrays, target: str) -> None:
@@ -261,25 +210,37 @@ def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtyp
 
 
 def write_parquet(arrays: Arrays, target: str, step: int | None = None, progress: Progress | None = None) -> None:
-    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m, a row group a block."""
-    arrow, parquet = optional_module("pyarrow", "parquet"), optional_module("pyarrow.parquet", "parquet")
-    kinds = {name: arrow.from_numpy_dtype(rows.dtype) for name, rows in arrays.items()}
-    names = {name: column_names(name, rows) for name, rows in arrays.items()}
-    schema = arrow.schema([(column, kinds[name]) for name in arrays for column in names[name]])
-    n_rows, step = len(next(iter(arrays.values()))), step or min(map(block_rows, arrays.values()))
-    with replaced_file(target) as file, parquet.ParquetWriter(file, schema) as writer:
+    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m."""
+    arrow = optional_module("pyarrow", "parquet")
+
+    def table(start: int, stop: int) -> Any:
+        columns: dict[str, np.ndarray] = {}
+        for name, rows in arrays.items():
+            names = column_names(name, rows)
+            block = rows.read(start, stop).reshape(stop - start, len(names))
+            columns |= zip(names, np.ascontiguousarray(block.T), strict=True)
+        return arrow.table(columns)
+
+    n_rows = len(next(iter(arrays.values())))
+    write_table(table, n_rows, step or min(map(block_rows, arrays.values())), target, progress)
+
+
+def write_table(
+    table: Callable[[int, int], Any], n_rows: int, step: int, target: str, progress: Progress | None = None
+) -> None:
+    """Write the tables of Arrow that `table(start, stop)` returns of blocks of rows as Parquet, a row group a block."""
+    parquet = optional_module("pyarrow.parquet", "parquet")
+    block = table(0, min(step, n_rows))
+    with replaced_file(target) as file, parquet.ParquetWriter(file, block.schema) as writer:
         for start in range(0, n_rows, step):
-            columns: list[np.ndarray] = []
-            for rows in arrays.values():
-                block = rows.read(start, min(start + step, n_rows))
-                columns.extend(np.ascontiguousarray(block.reshape(len(block), -1).T))
-            writer.write_table(arrow.table(columns, schema=schema))
+            block = table(start, min(start + step, n_rows)) if start else block
+            writer.write_table(block)
             if progress:
-                progress(len(columns[0]))
+                progress(len(block))
 
 
 def column_names(name: str, rows: LazyRows) -> list[str]:
-    """Return the names of the columns of a table that an array makes."""
+    """Return the column names of an array in a table."""
     return [name] if rows.ndim == 1 else [f"{name}_{number + 1}" for number in range(rows.shape[1])]
 
 
@@ -292,8 +253,7 @@ def write_zarr(arrays: Arrays, target: str) -> None:
 
 def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> zarr.Array:
     """Create an array of a group."""
-    config: Any = {"write_empty_chunks": True}
-    return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=config)
+    return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=EVERY_CHUNK)
 
 
 def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
@@ -303,7 +263,7 @@ def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
 
 
 def beside(path: str | Path, name: str) -> str:
-    """Return where an array goes that belongs to one at `path`: points.NAME.npy beside points.npy (URL: .zarr)."""
+    """Return the path of an array that belongs to one at `path`: points.NAME.npy for points.npy (URL: .zarr)."""
     stem = str(path).rstrip("/").removesuffix(Path(path).suffix)
     return f"{stem}.{name}.{'zarr' if '://' in stem else 'npy'}"
 
@@ -317,10 +277,8 @@ def export(embedding: Any, path: str | Path, progress: Progress | None = None) -
     path : where to; an .npy or .parquet file that is there is replaced, a .zarr that holds anything else is refused
     """
     source: PointsSource = open_points(embedding)
-    block_rows = rows_per_block(source.shape[1] * source.dtype.itemsize, source.preferred_rows)
-    # Sources that cannot go back are read in order.
-    workers = 1 if source.sequential else None
-    write_rows(source.read, source.shape, source.dtype, path, block_rows, progress, workers)
+    workers = 1 if source.sequential else None  # sources that cannot go back are read in order
+    write_rows(source.read, source.shape, source.dtype, path, block_rows(source), progress, workers)
 
 
 WRITERS: Mapping[str, Callable[..., None]] = {

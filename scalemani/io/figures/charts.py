@@ -31,12 +31,9 @@ def line_figure(
     title: str = "",
     log_axes: str = "",
 ) -> None:
-    """Draw curves with markers, told apart by shape as well as colour, and write them as .png, .svg or .pdf.
+    """Draw curves (x, y), each (n,), by name, with markers, and write them as .png, .svg or .pdf.
 
-    Parameters
-    ----------
-    curves : name to (x, y), each (n,)
-    log_axes : "", "x", "y" or "xy"
+    `log_axes` is "", "x", "y" or "xy".
     """
     figure = optional_module("matplotlib.figure", "figures").Figure(figsize=(6.4, 4.2), layout="constrained")
     scales = {f"{axis}scale": "log" if axis in log_axes else "linear" for axis in "xy"}
@@ -86,8 +83,8 @@ def grid_figure(
     values = varied(cells)
     if not values:
         raise ConfigError("a grid of one cell has no picture: give two values or more of a parameter")
-    table = np.full([len(found) for found in values.values()], np.nan)
-    places = [tuple(found.index(cell.get(name)) for name, found in values.items()) for cell in cells]
+    table = np.full([len(listed) for listed in values.values()], np.nan)
+    places = [tuple(listed.index(cell.get(name)) for name, listed in values.items()) for cell in cells]
     for place, score in zip(places, scores, strict=True):
         table[place] = score
     names, others = list(values)[:2], list(values)[2:]
@@ -122,9 +119,9 @@ def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     """Return the values of each name that has more than one, numbers ascending; names with the most values first."""
     names = dict.fromkeys(itertools.chain(*cells))
     values = {name: list({repr(cell.get(name)): cell.get(name) for cell in cells}.values()) for name in names}
-    for found in values.values():
-        if all(isinstance(value, int | float) for value in found):
-            found.sort()
+    for listed in values.values():
+        if all(isinstance(value, int | float) for value in listed):
+            listed.sort()
     return {name: values[name] for name in sorted(names, key=lambda name: -len(values[name])) if len(values[name]) > 1}
 
 
@@ -149,8 +146,8 @@ def draw_map(
         left, bottom = marked[0] - 0.5, marked[1] - 0.5
         across, up = [left, left + 1, left + 1, left, left], [bottom, bottom, bottom + 1, bottom + 1, bottom]
         axes.plot(across, up, color=f"#{TEN_COLOURS[2]}", linewidth=2.5, clip_on=False)
-    for axis, (name, found) in zip((axes.xaxis, axes.yaxis), values.items(), strict=True):
-        axis.set_ticks(range(len(found)), list(map(str, found)))
+    for axis, (name, listed) in zip((axes.xaxis, axes.yaxis), values.items(), strict=True):
+        axis.set_ticks(range(len(listed)), list(map(str, listed)))
         axis.set_label_text(name)
 
 
@@ -162,17 +159,9 @@ def save_figure(figure: Any, path: str | Path) -> None:
 
 
 def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | Path) -> None:
-    """Draw the clusters of all pixels as a .png; the frames of a video stand in rows, from left to right.
+    """Draw the clusters (N,) of all pixels as a .png; frames of a video are tiled in rows.
 
-    Parameters
-    ----------
-    labels : (N,) integers from 0, frame by frame and row by row
-    image : frames, rows and columns, whose product is N
-
-    Raises
-    ------
-    ConfigError
-        Where Pillow is not installed (extra `figures`).
+    `labels` are integers from 0, frame by frame and row by row; `image` is (frames, rows, columns).
     """
     pictures = optional_module("PIL.Image", "figures")
     frames, rows, columns = image

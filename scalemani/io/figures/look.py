@@ -1,12 +1,14 @@
 """How a picture looks: its size, title, legend, theme and the size of its points."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.io.figures.themes import THEMES, Theme, theme_of
+from scalemani.io.figures.palette import DENSITY, NO_LABEL, LabelColours, rgb
 
 LEGENDS = ("auto", "beside", "map")
 SUFFIXES = (".png", ".svg", ".pdf")
@@ -15,6 +17,41 @@ SMALLEST_POINTS, LARGEST_POINTS = 0.1, 20.0  # times the usual size
 SCREEN_DPI = 100
 SIZES = "a height in pixels, WIDTHxHEIGHT in pixels such as 1600x900, paper or slide"
 Size = int | str | tuple[int, int]
+READABLE = 8.0  # contrast with the background, of names over coloured points with an outline of background
+
+
+@dataclass(frozen=True)
+class Theme:
+    """Codes of background, text, secondary text, frames and points without a label; density from sparse to dense."""
+
+    paper: str
+    ink: str
+    pale: str
+    frame: str
+    no_label: str
+    density: tuple[str, ...]
+
+    def readable(self, colour: np.ndarray) -> np.ndarray:
+        """Return a colour (3,), from 0 to 1, moved as far from the background as text on it must be."""
+        paper = rgb((self.paper,))[0]
+        end = 0.0 if paper.mean() > 0.5 else 1.0
+        shades = (end + (colour - end) * share for share in np.linspace(1, 0, 51))
+        return next(shade for shade in shades if contrast(shade, paper) >= READABLE)
+
+    def recoloured(self, colours: LabelColours | None) -> LabelColours | None:
+        """Return colours of labels with points without one as pale as on this background."""
+        if colours is None or colours.missing is None:
+            return colours
+        table = colours.colours.copy()
+        table[colours.missing] = rgb((self.no_label,))[0]
+        return replace(colours, colours=table)
+
+
+DARK_DENSITY = ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff")
+THEMES = {
+    "light": Theme("ffffff", "282828", "6e6e6e", "e1e1e1", NO_LABEL, DENSITY),
+    "dark": Theme("15171c", "e8eaef", "a3abb9", "363b46", "4a4f5a", DARK_DENSITY),
+}
 
 
 @dataclass(frozen=True)
@@ -73,11 +110,13 @@ def checked_look(
     """
     if legend not in LEGENDS:
         raise ConfigError(f"unknown legend {legend!r}: {nearest_name(legend, LEGENDS)}")
+    if theme not in THEMES:
+        raise ConfigError(f"unknown theme {theme!r}: {nearest_name(theme, THEMES)}")
     if not SMALLEST_POINTS <= point_size <= LARGEST_POINTS:
         raise ConfigError(
             f"point_size must be from {SMALLEST_POINTS} to {LARGEST_POINTS} times the usual, got {point_size}"
         )
-    return Look(checked_size(size), " ".join(title.split()), legend, theme_of(theme), float(point_size))
+    return Look(checked_size(size), " ".join(title.split()), legend, THEMES[theme], float(point_size))
 
 
 def checked_size(size: Any) -> int | Page:
@@ -103,3 +142,11 @@ def checked_suffix(path: Path) -> None:
     """Refuse a picture in another format."""
     if path.suffix.lower() not in SUFFIXES:
         raise ConfigError(f"a picture is written as .png, .svg or .pdf, got {path}")
+
+
+def contrast(one: np.ndarray, other: np.ndarray) -> float:
+    """Return the contrast of two colours (3,) from 0 to 1: from 1 to 21, as WCAG 2.2 defines it."""
+    colours = np.stack([one, other])
+    linear = np.where(colours <= 0.04045, colours / 12.92, ((colours + 0.055) / 1.055) ** 2.4)
+    low, high = sorted(linear @ [0.2126, 0.7152, 0.0722])
+    return float((high + 0.05) / (low + 0.05))

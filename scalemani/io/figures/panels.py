@@ -1,11 +1,9 @@
 """One panel of a picture: what of the plane it shows, and how many points of which colour are on each pixel."""
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from scalemani.errors import DataError
-from scalemani.io.export import rows_per_block
+from scalemani.io.export.rows import blocks
 from scalemani.io.figures.palette import LARGEST_CLASSES, LARGEST_LEGEND, LabelColours
 from scalemani.io.figures.shading import Canvas, cells_of, weighted_colours
 from scalemani.io.sources.base import PointsSource
@@ -95,13 +93,6 @@ def panel_limits(limits: np.ndarray, width: int, height: int) -> np.ndarray:
     if unit.max() <= LARGEST_STRETCH * unit.min():
         extents = unit.max() * np.array([width, height])
     return np.stack([middle - extents / 2, middle + extents / 2], axis=1)
-
-
-def blocks(source: PointsSource) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (first row, rows) in order."""
-    step = rows_per_block(source.shape[1] * source.dtype.itemsize, source.preferred_rows)
-    for start in range(0, source.shape[0], step):
-        yield start, source.read(start, min(start + step, source.shape[0]))
 
 
 def column_limits(source: PointsSource, n_shown: int) -> np.ndarray:

@@ -11,6 +11,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.export.atomic import replaced_file
+from scalemani.io.export.rows import blocks
 from scalemani.io.figures.look import Look, checked_look, checked_suffix
 from scalemani.io.figures.names import draw_names, shortened
 from scalemani.io.figures.palette import (
@@ -22,7 +23,7 @@ from scalemani.io.figures.palette import (
     ramp,
     rgb,
 )
-from scalemani.io.figures.panels import Pair, Panel, blocks, column_limits
+from scalemani.io.figures.panels import Pair, Panel, column_limits
 from scalemani.io.figures.shading import lone_opacity, point_radius, shade
 from scalemani.io.sources.base import PointsSource, optional_module
 from scalemani.io.sources.opening import open_points
@@ -131,7 +132,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     """
     source = open_points(embedding)
     n_points, n_components = source.shape
-    columns = {name: look.theme.recoloured(found) for name, found in coloured_columns(labels, n_points).items()}
+    columns = {name: look.theme.recoloured(colours) for name, colours in coloured_columns(labels, n_points).items()}
     pairs: list[Pair | None] = [None] if n_components == 1 else [*combinations(range(min(n_components, 3)), 2)]
     if len(columns) * len(pairs) > MOST_PANELS:
         raise ConfigError(

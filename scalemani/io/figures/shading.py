@@ -8,8 +8,8 @@ import math
 import numpy as np
 from scipy.ndimage import convolve, gaussian_filter
 
+from scalemani.io.figures.look import THEMES, Theme
 from scalemani.io.figures.palette import ramp, rgb
-from scalemani.io.figures.themes import THEMES, Theme
 
 COVERED_SHARE = 0.2  # of the pixels that discs of few points may cover
 SMALLEST_RADIUS, LARGEST_RADIUS = 1.0, 4.0  # of the discs that points are where they are few

@@ -3,10 +3,7 @@
 from scalemani.io.sources.annotated import take_representation
 from scalemani.io.sources.base import PointsSource
 from scalemani.io.sources.dask_arrays import DaskPoints
-from scalemani.io.sources.distance_matrix import DistanceMatrix
-from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.labels import named_labels, open_columns, open_labels
-from scalemani.io.sources.neighbor_lists import NeighborLists
 from scalemani.io.sources.opening import (
     columns_shown,
     has_names,
@@ -16,9 +13,15 @@ from scalemani.io.sources.opening import (
     points_in_memory,
     rows_in_memory,
 )
-from scalemani.io.sources.opening_affinities import open_affinities, opener_instead
-from scalemani.io.sources.opening_lists import open_lists
 from scalemani.io.sources.pixels import PixelRows, open_pixels
+from scalemani.io.sources.precomputed import (
+    DistanceMatrix,
+    GivenAffinities,
+    NeighborLists,
+    open_affinities,
+    open_lists,
+    opener_instead,
+)
 from scalemani.io.sources.side_data import map_points
 
 __all__ = [

@@ -28,13 +28,7 @@ class PointColumns:
     width: int | None = None
 
     def rows(self, batch: Any, where: str, first_row: int = 0, width: int | None = None) -> np.ndarray:
-        """Return the coordinates (n, D) of a record batch.
-
-        Raises
-        ------
-        DataError
-            For missing values and lists of different lengths, with their rows.
-        """
+        """Return the coordinates (n, D) of a record batch; refuse missing values and lists of different lengths."""
         columns = [batch.column(name) for name in self.names]
         if self.lists:
             return listed_rows(columns[0], self.names[0], where, first_row, width)
@@ -87,27 +81,19 @@ class ArrowTable(Source):
         return rows
 
 
-def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> PointColumns:
+def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) -> PointColumns:
     """Return the columns of a table that are coordinates.
 
-    Parameters
-    ----------
-    asked : names, with * for any letters; None: the only column of lists of numbers where there is one, else all
-        columns
-
-    Raises
-    ------
-    ConfigError, DataError
-        For columns that are not there, are no numbers, or have a name twice, and for several columns of lists.
+    `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
     """
-    asked = None if asked is None else matched_columns(schema.names, asked, where)
+    requested = None if requested is None else matched_columns(schema.names, requested, where)
     repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
     if repeated:
         raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
-    names = asked or tuple(name for name in schema.names if not name.startswith(INDEX))
+    names = requested or tuple(name for name in schema.names if not name.startswith(INDEX))
     lists = [name for name in names if list_type(schema.field(name).type) is not None]
     if lists:
-        if len(lists) > 1 or (asked is not None and len(asked) > 1):
+        if len(lists) > 1 or (requested is not None and len(requested) > 1):
             raise DataError(
                 f"{where} has columns of lists {', '.join(lists)}: one of these is taken at a time, name it as in "
                 f"FILE::{lists[0]}"
@@ -125,28 +111,23 @@ def point_columns(schema: Any, asked: tuple[str, ...] | None, where: str) -> Poi
     return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
 
 
-def matched_columns(names: list[str], asked: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """Return the columns that are asked for, those of a pattern in the order of the table.
-
-    Parameters
-    ----------
-    asked : names, and patterns in which * stands for any letters
-    """
-    found: list[str] = []
+def matched_columns(names: list[str], requested: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return the requested columns; those of a pattern, with * for any letters, in the order of the table."""
+    matched: list[str] = []
     missing = []
-    there, chosen = set(names), set()
-    for one in asked:
-        if one in there or "*" not in one:
-            fitting = [one] if one in there else []
+    existing, chosen = set(names), set()
+    for one in requested:
+        if one in existing or "*" not in one:
+            fitting = [one] if one in existing else []
         else:
             pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
             fitting = [name for name in names if pattern.fullmatch(name)]
         missing += [] if fitting else [one]
-        found += [name for name in fitting if name not in chosen or name == one]
+        matched += [name for name in fitting if name not in chosen or name == one]
         chosen.update(fitting)
     if missing:
         raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
-    return tuple(found)
+    return tuple(matched)
 
 
 def list_type(kind: Any) -> Any:
@@ -168,12 +149,7 @@ def number_dtype(kind: Any) -> np.dtype:
 
 
 def listed_rows(column: Any, name: str, where: str, first_row: int, width: int | None) -> np.ndarray:
-    """Return a column of lists as a table (n, D).
-
-    Parameters
-    ----------
-    width : D, None for that of the first row
-    """
+    """Return a column of lists of `width` numbers, by default as many as in the first row, as a table (n, D)."""
     column = getattr(column, "storage", column)
     compute = optional_module("pyarrow.compute", "parquet")
     lengths = compute.list_value_length(column).to_numpy(zero_copy_only=False)

@@ -4,7 +4,7 @@ import importlib
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -53,7 +53,7 @@ class PointsSource(Described, Protocol):
 
     @property
     def sequential(self) -> bool:
-        """Whether seeking backwards is expensive, so that blocks should be asked for in ascending order."""
+        """Whether seeking backwards is expensive, so that blocks should be requested in ascending order."""
 
     @property
     def remote(self) -> bool:
@@ -81,12 +81,7 @@ def nonzeros_of(source: PointsSource) -> int | None:
 
 
 def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Points:
-    """Return rows of points as sparse or as dense ones, however they are kept.
-
-    Parameters
-    ----------
-    start, stop : the rows [start, stop)
-    """
+    """Return rows [start, stop) of points as sparse or as dense ones, however they are stored."""
     if not sparse:
         return source.read(start, stop)
     return (
@@ -95,13 +90,16 @@ def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Poin
 
 
 class Source(ABC):
-    """A source that knows its shape and given dtype from the start; subclasses say how to get rows."""
+    """A source that knows its shape and dtype from the start; subclasses read blocks of rows."""
 
     preferred_rows: int | None = None
     sequential: bool = False
     remote: bool = False
-    remark: str = ""  # what whoever uses the points should know
-    held_bytes: int = 0  # while rows are read, beside these: the largest piece that is read whole
+    remark: str = ""  # a warning for users of the points
+    held_bytes: int = 0  # in memory while rows are read, besides these rows: the largest piece that is read whole
+    reopening: tuple[Callable[..., Any], tuple[Any, ...]] | None = (
+        None  # how other processes get a source of open files
+    )
 
     def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
         self.description = description
@@ -110,31 +108,69 @@ class Source(ABC):
         check_shape(shape, description, min_rows=0)  # nothing to transform is nothing wrong; `survey` asks for more
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
 
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.reopening or super().__reduce_ex__(protocol)
+
     @abstractmethod
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) in whatever order and dtype they are kept."""
+    def rows(self, start: int, stop: int) -> Any:
+        """Return rows [start, stop) as they are stored: dense or sparse, of any memory order and dtype."""
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`."""
-        if not 0 <= start <= stop <= self.shape[0]:
-            raise DataError(f"rows [{start}, {stop}) asked for: {self.description} has rows [0, {self.shape[0]})")
+        self.check_range(start, stop)
         return native_rows(self.rows(start, stop), start, stop, self)
+
+    def check_range(self, start: int, stop: int) -> None:
+        """Refuse rows [start, stop) that the points do not have."""
+        if not 0 <= start <= stop <= self.shape[0]:
+            raise DataError(f"rows [{start}, {stop}) requested: {self.description} has rows [0, {self.shape[0]})")
+
+
+class WrappedPoints:
+    """Points (N, D) of another source, with its properties unless a subclass changes them."""
+
+    def __init__(self, points: PointsSource) -> None:
+        self.points = points
+        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
+        self.preferred_rows, self.sequential, self.remote = points.preferred_rows, points.sequential, points.remote
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
+
+    @property
+    def nonzeros(self) -> int | None:
+        """The number of nonzeros of sparse points, None of dense ones."""
+        return nonzeros_of(self.points)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop), dense."""
+        return self.points.read(start, stop)
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) as sparse rows."""
+        return read_rows(self.points, start, stop, sparse=True)
+
+    def with_points(self, points: PointsSource) -> "WrappedPoints":
+        """Return the same wrapper around another source of the same rows."""
+        raise NotImplementedError
+
+
+def innermost(source: PointsSource) -> PointsSource:
+    """Return the source below all wrappers: before a metric, and without side data."""
+    while isinstance(source, WrappedPoints):
+        source = source.points
+    return source
+
+
+def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
+    """Return a source with another innermost source of the same rows."""
+    if isinstance(source, WrappedPoints):
+        return source.with_points(with_innermost(source.points, points))
+    return points
 
 
 def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
-    """Return rows (stop - start, D) of points, C-contiguous and of their dtype.
-
-    Parameters
-    ----------
-    start, stop : which rows [start, stop) they are
-
-    Raises
-    ------
-    DataError
-        For rows that are masked, or are not of the shape and kind of those of the points.
-    """
+    """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
     refuse_masked(given, points.description)
-    rows = np.asarray(given)
+    rows = given.toarray() if sp.issparse(given) else np.asarray(given)
     if rows.shape != (stop - start, points.shape[1]):
         raise DataError(
             f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
@@ -160,7 +196,7 @@ def pieces(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, 
 
 @contextmanager
 def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
-    """Turn whatever a storage library raises while rows are read into a StoreError that says which rows."""
+    """Raise the errors of storage libraries as StoreErrors that name the rows."""
     try:
         yield
     except ScalemaniError:
@@ -178,7 +214,7 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
 
 @contextmanager
 def as_opening_errors(location: str) -> Iterator[None]:
-    """Turn the refusal of a file that the system could not give for now into an UnreachableStoreError."""
+    """Raise temporary errors of the operating system as UnreachableStoreErrors."""
     try:
         yield
     except RecursionError as error:
@@ -199,7 +235,7 @@ def optional_module(name: str, extra: str) -> Any:
 
 
 def check_file(path: Path) -> None:
-    """Refuse a pipe, which may never be written to, and a device, which may never end, where points are to be read."""
+    """Refuse pipes and devices, which may never end."""
     if path.exists() and not path.is_file():
         raise DataError(f"{path} is no regular file: copy what it gives into one")
 

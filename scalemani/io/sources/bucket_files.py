@@ -16,16 +16,7 @@ BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
 class BucketFile:
     """A file at s3://bucket/key, gs:// or az://, as it was when it was opened.
 
-    Parameters
-    ----------
-    size, tag : its bytes and its ETag; None: the server is asked
-
-    Raises
-    ------
-    ConfigError
-        For a URL that names no file, or holds credentials.
-    StoreError
-        Where there is no such file, and where the server refuses or does not answer.
+    Without `size` in bytes and `tag`, its ETag, they are requested from the server.
     """
 
     def __init__(self, location: str, size: int | None = None, tag: str | None = None) -> None:
@@ -54,13 +45,7 @@ class BucketFile:
         return PurePosixPath(self.key).suffix
 
     def read(self, start: int, stop: int) -> bytes:
-        """Return bytes [start, stop), as many of them as the file has.
-
-        Raises
-        ------
-        StoreError
-            Where the file was replaced since it was opened, and where the server refuses or does not answer.
-        """
+        """Return bytes [start, stop), as many as the file has; refuse a file that was replaced meanwhile."""
         stop = min(stop, self.size)
         if start >= stop:
             return b""

@@ -19,18 +19,14 @@ class OrderedLabels(np.ndarray):
 
 
 def categories_of(labels: Any) -> tuple[str, ...]:
-    """Return the categories of labels in their own order; none where they have no order but that of texts.
+    """Return the categories of labels in an order of their own; none where that is the order of texts.
 
-    Categories that were made from texts without a word on their order stand in that of the texts.
-
-    Parameters
-    ----------
-    labels : whatever has `categories`, or a dtype that has: `OrderedLabels`, categorical columns of data frames
+    `labels` is anything with `categories` or a dtype that has them: `OrderedLabels`, categorical columns.
     """
-    found = getattr(labels, "categories", None)
-    if found is None:
-        found = getattr(getattr(labels, "dtype", None), "categories", None)
-    names = () if found is None else tuple(map(str, found))
+    categories = getattr(labels, "categories", None)
+    if categories is None:
+        categories = getattr(getattr(labels, "dtype", None), "categories", None)
+    names = () if categories is None else tuple(map(str, categories))
     return () if names == tuple(sorted(names)) else names
 
 
@@ -45,6 +41,6 @@ def with_categories(
     """Return labels (N,) of texts with the order of their categories, and the colours of these; others as they are."""
     if not (len(categories) or colours) or labels.dtype.kind not in "UO":
         return labels
-    found = labels.view(OrderedLabels)
-    found.categories, found.colours = tuple(map(str, categories)), colours
-    return found
+    ordered = labels.view(OrderedLabels)
+    ordered.categories, ordered.colours = tuple(map(str, categories)), colours
+    return ordered

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 from dask.delayed import Delayed
+from scipy import sparse
 
 from scalemani.config.validation import check_exact_columns
 from scalemani.errors import DataError
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_dask_frame(frame: Any) -> "DaskPoints":
-    """Open a frame of Dask, whose parts are computed for their lengths: its columns become one type in each part."""
+    """Open a frame of Dask, whose partitions are computed for their lengths."""
     if len(set(getattr(frame, "dtypes", ()))) > 1:
         frame = frame.map_partitions(exact_part, meta=frame._meta)
     return DaskPoints(frame.to_dask_array(lengths=True))
@@ -31,13 +32,13 @@ def exact_part(part: Any) -> Any:
 
 
 def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
-    """Return whether points are a Dask array; who has one has loaded the library, which no worker needs to."""
+    """Return whether points are a Dask array, without loading the library."""
     library = sys.modules.get("dask.array")
     return library is not None and isinstance(points, library.Array)
 
 
 class DaskPoints(Source):
-    """A Dask array; each chunk is computed once a pass over the rows, by the client that holds it if one does."""
+    """A Dask array of dense or sparse chunks; each is computed once a pass, by the client that holds it if one does."""
 
     sequential = True
 
@@ -54,19 +55,19 @@ class DaskPoints(Source):
 
     @property
     def holder(self) -> "Client | None":
-        """The client of an array that was persisted: only it can reach what it holds; None for others."""
+        """The client of a persisted array, None of others."""
         from distributed import futures_of
 
         held = futures_of(self.array)
         return held[0].client if held else None
 
     def lazy_chunks(self) -> list[Delayed]:
-        """Return the rows from one of `starts` to the next, to be computed: chunks of whole rows."""
+        """Return delayed chunks of whole rows, which begin at `starts`."""
         chunks = tuple(np.diff(self.starts).tolist())
         return list(self.array.rechunk((chunks, -1)).to_delayed().ravel())
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), which are cut from chunks."""
+        """Return rows [start, stop)."""
         parts = [np.empty((0, self.shape[1]), self.array.dtype)]
         with self._lock:
             while start < stop:
@@ -83,13 +84,12 @@ class DaskPoints(Source):
             chunk = bisect_right(self.starts, start) - 1
             last = max(bisect_right(self.starts, self.starts[chunk] + stop - start) - 1, chunk + 1)
             self._chunks = self.starts[chunk], self._computed(self.starts[chunk], self.starts[last])
-        found = self._chunks
-        if stop == self.shape[0] == found[0] + len(found[1]):  # the end of a pass
+        chunks = self._chunks
+        if stop == self.shape[0] == chunks[0] + len(chunks[1]):  # the end of a pass
             self._chunks = None
-        return found
+        return chunks
 
     def _computed(self, start: int, stop: int) -> np.ndarray:
-        holder = self.holder
-        if holder is not None:
-            return holder.compute(self.array[start:stop], sync=True)
-        return self.array[start:stop].compute(scheduler="threads")
+        holder, rows = self.holder, self.array[start:stop]
+        computed = rows.compute(scheduler="threads") if holder is None else holder.compute(rows, sync=True)
+        return computed.toarray() if sparse.issparse(computed) else computed

@@ -11,34 +11,8 @@ from scalemani.io.sources.sliced import SlicedPoints
 from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 
 
-class H5adPoints(SlicedPoints):
-    """A dense dataset of an HDF5 file such as AnnData's .h5ad."""
-
-    def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
-        dataset = h5ad_node(path, member)
-        if dataset.shape is None:
-            raise DataError(f"{path}::{member} is an empty dataset: it has neither rows nor columns")
-        super().__init__(dataset, f"{path}::{member}")
-
-    def __reduce__(self) -> tuple[type["H5adPoints"], tuple[Path | BucketFile, str]]:
-        return H5adPoints, (self.path, self.member)
-
-
-class H5adSparseRows(SparseRows):
-    """Compressed sparse rows in a group of an HDF5 file."""
-
-    def __init__(self, path: Path | BucketFile, member: str) -> None:
-        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
-        group = h5ad_node(path, member)
-        super().__init__(*sparse_parts(group, dict(group.attrs), f"{path}::{member}"))
-
-    def __reduce__(self) -> tuple[type["H5adSparseRows"], tuple[Path | BucketFile, str]]:
-        return H5adSparseRows, (self.path, self.member)
-
-
 def open_h5(path: Path | BucketFile) -> Any:
-    """Open an HDF5 file for reading, or say that it is damaged."""
+    """Open an HDF5 file for reading."""
     try:
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
     except OSError as error:
@@ -61,36 +35,44 @@ def h5ad_node(path: Path | BucketFile, member: str) -> Any:
     raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
-def refuse_other_files(file: Any, member: str, path: Path | BucketFile) -> None:
-    """Refuse a member that lies in another file or takes its values from one: a file of points may name any file."""
+def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) -> None:
+    """Refuse a member in another file, or with values from one: a file of points may name any file."""
     h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
     names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
     for name in (*names, *(f"{names[-1]}/{part}" for part in SPARSE_PARTS)):
         linked = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
-        found = None if linked else file.get(name)
-        outside = isinstance(found, h5py.Dataset) and (found.external or found.is_virtual)
-        if linked or outside or (found is not None and found.file.filename != file.filename):
+        node = None if linked else file.get(name)
+        outside = isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)
+        if linked or outside or (node is not None and node.file.filename != file.filename):
             file.close()
             raise UnsafeStoreError(f"{path}::{name} takes its values from another file: copy them into this one")
-        if isinstance(found, h5py.Dataset):
+        if isinstance(node, h5py.Dataset):
             return
 
 
 def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
-    """Open a matrix of an .h5ad file, dense or in compressed sparse rows: by default the one that stands for points."""
+    """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
     try:
         name = member or default_member(path)
-        node = h5ad_node(path, name)
-        dense = hasattr(node, "shape")
-        node.file.close()
-        return H5adPoints(path, name) if dense else H5adSparseRows(path, name)
+        source = open_node(h5ad_node(path, name), f"{path}::{name}")
+        source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
+        return source
     except ScalemaniError:
         raise
     except Exception as error:  # the errors of HDF5 are of many kinds, and all mean the same here
         raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
 
 
+def open_node(node: Any, description: str) -> Source:
+    """Return the points in a dataset, or in the compressed sparse rows of a group."""
+    if not hasattr(node, "shape"):
+        return SparseRows(*sparse_parts(node, dict(node.attrs), description))
+    if node.shape is None:
+        raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
+    return SlicedPoints(node, description)
+
+
 def default_member(path: Path | BucketFile) -> str:
-    """Return the matrix that stands for the points of an AnnData."""
+    """Return the matrix of the points of an AnnData."""
     with open_h5(path) as file:
         return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

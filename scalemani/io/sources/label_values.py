@@ -48,58 +48,44 @@ def is_number(text: str) -> bool:
 def values_of(labels: Any, where: str) -> np.ndarray:
     """Return labels as an array of numbers, truth values or texts, in which None, NaN and NA are missing.
 
-    Arrays of one type stay as they are. Values of several types, and integers that no type of NumPy's holds together,
-    become texts, in which those that are missing are empty.
-
-    Parameters
-    ----------
-    labels : array-like (N,) or (N, 1)
-
-    Raises
-    ------
-    DataError
-        For labels that differ and have the same text, as 1 and "1".
+    Arrays of one type stay as they are. Values of several types, and integers that no NumPy type holds together,
+    become texts; labels that differ and have the same text, as 1 and "1", are refused.
     """
     try:
-        found = np.asarray(labels)
-        objects = objects_of(labels, found)
+        values = np.asarray(labels)
+        objects = objects_of(labels, values)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{where} must have one value a point: {error}") from error
     if objects is None:
-        return found
+        return values
     flat = objects.ravel() if objects.ndim == 2 and 1 in objects.shape else objects
     if flat.ndim != 1 or not len(flat):
-        return found
+        return values
     kinds = set(map(type, flat.tolist()))
     if any(issubclass(kind, Collection) and not issubclass(kind, str | bytes) for kind in kinds):
-        return found
-    if found.dtype != object and not is_mixed(kinds, flat, found):
-        return found
+        return values
+    if values.dtype != object and not is_mixed(kinds, flat, values):
+        return values
     return texts_of(flat.tolist(), where)
 
 
-def objects_of(labels: Any, found: np.ndarray) -> np.ndarray | None:
+def objects_of(labels: Any, values: np.ndarray) -> np.ndarray | None:
     """Return labels in the types they were given in, None where the array that NumPy has made of them holds these."""
     if isinstance(labels, list | tuple):
         return np.array(labels, dtype=object)
     listed = getattr(labels, "to_pylist", getattr(labels, "to_list", None))  # of Arrow, of polars and pandas
-    if found.dtype.kind == "f" and listed is not None and bool(np.any(np.abs(found) >= LARGEST_EXACT)):
+    if values.dtype.kind == "f" and listed is not None and bool(np.any(np.abs(values) >= LARGEST_EXACT)):
         return np.array(listed(), dtype=object)
-    return found if found.dtype == object else None
+    return values if values.dtype == object else None
 
 
-def is_mixed(kinds: set[type], objects: np.ndarray, found: np.ndarray) -> bool:
-    """Return whether NumPy has made one type of labels of several by which different ones can have become one.
-
-    Parameters
-    ----------
-    objects : (N,) the labels as they were given
-    """
+def is_mixed(kinds: set[type], objects: np.ndarray, values: np.ndarray) -> bool:
+    """Return whether NumPy has made one type of several, by which different labels (N,) can be equal."""
     for one in (str, bytes, bool | np.bool_):
         n_others = sum(not issubclass(kind, one) for kind in kinds)
         if n_others < len(kinds):
             return n_others > 0
-    large = found.dtype.kind == "f" and bool(np.any(np.abs(found) >= LARGEST_EXACT))
+    large = values.dtype.kind == "f" and bool(np.any(np.abs(values) >= LARGEST_EXACT))
     return large and any(map(is_wide_integer, objects.tolist()))
 
 

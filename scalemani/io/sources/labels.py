@@ -43,19 +43,14 @@ def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -
 
 
 def open_columns(location: str | Path, n_points: int | None = None, noun: str = "label") -> dict[str, np.ndarray]:
-    """Return all labels in a file by their names, each as `open_labels` gives them; one without a name has the file's.
-
-    Parameters
-    ----------
-    location : the path of a file that `open_labels` takes; tables may have several columns
-    """
+    """Return all labels in a file by name, each as `open_labels` gives them; without a name, that of the file."""
     name, _, member = str(location).partition("::")
     with as_opening_errors(name):
         if not columns.is_table(Path(name), member or None):
             labels = read_labels(str(location), noun)
             return {Path(location).name: checked_labels(labels, str(location), n_points, noun)}
-        found = columns.read_columns(Path(name), member or None)
-    return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
+        named = columns.read_columns(Path(name), member or None)
+    return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in named.items()}
 
 
 def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
@@ -63,24 +58,18 @@ def named_labels(labels: Any, n_points: int) -> dict[str, np.ndarray]:
     if isinstance(labels, Mapping):
         return {str(name): open_labels(given, n_points) for name, given in labels.items()}
     listed = labels if isinstance(labels, list | tuple) else [labels]
-    found: dict[str, np.ndarray] = {}
+    collected: dict[str, np.ndarray] = {}
     for number, given in enumerate(listed, start=1):
         named = {f"labels {number}": given}
         if isinstance(given, str | Path):
             named = open_columns(given, n_points)
         for name, values in named.items():
-            found[name if name not in found else f"{name} ({number})"] = open_labels(values, n_points)
-    return found
+            collected[name if name not in collected else f"{name} ({number})"] = open_labels(values, n_points)
+    return collected
 
 
 def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.ndarray]) -> Any:
-    """Return one set of labels, or several by their names, with what `choose` takes of each; None for none.
-
-    Parameters
-    ----------
-    labels : what `open_labels` takes, a mapping of such by their names, or None
-    choose : from labels (N,) to those of the rows that are wanted
-    """
+    """Return what `choose` returns for one set of labels (N,), or for several by name; None for none."""
     if isinstance(labels, Mapping):
         return {str(name): choose(open_labels(given, n_points)) for name, given in labels.items()}
     return None if labels is None else choose(open_labels(labels, n_points))
@@ -89,21 +78,21 @@ def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.
 def checked_labels(labels: Any, where: str, n_points: int | None, noun: str) -> np.ndarray:
     """Return labels (N,) of one kind, or raise DataError."""
     categories, colours = categories_of(labels), colours_of_categories(labels)
-    found = values_of(labels, where)
-    if found.ndim == 2 and 1 in found.shape:
-        found = found.ravel()
-    if found.ndim != 1:
-        raise DataError(f"{where} must have one {noun} a point, got an array of shape {found.shape}")
-    if found.dtype.kind not in "biufUS":
-        raise DataError(f"{where} must be numbers or strings, got dtype {found.dtype}")
-    if found.dtype.kind == "S":
-        found = np.char.decode(found, "utf-8", "backslashreplace")  # no letter stands for several others
-    if n_points is not None and len(found) != n_points:
+    values = values_of(labels, where)
+    if values.ndim == 2 and 1 in values.shape:
+        values = values.ravel()
+    if values.ndim != 1:
+        raise DataError(f"{where} must have one {noun} a point, got an array of shape {values.shape}")
+    if values.dtype.kind not in "biufUS":
+        raise DataError(f"{where} must be numbers or strings, got dtype {values.dtype}")
+    if values.dtype.kind == "S":
+        values = np.char.decode(values, "utf-8", "backslashreplace")  # no letter stands for several others
+    if n_points is not None and len(values) != n_points:
         raise DataError(
-            f"{where} has {len(found)} {noun}s for {n_points} points: give one a point, in the points' order"
-            + ("; is the first a header?" if len(found) == n_points + 1 and found.dtype.kind == "U" else "")
+            f"{where} has {len(values)} {noun}s for {n_points} points: give one a point, in the points' order"
+            + ("; is the first a header?" if len(values) == n_points + 1 and values.dtype.kind == "U" else "")
         )
-    return with_categories(found, categories, colours)
+    return with_categories(values, categories, colours)
 
 
 def read_labels(location: str, noun: str) -> np.ndarray:

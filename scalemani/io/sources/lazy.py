@@ -1,4 +1,4 @@
-"""Arrays that are computed row by row as they are read: points for whatever takes points, arrays for NumPy."""
+"""Arrays of which rows are computed as they are read."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class LazyRows:
-    """An array of which `reader(start, stop)` gives rows: nothing is read before it is asked for.
+    """An array of which `reader(start, stop)` gives rows: nothing is read before it is requested.
 
     Slices of rows, `rows[...]` and `numpy.asarray(rows)` read them.
     """
@@ -35,22 +35,20 @@ class LazyRows:
     def __len__(self) -> int:
         return int(self.shape[0])
 
-    def __getitem__(self, asked: slice | EllipsisType) -> np.ndarray:
-        start, stop, step = slice(None).indices(len(self)) if asked is Ellipsis else self._bounds(asked)
-        return self.read(start, max(start, stop))[:: step or 1]
-
-    def _bounds(self, asked: slice | EllipsisType) -> tuple[int, int, int]:
-        if not isinstance(asked, slice) or (asked.step or 1) < 1:
-            raise TypeError(f"{self.description} is read by slices of rows, such as [0:1000], got {asked!r}")
-        return asked.indices(len(self))
+    def __getitem__(self, requested: slice | EllipsisType) -> np.ndarray:
+        rows = slice(None) if requested is Ellipsis else requested
+        if not isinstance(rows, slice) or (rows.step or 1) < 1:
+            raise TypeError(f"{self.description} is read by slices of rows, such as [0:1000], got {requested!r}")
+        start, stop, step = rows.indices(len(self))
+        return self.read(start, max(start, stop))[::step]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        found = self.read(0, len(self))
-        return found if dtype is None else found.astype(dtype)
+        rows = self.read(0, len(self))
+        return rows if dtype is None else rows.astype(dtype)
 
 
 def lazy_rows(array: Any, description: str) -> LazyRows:
-    """Return an array of NumPy or zarr, or one that is lazy already, to be read by rows."""
+    """Return an array of NumPy or zarr, or a lazy one, to be read by rows."""
     if isinstance(array, LazyRows):
         return array
     chunks = getattr(array, "chunks", None)

@@ -6,23 +6,17 @@ from dask.utils import format_bytes
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_finite_block
 from scalemani.errors import DataError
-from scalemani.io.sources.base import PointsSource, nonzeros_of, read_rows
+from scalemani.io.sources.base import PointsSource, WrappedPoints, nonzeros_of
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
 
 
-class MetricPoints:
+class MetricPoints(WrappedPoints):
     """Points (N, D) of another source in the geometry of a metric, in which distances are Euclidean."""
 
     def __init__(self, points: PointsSource, metric: str) -> None:
-        self.points, self.metric = points, metric
-        self.shape = points.shape
-        self.dtype = mapped_dtype(points.dtype)
-        self.description = points.description
-        self.preferred_rows = points.preferred_rows
-        self.sequential = points.sequential
-        self.remote = points.remote
-        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
+        super().__init__(points)
+        self.metric, self.dtype = metric, mapped_dtype(points.dtype)
         if nonzeros_of(points) is not None and not keeps_zeros(metric):
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
             kept = ", ".join(name for name in METRICS if METRICS[name].nonzeros is not None)
@@ -33,26 +27,20 @@ class MetricPoints:
 
     @property
     def nonzeros(self) -> int | None:
-        """As of the points that are mapped; None where the metric leaves no zeros."""
+        """The number of nonzeros; None where the metric leaves no zeros."""
         return nonzeros_of(self.points) if keeps_zeros(self.metric) else None
 
     def with_points(self, points: PointsSource) -> "MetricPoints":
-        """Return the same of the rows of another source of as many points."""
+        """Return another source of the same rows in this metric."""
         return MetricPoints(points, self.metric)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), mapped.
-
-        Raises
-        ------
-        DataError
-            For values that are not finite, and for rows that the metric cannot take.
-        """
-        return self._mapped(self.points.read(start, stop), start)
+        """Return rows [start, stop), mapped; DataError for rows that are not finite or that the metric cannot take."""
+        return self._mapped(super().read(start, stop), start)
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop), mapped, as `read` does; of a metric that keeps zeros."""
-        return self._mapped(read_rows(self.points, start, stop, sparse=True), start)
+        """Return rows [start, stop) as `read` does, of a metric that keeps zeros."""
+        return self._mapped(super().read_sparse(start, stop), start)
 
     def _mapped(self, rows: Points, start: int) -> Points:
         check_finite_block(rows, start)
@@ -65,10 +53,10 @@ def check_rows(rows: Points, metric: str, first_row: int = 0) -> None:
     if rows.shape[0] == 0:
         return
     for refusal in METRICS[metric].refusals:
-        found = np.flatnonzero(refusal.concerns(rows))
-        if len(found):
-            listed = ", ".join(str(first_row + row) for row in found[:N_REPORTED_ROWS])
+        refused = np.flatnonzero(refusal.concerns(rows))
+        if len(refused):
+            listed = ", ".join(str(first_row + row) for row in refused[:N_REPORTED_ROWS])
             raise DataError(
-                f"{len(found)} of rows [{first_row}, {first_row + rows.shape[0]}) of points {refusal.why}: first rows "
-                f"{listed}. metric={metric!r} cannot take them: remove these rows, or use another metric"
+                f"{len(refused)} of rows [{first_row}, {first_row + rows.shape[0]}) of points {refusal.why}: "
+                f"first rows {listed}. metric={metric!r} cannot take them: remove these rows, or use another metric"
             )

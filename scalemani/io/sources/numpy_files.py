@@ -46,7 +46,7 @@ class ArrayPoints(Source):
 
 @contextmanager
 def as_damage(name: Path | str) -> Iterator[None]:
-    """Turn whatever NumPy raises while a file is read into a DataError that says which one is damaged."""
+    """Raise the errors of NumPy and zipfile as DataErrors that name the damaged file."""
     try:
         yield
     except ScalemaniError:
@@ -57,15 +57,7 @@ def as_damage(name: Path | str) -> Iterator[None]:
 
 
 def read_npy_header(file: IO[bytes], name: str) -> Header:
-    """Return shape, whether columns come first, and dtype of an .npy file; leave `file` at the first value.
-
-    Raises
-    ------
-    DataError
-        When it is not an .npy file or ends early.
-    UnsafeStoreError
-        When it holds Python objects, which only pickle could read.
-    """
+    """Return shape, column-major order and dtype of an .npy file, leaving `file` at its first value; refuse objects."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
     with as_damage(name):
         version = np.lib.format.read_magic(file)
@@ -81,20 +73,12 @@ def read_npy_header(file: IO[bytes], name: str) -> Header:
 
 
 def whole_array(path: Path, member: str | None = None) -> np.ndarray:
-    """Return an .npy file, or a member of an .npz archive, that memory holds.
-
-    Raises
-    ------
-    DataError
-        When it is damaged, or ends before what its header promises.
-    UnsafeStoreError
-        When it holds Python objects.
-    """
+    """Return an .npy file, or a member of an .npz archive, read into memory."""
     with as_damage(path if member is None else f"{path}::{member}"):
         if member is not None:
             with np.load(path, allow_pickle=False) as archive:
-                found: np.ndarray = archive[member]
-            return found
+                array: np.ndarray = archive[member]
+            return array
         with path.open("rb") as file:
             shape, _, dtype = read_npy_header(file, str(path))
             check_promised(path, path.stat().st_size, file.tell() + math.prod(shape) * dtype.itemsize)
@@ -108,10 +92,7 @@ def check_promised(name: Path | BucketFile | str, size: int, promised: int) -> N
 
 
 class NpyPoints(Source):
-    """An .npy file, or an uncompressed member of an .npz archive, read by plain reads.
-
-    Unlike of a memory map, what was read does not stay resident.
-    """
+    """An .npy file, or an uncompressed member of an .npz archive, read by plain reads: nothing stays resident."""
 
     def __init__(self, path: Path | BucketFile, member: str | None = None) -> None:
         self.path, self.remote = path, isinstance(path, BucketFile)
@@ -163,19 +144,19 @@ def npz_members(path: Path) -> dict[str, Header]:
     return members
 
 
-def chosen_member(path: Path, asked: str | None, dimensions: tuple[int, ...]) -> str:
-    """Return the member asked for, or the only one with numbers (labels: anything) and so many dimensions."""
+def chosen_member(path: Path, requested: str | None, dimensions: tuple[int, ...]) -> str:
+    """Return the requested member, or the only one with numbers (labels: anything) and so many dimensions."""
     members = npz_members(path)
     listed = (
         ", ".join(f"{name} {shape} {dtype}" for name, (shape, _, dtype) in members.items()) or "no arrays of numbers"
     )
-    if asked is not None:
-        asked = asked.removesuffix(".npy")
-        if asked not in members:
-            with zipfile.ZipFile(path) as archive, suppress(KeyError), archive.open(f"{asked}.npy") as file:
-                read_npy_header(file, f"{path}::{asked}")  # which refuses objects
-            raise ConfigError(f"{path} has no array {asked!r}; it has {listed}")
-        return asked
+    if requested is not None:
+        requested = requested.removesuffix(".npy")
+        if requested not in members:
+            with zipfile.ZipFile(path) as archive, suppress(KeyError), archive.open(f"{requested}.npy") as file:
+                read_npy_header(file, f"{path}::{requested}")  # which refuses objects
+            raise ConfigError(f"{path} has no array {requested!r}; it has {listed}")
+        return requested
     fitting = [
         name
         for name, (shape, _, dtype) in members.items()
@@ -194,7 +175,7 @@ def open_npz(path: Path, member: str) -> Source:
 
 
 def place_of_member(path: Path, member: str) -> tuple[int, int]:
-    """Return where the bytes of an uncompressed member of an archive begin, and how many there are."""
+    """Return offset and length of an uncompressed member of an archive."""
     with as_damage(path), zipfile.ZipFile(path) as archive, path.open("rb") as file:
         member_info = archive.getinfo(f"{member}.npy")
         file.seek(member_info.header_offset + LENGTHS_IN_HEADER)
@@ -203,7 +184,7 @@ def place_of_member(path: Path, member: str) -> tuple[int, int]:
 
 
 class CompressedPoints(Source):
-    """A compressed member of an .npz archive, which is decompressed whole and held until its last row was read."""
+    """A compressed member of an .npz archive, decompressed as a whole and held until its last row was read."""
 
     sequential = True
 

@@ -1,6 +1,7 @@
 """From what a user passes as points to the source that reads it."""
 
 import importlib.util
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -28,7 +29,7 @@ from scalemani.io.sources.metrics import check_rows
 from scalemani.io.sources.numpy_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced
 from scalemani.io.sources.sparse_rows import sparse_file, sparse_matrix
-from scalemani.io.sources.stores import ZarrPoints, open_zarr
+from scalemani.io.sources.stores import open_zarr, zarr_points
 from scalemani.io.sources.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, TableFiles, columns_of, is_arrow_folder
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
@@ -39,7 +40,6 @@ ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
     ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
-STORED = (str, Path, zarr.Array, PointsSource, sparse.spmatrix, sparse.sparray)
 BUCKET_SUFFIXES = (".npy", *PARQUET_SUFFIXES, ".h5ad", ".h5", ".hdf5")  # of which rows are read without all of a file
 FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
@@ -66,44 +66,34 @@ def open_points(points: Any) -> PointsSource:
         When it holds Python objects or asks for a codec that could run code.
     """
     points = take_representation(points)
-    if isinstance(points, str | Path):
-        return open_location(str(points))
-    if isinstance(points, PointsSource):
-        return points
-    if isinstance(points, zarr.Array):
-        return ZarrPoints(points, "zarr array")
-    if is_dask_array(points):
-        return DaskPoints(points)
-    if sparse.issparse(points):
-        return sparse_matrix(points, f"{type(points).__name__} in memory")
-    if hasattr(points, "to_dask_array"):
-        return open_dask_frame(points)
-    if is_arrow(points):
-        return ArrowTable(points)
-    return SlicedPoints(points) if is_sliced(points) else ArrayPoints(points)
+    return next((reader for is_kind, reader in READERS if is_kind(points)), ArrayPoints)(points)
 
 
 def is_stored(points: Any) -> bool:
-    """Return whether points are read by slices, and never as one array."""
-    known = (is_dask_array, is_arrow, is_sliced)
-    return isinstance(points, STORED) or hasattr(points, "to_dask_array") or any(kind(points) for kind in known)
+    """Return whether points are read by blocks, and never as one array."""
+    return any(is_kind(points) for is_kind, _ in READERS)
 
 
 def is_in_memory(points: Any) -> bool:
-    """Return whether all points are in memory."""
-    return sparse.issparse(points) or is_arrow(points) or not is_stored(points)
+    """Return whether all points are in memory, or in a memory map, whose results are arrays as well."""
+    return isinstance(points, np.memmap) or sparse.issparse(points) or is_table(points) or not is_stored(points)
 
 
 def is_arrow(points: Any) -> bool:
-    """Return whether points are of Arrow, or give themselves as such; what pandas has are arrays already."""
-    given = hasattr(points, "__arrow_c_stream__") or hasattr(points, "__arrow_c_array__")
-    kept = not hasattr(points, "iloc") and hasattr(points, "__len__")  # no stream that can be read once
-    return given and kept and importlib.util.find_spec("pyarrow") is not None
+    """Return whether points speak the protocol of Arrow; frames of pandas do too, and are arrays already."""
+    spoken = hasattr(points, "__arrow_c_stream__") or hasattr(points, "__arrow_c_array__")
+    reread = not hasattr(points, "iloc") and hasattr(points, "__len__")  # no stream that can be read once
+    return spoken and reread and importlib.util.find_spec("pyarrow") is not None
 
 
 def has_names(points: Any) -> bool:
     """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
-    return is_arrow(points) and ArrowTable(points).named
+    return is_table(points) and ArrowTable(points).named
+
+
+def is_table(points: Any) -> bool:
+    """Return whether points speak the protocol of Arrow and are no array."""
+    return is_arrow(points) and not is_sliced(points)
 
 
 def columns_shown(points: Any, n_columns: int) -> Any:
@@ -139,16 +129,16 @@ def open_location(location: str) -> PointsSource:
     """Return the source at a path or URL, with an optional member after `::`."""
     refuse_nul(location)
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
-    name, asked = (name, member) if name else (location, None)
+    name, requested = (name, member) if name else (location, None)
     if "://" in name:
-        source = open_remote(name, asked)
+        source = open_remote(name, requested)
         source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
         return source
     path = Path(name)
     if not path.exists():
         raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
     with as_opening_errors(name):
-        return open_directory(path, asked) if path.is_dir() else open_file(path, asked)
+        return open_directory(path, requested) if path.is_dir() else open_file(path, requested)
 
 
 def open_remote(url: str, member: str | None) -> Source:
@@ -206,3 +196,17 @@ def refuse_member(path: Path | BucketFile, member: str | None) -> None:
     """Refuse the name of an array where there are no names."""
     if member is not None:
         raise ConfigError(f"{path} is a single array; leave out ::{member}")
+
+
+# The kinds of points that are read by blocks, in the order in which they are tried. A table of numbers with two axes is
+# read as one, whatever protocols of tables it speaks as well, as labelled arrays do.
+READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], PointsSource]], ...] = (
+    (lambda points: isinstance(points, str | Path), lambda location: open_location(str(location))),
+    (lambda points: isinstance(points, PointsSource), lambda source: source),
+    (lambda points: isinstance(points, zarr.Array), zarr_points),
+    (is_dask_array, DaskPoints),
+    (sparse.issparse, sparse_matrix),
+    (is_sliced, SlicedPoints),
+    (lambda points: hasattr(points, "to_dask_array"), open_dask_frame),
+    (is_arrow, ArrowTable),
+)

@@ -21,27 +21,17 @@ EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
 
 
 class PixelRows(Source):
-    """The pixels of an image or a video, frame by frame and row by row.
+    """The pixels (N, 3 to 7) of an image or a video, frame by frame and row by row; refuses NaN and infinity.
 
-    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: (N, 3)
-    for a grey image, (N, 6) for a colour video; float32 where that is exact, else float64.
-
-    Parameters
-    ----------
-    pixels : array-like
-        (rows, columns), (rows, columns, colours) with at most four colours, (frames, rows, columns) or (frames, rows,
-        columns, colours).
-
-    Raises
-    ------
-    DataError
-        For other shapes, for what are no numbers, and for values that are not finite.
+    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: float32
+    where that is exact, else float64. `pixels` is (rows, columns), (rows, columns, colours) with at most four colours,
+    (frames, rows, columns) or (frames, rows, columns, colours).
     """
 
     def __init__(self, pixels: Any, description: str) -> None:
         refuse_masked(pixels, description)
         given = np.asarray(pixels)
-        kept = check_dtype(given.dtype, description)
+        kind = check_dtype(given.dtype, description)
         if given.ndim == 2 or (given.ndim == 3 and given.shape[2] <= MOST_COLOURS):
             given = given[np.newaxis]
         if given.ndim == 3:
@@ -52,7 +42,7 @@ class PixelRows(Source):
         frames, rows, columns, colours = given.shape
         self.image = (frames, rows, columns)
         refuse_not_finite(given, description)
-        dtype = np.float32 if kept.name in EXACT_IN_FLOAT32 else np.float64
+        dtype = np.float32 if kind.name in EXACT_IN_FLOAT32 else np.float64
         super().__init__((frames * rows * columns, 2 + (frames > 1) + colours), dtype, description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
@@ -79,17 +69,7 @@ def refuse_not_finite(pixels: np.ndarray, description: str) -> None:
 
 
 def open_pixels(given: Any) -> PointsSource:
-    """Return the pixels of an image or video, of any kind that is read.
-
-    Parameters
-    ----------
-    given : an array, or the path of an array or a picture: see `PixelRows`; a source stays as it is
-
-    Raises
-    ------
-    ConfigError, StoreError, DataError
-        For a file of another kind, no file, and what is no image.
-    """
+    """Return the pixels of an array, or of the path of an array or a picture; a source stays as it is."""
     if isinstance(given, PointsSource):
         return given
     if not isinstance(given, str | Path):

@@ -6,17 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import PointsSource, nonzeros_of, read_rows
-from scalemani.io.sources.distance_matrix import DistanceMatrix
-from scalemani.io.sources.given_affinities import GivenAffinities
+from scalemani.io.sources.base import PointsSource, WrappedPoints
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.metrics import MetricPoints
-from scalemani.io.sources.neighbor_lists import NeighborLists
 from scalemani.io.sources.opening import points_in_memory
+from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
@@ -67,8 +64,8 @@ class Labels:
 
     def with_codes(self, codes: np.ndarray) -> "Labels":
         """Return the labels of other points that have some of these classes, by their codes (M,)."""
-        found = Labels.of(codes, self.partial)
-        return found if self.partial else check_classes(found)  # where they may be missing, none need be left
+        labels = Labels.of(codes, self.partial)
+        return labels if self.partial else check_classes(labels)  # where they may be missing, none need be left
 
     def of_rows(self, rows: np.ndarray) -> "Labels":
         """Return the labels of some points."""
@@ -177,32 +174,15 @@ class SideData:
         return SideData(**{name: part.of_rows(rows) for name, part in vars(self).items() if part is not None})
 
 
-class AccompaniedPoints:
+class AccompaniedPoints(WrappedPoints):
     """Points (N, D) of another source with their side data."""
 
-    remote = False  # side data are in this process
-
     def __init__(self, points: PointsSource, side: SideData) -> None:
-        self.points, self.side = points, side
-        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
-        self.preferred_rows, self.sequential = points.preferred_rows, points.sequential
-        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) of the points."""
-        return self.points.read(start, stop)
-
-    @property
-    def nonzeros(self) -> int | None:
-        """As of the points."""
-        return nonzeros_of(self.points)
-
-    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop) of the points as sparse rows."""
-        return read_rows(self.points, start, stop, sparse=True)
+        super().__init__(points)
+        self.side, self.remote = side, False  # side data are in this process
 
     def with_points(self, points: PointsSource) -> "AccompaniedPoints":
-        """Return the same side data of the rows of another source of as many points."""
+        """Return another source of the same rows with these side data."""
         return AccompaniedPoints(points, self.side)
 
 
@@ -222,31 +202,16 @@ def with_side_data(source: PointsSource, **parts: Any) -> AccompaniedPoints:
 
 
 def with_labels(source: PointsSource, labels: Any, partial: bool = False) -> AccompaniedPoints:
-    """Return points with the class of each.
+    """Return points (N, D) with the class of each, from labels (N,) or the path of a file of them.
 
-    Parameters
-    ----------
-    source : (N, D)
-    labels : (N,) integers, whole numbers or strings, or the path of a file of them
-    partial : whether -1, NaN and empty strings say that a point has no label; else these are classes as others, or
-        refused
-
-    Raises
-    ------
-    DataError
-        For other than N labels, labels that are no classes, fewer than two classes, and classes of one point each.
+    With `partial`, -1, NaN and empty strings are points without a label; else these are classes like others, or
+    refused.
     """
     return with_side_data(source, labels=check_classes(Labels.of(open_labels(labels, source.shape[0]), partial)))
 
 
 def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
-    """Return points with the weight of each, (N,) real numbers of at least one, or the path of a file of them.
-
-    Raises
-    ------
-    ConfigError, StoreError, DataError
-        For a file that cannot be read, and for anything but one finite number of at least one a point.
-    """
+    """Return points with the weight of each, (N,) real numbers of at least one, or the path of a file of them."""
     where, n_points = str(weights) if isinstance(weights, str | Path) else "weights", source.shape[0]
     return with_side_data(
         source, weights=Weights(check_weights(open_labels(weights, n_points, "weight"), n_points, where))
@@ -254,14 +219,7 @@ def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
 
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
-    """Return points with the coordinates (N, d) from which a descent starts; NaN in a row for one without any.
-
-    Raises
-    ------
-    DataError
-        For other than N rows, rows of which a part is NaN, values beyond 1e6, and coordinates for no point at all;
-        messages call them by `name`.
-    """
+    """Return points with initial coordinates (N, d), rows of NaN for those without any; errors call them `name`."""
     refuse_masked(coordinates, name)
     given = np.asarray(coordinates)
     check_dtype(given.dtype, name)
@@ -271,10 +229,10 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
         raise DataError(
             f"{name} has {len(given)} rows for {n_points} points: give each point one, of NaN where it has no start"
         )
-    found = np.array(given, np.float64, order="C")
-    unknown = np.isnan(found)
+    initial = np.array(given, np.float64, order="C")
+    unknown = np.isnan(initial)
     without = unknown.all(axis=1)
-    wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(found) > LARGEST_INIT).any(axis=1))
+    wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(initial) > LARGEST_INIT).any(axis=1))
     if len(wrong):
         raise DataError(
             f"{name} must hold finite numbers up to {LARGEST_INIT:g}, or NaN in all columns of a row, and "
@@ -282,35 +240,26 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
         )
     if without.all():
         raise DataError(f"{name} has coordinates for none of the {n_points} points: give those of one at least")
-    found[without] = np.nan  # of one sign and payload
-    return with_side_data(source, init=Init(found))
+    initial[without] = np.nan  # of one sign and payload
+    return with_side_data(source, init=Init(initial))
 
 
 def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:
-    """Return points with landmarks (L, D), distinct, of any kind that points are given in: among the points or not.
+    """Return points (N, D) with distinct landmarks (L, D), L >= 2, which need not be among the points.
 
-    Parameters
-    ----------
-    source : (N, D)
-    landmarks : (L, D)
-    metric : in which points and landmarks are compared, a name of `METRICS`
-
-    Raises
-    ------
-    ConfigError
-        For neighbours or affinities in the place of points.
-    DataError
-        For other columns than the points have, one landmark alone, repeated ones, and rows that cannot be used.
+    `metric`, a name of `METRICS`, is that in which points and landmarks are compared.
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
-    found = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
-    if found.shape[1] != source.shape[1]:
-        raise DataError(f"landmarks have {found.shape[1]} columns, points {source.shape[1]}; they must have the same")
-    check_distinct(found)
-    if len(found) < 2:
+    selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
+    if selected.shape[1] != source.shape[1]:
+        raise DataError(
+            f"landmarks have {selected.shape[1]} columns, points {source.shape[1]}; they must have the same"
+        )
+    check_distinct(selected)
+    if len(selected) < 2:
         raise DataError("landmarks has 1 row, at least 2 are needed: give more landmarks")
-    return with_side_data(source, landmarks=Landmarks(found))
+    return with_side_data(source, landmarks=Landmarks(selected))
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
@@ -338,28 +287,22 @@ def has_label(labels: np.ndarray) -> np.ndarray:
     return np.asarray(labels != NO_CLASS)
 
 
-def check_classes(found: Labels) -> Labels:
+def check_classes(labels: Labels) -> Labels:
     """Return classes; raise DataError where there is one or none, or one for each point."""
-    n_classes = len(found.names)
+    n_classes = len(labels.names)
     if n_classes < 2:
         many = "one class" if n_classes else "none"
-        raise DataError(f"labels must be of two classes at least, got {many}, {found.names.tolist()}")
-    if n_classes == len(found.codes):
+        raise DataError(f"labels must be of two classes at least, got {many}, {labels.names.tolist()}")
+    if n_classes == len(labels.codes):
         raise DataError(
             f"labels must leave some class two points at least, got {n_classes} classes with one member each: labels "
             "that name single points say nothing of what varies within a class"
         )
-    return found
+    return labels
 
 
 def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> np.ndarray:
-    """Return the weights (N,) float64 of points, each the number of equal points that it stands for.
-
-    Raises
-    ------
-    DataError
-        For anything but one finite number of at least one a point.
-    """
+    """Return the weights (N,) float64 of points, finite and at least one: how many equal points each stands for."""
     given = np.asarray(weights)
     if given.dtype.kind not in "biuf":
         raise DataError(f"{where} must be real numbers, got dtype {given.dtype}: give each point how often it counts")

@@ -10,8 +10,8 @@ from scipy import sparse
 from scalemani.config.validation import check_exact
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import Source, as_store_errors
-from scalemani.io.sources.missing_chunks import missing_chunks
 from scalemani.io.sources.numpy_files import as_damage
+from scalemani.io.sources.sliced import missing_chunks
 
 SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
@@ -42,24 +42,8 @@ class SparseRows(Source):
         sparse = LEAST_SAVING * entries * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size
         return entries if sparse else None
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), dense."""
-        return self.stored_rows(start, stop).toarray()
-
-    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
-        rows = self.stored_rows(start, stop)
-        if not rows.has_canonical_format or not rows.data.all():
-            rows = rows.copy()  # the parts may be those of somebody's matrix
-            rows.sum_duplicates()
-            rows.eliminate_zeros()
-        check_exact(rows, start, self.description)
-        return rows.astype(self.dtype, copy=False)
-
-    def stored_rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as they are kept."""
-        if not 0 <= start <= stop <= self.shape[0]:
-            raise DataError(f"rows [{start}, {stop}) asked for: {self.description} has rows [0, {self.shape[0]})")
+    def rows(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop) as they are stored."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         with as_store_errors(self.description, start, stop):
             values, columns = np.asarray(self.data[first:last]), np.asarray(self.indices[first:last])
@@ -67,14 +51,25 @@ class SparseRows(Source):
             raise DataError(f"{self.description}: column indices of rows [{start}, {stop}) leave [0, {self.shape[1]})")
         parts = (values, columns, self.indptr[start : stop + 1] - first)
         # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts. True
-        # written twice is True, and wide integers are looked at before they become float64.
-        kept = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
-        dtype = values.dtype if kept else self.dtype
+        # written twice is True, and wide integers are checked before they become float64.
+        as_stored = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
+        dtype = values.dtype if as_stored else self.dtype
         return sparse.csr_matrix(parts, shape=(stop - start, self.shape[1]), dtype=dtype)
+
+    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
+        self.check_range(start, stop)
+        rows = self.rows(start, stop)
+        if not rows.has_canonical_format or not rows.data.all():
+            rows = rows.copy()  # the parts may be those of somebody's matrix
+            rows.sum_duplicates()
+            rows.eliminate_zeros()
+        check_exact(rows, start, self.description)
+        return rows.astype(self.dtype, copy=False)
 
 
 def sparse_file(path: Path) -> SparseRows:
-    """Open what `scipy.sparse.save_npz` wrote, or the parts of compressed rows; the nonzeros are held in memory."""
+    """Open a file of `scipy.sparse.save_npz`, or the parts of compressed rows, in memory."""
     with as_damage(path):
         with np.load(path, allow_pickle=False) as parts:
             if "format" not in parts:  # then the row pointers tell whether these are rows
@@ -83,22 +78,15 @@ def sparse_file(path: Path) -> SparseRows:
         return sparse_matrix(sparse.load_npz(path), str(path))
 
 
-def sparse_matrix(matrix: Any, description: str) -> SparseRows:
+def sparse_matrix(matrix: Any, description: str | None = None) -> SparseRows:
     """Open a matrix of SciPy, of any format."""
-    rows = compressed_rows(matrix, description)
-    return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, description)
+    where = description or f"{type(matrix).__name__} in memory"
+    rows = compressed_rows(matrix, where)
+    return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, where)
 
 
 def compressed_rows(matrix: Any, description: str) -> Any:
-    """Return a matrix of SciPy by compressed rows.
-
-    Its indices are looked at before: the compiled code that turns them into rows writes wherever they point.
-
-    Raises
-    ------
-    DataError
-        Where an index leaves the matrix, or the parts do not fit each other.
-    """
+    """Return a SciPy matrix as compressed rows; its indices are checked before compiled code uses them."""
     try:
         if matrix.format in ("csr", "csc", "bsr"):
             parts = (matrix.data, matrix.indices, matrix.indptr)
@@ -113,16 +101,13 @@ def compressed_rows(matrix: Any, description: str) -> Any:
 
 
 def missing_parts(parts: Sequence[Any], description: str) -> str:
-    """Return words on chunks of data, indices and indptr that are not there; see `missing_chunks`."""
+    """Return a warning about missing chunks of data, indices and indptr."""
     named = zip(parts, SPARSE_PARTS, strict=True)
     return "; ".join(filter(None, (missing_chunks(part, f"{description}/{name}") for part, name in named)))
 
 
 def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:
-    """Return compressed sparse rows as AnnData stores them: data, indices, indptr and the attribute `shape`.
-
-    A square matrix by columns, as one between points may be, is read whole and turned: such matrices are needed whole.
-    """
+    """Return compressed sparse rows in AnnData's encoding; a square matrix by columns is read whole and converted."""
     if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
         raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
     data, indices, indptr = (group[name] for name in SPARSE_PARTS)

@@ -5,7 +5,6 @@ import os
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -14,26 +13,24 @@ from zarr.storage import FsspecStore, LocalStore, ObjectStore
 from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
 from scalemani.io.sources.annotated import COMPONENTS, WHOLE
-from scalemani.io.sources.base import Source, as_store_errors, check_file, without_credentials
-from scalemani.io.sources.missing_chunks import chunks_of, missing_chunks
+from scalemani.io.sources.base import Source, check_file, without_credentials
+from scalemani.io.sources.sliced import SlicedPoints
 from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
 from scalemani.io.sources.zarr_codecs import check_codecs, check_declared_codecs
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+ANNDATA = "anndata"  # the encoding of an AnnData
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
 class RegularFiles(LocalStore):
-    """A local zarr store that reads regular files in its own folder alone, and descriptions of a bounded size.
-
-    A pipe may never be written to, a device may never end, and a link may lead to a file of somebody else.
-    """
+    """A local zarr store that reads regular files in its own folder only, and metadata of a bounded size."""
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
     ) -> Buffer | None:
-        """Return the object under `key`, or None where there is none; refuse what is neither file nor folder."""
+        """Return the object under `key` or None; refuse pipes, devices, and links out of the folder."""
         path = self.root / key
         below = itertools.accumulate(key.split("/"), os.path.join, initial=str(self.root))
         if any(map(os.path.islink, itertools.islice(below, 1, None))) and not path.resolve().is_relative_to(
@@ -48,10 +45,7 @@ class RegularFiles(LocalStore):
 
 
 class UrlStore(ObjectStore):
-    """A zarr store in a bucket or at an http(s) address, opened anew in each process that it is sent to.
-
-    Processes find credentials of their own, and none travel.
-    """
+    """A zarr store in a bucket or at an http(s) address; each process opens it with credentials of its own."""
 
     def __init__(self, location: str, read_only: bool = True) -> None:
         super().__init__(open_bucket(location.rstrip("/")), read_only=read_only)
@@ -88,42 +82,31 @@ def store_at(url: str, read_only: bool = True) -> UrlStore | str:
     return UrlStore(url, read_only) if url.startswith((*SCHEMES, "http://", "https://")) else url
 
 
-class ZarrPoints(Source):
-    """A zarr array, local or behind a URL."""
-
-    def __init__(self, array: zarr.Array, description: str) -> None:
-        check_codecs(dict(array.metadata.to_dict()), description)
-        super().__init__(array.shape, array.dtype, description)
-        self.array = array
-        self.remote = isinstance(array.store, FsspecStore | UrlStore)
-        chunks = chunks_of(array)
-        self.preferred_rows = chunks.stored_rows
-        self.held_bytes = chunks.most_rows * self.shape[1] * self.dtype.itemsize
-        self.remark = missing_chunks(array, description)
-
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
-        with as_store_errors(self.description, start, stop):
-            return np.asarray(self.array[start:stop])
+def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoints:
+    """Return the points in a zarr array, local or behind a URL."""
+    check_codecs(dict(array.metadata.to_dict()), description)
+    source = SlicedPoints(array, description)
+    source.remote = isinstance(array.store, FsspecStore | UrlStore)
+    return source
 
 
 def open_zarr(location: str, member: str | None) -> Source:
     """Open a zarr array, an array within a group, or a matrix of an AnnData .zarr."""
     node, description = zarr_node(location, member), described(location, member)
     if isinstance(node, zarr.Array):
-        return ZarrPoints(node, description)
+        return zarr_points(node, description)
     attributes = dict(node.attrs)
     if all(name in node for name in SPARSE_PARTS):
         for name in SPARSE_PARTS:
             check_codecs(dict(node[name].metadata.to_dict()), description)
         return SparseRows(*sparse_parts(node, attributes, description))
-    if not member and attributes.get("encoding-type") == "anndata":
+    if not member and attributes.get("encoding-type") == ANNDATA:
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
     arrays = arrays_of(node)
     if len(arrays) == 1:
         name, array = next(iter(arrays.items()))
-        return ZarrPoints(array, f"{description}::{name}")
+        return zarr_points(array, f"{description}::{name}")
     offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
     raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
 
@@ -139,13 +122,7 @@ def described(location: str, member: str | None) -> str:
 
 
 def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
-    """Return the zarr array or group at a path or URL, or a member of it; an array may hold `texts`.
-
-    Raises
-    ------
-    ConfigError, StoreError
-        For nothing there, saying what is, for what is no zarr, and for a package that is missing.
-    """
+    """Return the zarr array or group at a path or URL, or a member of it; an array may hold `texts`."""
     refuse_credentials(location)
     description = described(location, member)
     if "://" in location and "::" in location:
@@ -164,6 +141,18 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
     except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
         raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+
+
+def is_anndata(location: str) -> bool:
+    """Return whether there is an AnnData in a zarr store of this machine."""
+    path = Path(location)
+    if "://" in location or not any((path / marker).exists() for marker in (".zgroup", "zarr.json")):
+        return False
+    try:
+        node = zarr.open(RegularFiles(path, read_only=True), mode="r")
+    except Exception:  # damaged, in one of many ways: no AnnData
+        return False
+    return isinstance(node, zarr.Group) and node.attrs.get("encoding-type") == ANNDATA
 
 
 def place_of(location: str) -> Any:

@@ -30,7 +30,7 @@ Place = Path | BucketFile
 
 
 class ParquetReader:
-    """A Parquet file; a part is a row group, of which pages are read, where pyarrow.dataset would read the whole."""
+    """A Parquet file by row groups, read by pages, where pyarrow.dataset would read row groups whole."""
 
     def __init__(self, place: Place) -> None:
         parquet = optional_module("pyarrow.parquet", "parquet")
@@ -51,7 +51,7 @@ class ParquetReader:
 
 
 class ArrowReader:
-    """An Arrow IPC file, of which a part is a batch, or a stream, which is one part."""
+    """An Arrow IPC file by batches, or a stream, which is one part."""
 
     def __init__(self, path: str, mapped: bool) -> None:
         arrow, ipc = optional_module("pyarrow", "parquet"), optional_module("pyarrow.ipc", "parquet")
@@ -66,8 +66,8 @@ class ArrowReader:
     def sizes(self) -> Iterator[tuple[int, int]]:
         """Yield the rows of each part, and the bytes of its largest batch; where the file is mapped, little is read."""
         for part in range(self.n_parts):
-            found = [(len(batch), batch.nbytes) for batch in self._whole_batches(part)]
-            yield sum(rows for rows, _ in found), max((size for _, size in found), default=0)
+            sizes = [(len(batch), batch.nbytes) for batch in self._whole_batches(part)]
+            yield sum(rows for rows, _ in sizes), max((size for _, size in sizes), default=0)
 
     def batches(self, part: int, names: list[str], n_rows: int) -> Iterator[Any]:
         """Yield the record batches of a part, cut to at most so many rows."""
@@ -79,15 +79,15 @@ class ArrowReader:
 
 
 class TableFiles(Source):
-    """A Parquet or Arrow file, or the files of a folder, each in parts at which reading can begin.
+    """A Parquet or Arrow file, or the files of a folder, each in parts at which reading can start.
 
-    Ascending blocks go on in the open file; going back starts at the part that holds the first row requested.
+    Ascending blocks continue in the open file; going back starts at the part of the first requested row.
     """
 
     sequential = True
 
-    def __init__(self, path: Place, asked: tuple[str, ...] | None = None) -> None:
-        self.path, self.asked, self.remote = path, asked, isinstance(path, BucketFile)
+    def __init__(self, path: Place, requested: tuple[str, ...] | None = None) -> None:
+        self.path, self.requested, self.remote = path, requested, isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
         self._batches: Iterator[np.ndarray] | None = None
@@ -96,7 +96,7 @@ class TableFiles(Source):
         files, columns, lengths = table_files(path), None, []
         for file in files:
             with opened(file, mapped=True) as table:
-                own = point_columns(table.schema, asked, str(file))
+                own = point_columns(table.schema, requested, str(file))
                 columns = columns or own
                 check_same(own, columns, file, files[0])
                 for part, (n_rows, n_bytes) in enumerate(table.sizes()):
@@ -108,7 +108,7 @@ class TableFiles(Source):
         super().__init__((self.starts[-1], self._width()), columns.dtype, str(path))
 
     def __reduce__(self) -> tuple[type["TableFiles"], tuple[Place, tuple[str, ...] | None]]:
-        return TableFiles, (self.path, self.asked)
+        return TableFiles, (self.path, self.requested)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
@@ -148,7 +148,7 @@ class TableFiles(Source):
 
 @contextlib.contextmanager
 def opened(place: Place, mapped: bool = False) -> Iterator[ParquetReader | ArrowReader]:
-    """Yield the reader of a file, or say that it is damaged; of a mapped Arrow file only what is looked at is read."""
+    """Yield the reader of a file, or refuse a damaged one; `mapped` Arrow files are read as they are accessed."""
     arrow = optional_module("pyarrow", "parquet")
     ipc = isinstance(place, Path) and place.suffix.lower() in ARROW_SUFFIXES
     try:
@@ -163,12 +163,12 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in member.split(",")) if member else None
 
 
-def check_same(found: PointColumns, expected: PointColumns, path: Place, first: Place) -> None:
+def check_same(columns: PointColumns, expected: PointColumns, path: Place, first: Place) -> None:
     """Refuse a file whose columns are not the expected ones, those of the first file."""
-    if found != expected:
+    if columns != expected:
         raise DataError(
-            f"all files must have the same columns: {path} has {len(found.names)} that read as {found.dtype} "
-            f"({', '.join(found.names[:5])}), {first} has {len(expected.names)} that read as {expected.dtype} "
+            f"all files must have the same columns: {path} has {len(columns.names)} that read as {columns.dtype} "
+            f"({', '.join(columns.names[:5])}), {first} has {len(expected.names)} that read as {expected.dtype} "
             f"({', '.join(expected.names[:5])})"
         )
 

@@ -1,4 +1,4 @@
-"""What zarr arrays may be coded with: nothing that runs code of theirs."""
+"""Codecs that zarr arrays may use: none that runs code."""
 
 import json
 from pathlib import Path
@@ -15,7 +15,7 @@ SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
 
 
 def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
-    """Refuse a local array by what its metadata says, before zarr imports any codec for it."""
+    """Refuse a local array by its metadata, before zarr imports any codec for it."""
     for name in ("zarr.json", ".zarray"):
         try:
             metadata = json.loads(read_file(folder / name))
@@ -28,7 +28,7 @@ def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
 
 
 def check_codecs(metadata: dict[str, Any], description: str, texts: bool = False) -> None:
-    """Refuse an array that could only be read by running code it asks for: pickled objects, unknown codecs."""
+    """Refuse an array whose codecs could run code: pickled objects, unknown codecs."""
     allowed = SAFE_CODECS | TEXT_CODECS if texts else SAFE_CODECS
     held = False
     listed: list[Any] = [metadata.get("codecs"), metadata.get("filters"), metadata.get("compressor")]

@@ -14,7 +14,8 @@ from scalemani.engine.workers.budget import MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, PoisonTaskError, ScalemaniError, StoreLockedError
 from scalemani.io.sources import DaskPoints, PointsSource
-from scalemani.io.sources.computed import ComputedPoints, KeptRows, innermost, on_rows_of
+from scalemani.io.sources.base import innermost, with_innermost
+from scalemani.io.sources.computed import ComputedPoints, KeptRows
 from scalemani.runs.resources import DiskUse, check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, check_reading, dimensions_of
 from scalemani.store.run_store import RunStore
@@ -64,7 +65,7 @@ def computed_once(
         with objects.lock():
             kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, points.description)
             keep_chunks(points, kept, executor)
-            yield on_rows_of(source, ComputedPoints(kept, points.starts))
+            yield with_innermost(source, ComputedPoints(kept, points.starts))
     finally:
         store.objects.delete_below(name)
         store.remove_empty()

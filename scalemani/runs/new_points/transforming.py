@@ -31,9 +31,10 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
 from scalemani.io.export import beside, checked_target, rows_per_block, write_rows
 from scalemani.io.export.atomic import already_there
-from scalemani.io.export.rows import SUFFIXES, Rows, new_zarr_array, run_blocks, zarr_rows
+from scalemani.io.export.rows import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -115,10 +116,9 @@ def write(
         write_rows(read, coordinates.shape, coordinates.dtype, target)
         return
     kind = np.dtype(coordinates.dtype)
-    rows = Rows(coordinates.shape, kind, rows_per_block(coordinates.shape[1] * kind.itemsize))
-    with new_zarr_array(target, rows) as array:
-        run_blocks(read, rows, zarr_rows(array))
-        array.attrs.update(told)
+    rows = LazyRows(coordinates.shape, kind, read, target, rows_per_block(coordinates.shape[1] * kind.itemsize))
+    with zarr_writer(target, rows, told) as write:
+        run_blocks(rows, write)
 
 
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched

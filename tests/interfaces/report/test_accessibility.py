@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from scalemani.io.figures.themes import contrast
+from scalemani.io.figures.look import contrast
 
 LEVEL_AA, OF_LARGE_TEXT = 4.5, 3.0
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]

@@ -14,11 +14,9 @@ from scalemani.errors import StoreError
 from scalemani.io.export import rows as export_rows
 from scalemani.io.export import rows as rows_out
 from scalemani.io.export import sparse, write_rows
-from scalemani.io.export.anndata import write_anndata
-from scalemani.io.export.anndata_elements import Annotations
+from scalemani.io.export.anndata import Annotations, write_anndata
 from scalemani.io.export.atomic import leftovers, replaced_file, temporary_name
-from scalemani.io.export.map_table import write_map
-from scalemani.io.export.text import write_csv
+from scalemani.io.export.tables import write_csv, write_map
 from scalemani.io.figures import embedding_picture, grid_figure, label_picture, line_figure
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 
@@ -260,7 +258,7 @@ def test_an_h5ad_that_cannot_be_written_whole_is_one_error_of_the_system(tmp_pat
     program = """
 import resource, signal, sys, numpy as np
 from scalemani.errors import ScalemaniError
-from scalemani.io.export.anndata import (Annotations, write_anndata)
+from scalemani.io.export.anndata import Annotations, write_anndata
 from scalemani.io.sources.lazy import LazyRows
 rows, most = np.random.default_rng(0).normal(size=(3000, 2)), int(sys.argv[2])
 given = LazyRows(rows.shape, rows.dtype, lambda start, stop: rows[start:stop], "rows", 1024)

@@ -12,10 +12,9 @@ from PIL import Image
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.figures import checked_look, drawn_embedding, embedding_picture, line_figure
-from scalemani.io.figures.look import Page, checked_size
+from scalemani.io.figures.look import THEMES, Page, checked_size
 from scalemani.io.figures.palette import class_colours, rgb
 from scalemani.io.figures.picture import draw, grid_shape, styled
-from scalemani.io.figures.themes import THEMES
 
 RNG = np.random.default_rng(0)
 EMBEDDING = RNG.normal(size=(4000, 3)).astype(np.float32)

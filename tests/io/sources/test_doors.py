@@ -6,7 +6,9 @@ from types import SimpleNamespace
 import dask.array as da
 import h5py
 import numpy as np
+import pyarrow as pa
 import pytest
+import scipy.sparse as sp
 from distributed import Client
 
 import scalemani as sm
@@ -104,3 +106,61 @@ def test_a_dask_array_that_lives_on_a_cluster_is_read_through_its_client(compone
         np.testing.assert_array_equal(open_points(array[10:300] + 1).read(5, 50), components[15:60] + 1)
     expected = sm.knn_graph(components, 5)
     np.testing.assert_array_equal(found.indices[...], expected.indices)
+
+
+class Labelled:
+    """A labelled array: a table of numbers with two axes that also gives itself as a long table of Arrow."""
+
+    def __init__(self, values):
+        self.values, self.shape, self.dtype = values, values.shape, values.dtype
+
+    def __len__(self):
+        return len(self.values)
+
+    def __getitem__(self, rows):
+        return Labelled(self.values[rows])
+
+    def __array__(self, dtype=None, copy=None):
+        return self.values if dtype is None else self.values.astype(dtype)
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pa.table({"value": self.values.ravel()}).__arrow_c_stream__(requested_schema)
+
+
+def test_an_array_is_read_as_one_whatever_other_protocols_it_speaks(components):
+    given = Labelled(components)
+    np.testing.assert_array_equal(open_points(given).read(3, 9), components[3:9])
+    np.testing.assert_array_equal(sm.knn_graph(given, 5).indices, sm.knn_graph(components, 5).indices)
+    assert sm.LandmarkPCA(n_landmarks=50).fit(given).n_features_in_ == 6
+
+
+@pytest.mark.parametrize("chunks", [None, 64])
+def test_labelled_arrays_of_xarray(components, chunks):
+    xarray = pytest.importorskip("xarray")
+    given = xarray.DataArray(components, dims=("cell", "gene"), coords={"gene": list("abcdef")})
+    given = given if chunks is None else given.chunk({"cell": chunks})
+    np.testing.assert_array_equal(open_points(given).read(3, 200), components[3:200])
+    np.testing.assert_array_equal(sm.knn_graph(given, 5).indices, sm.knn_graph(components, 5).indices)
+
+
+def test_a_dask_array_of_sparse_blocks_is_the_points_that_it_holds():
+    points = sp.random(300, 40, density=0.2, format="csr", random_state=0)
+    blocks = da.from_array(points.toarray(), chunks=(100, 40)).map_blocks(sp.csr_matrix)
+    np.testing.assert_array_equal(open_points(blocks).read(30, 250), points[30:250].toarray())
+    expected = sm.knn_graph(points.toarray(), 5)
+    for given in (blocks, Annotated(obs_names=[], X=blocks, obsm={})):
+        np.testing.assert_array_equal(sm.knn_graph(given, 5).distances, expected.distances)
+
+
+def test_a_memory_map_is_read_by_blocks_and_never_copied_whole(components, tmp_path):
+    np.save(tmp_path / "points.npy", components.astype(np.float16))
+    mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
+    source = open_points(mapped)
+    assert (source.shape, source.dtype, source.given_dtype) == ((400, 6), np.float32, np.float16)
+    assert source.array is mapped
+    np.testing.assert_array_equal(source.read(5, 50), mapped[5:50].astype(np.float32))
+    found, expected = (sm.knn_graph(points, 5) for points in (mapped, np.array(mapped)))
+    assert isinstance(found.indices, np.ndarray)
+    np.testing.assert_array_equal(found.distances, expected.distances)
+    model = sm.LandmarkPCA(n_landmarks=50).fit(mapped)
+    np.testing.assert_array_equal(model.transform(mapped[:7]), model.transform(np.array(mapped)[:7]))

@@ -248,7 +248,7 @@ def test_one_row_one_column_and_uneven_last_block():
     source = open_points(zarr.array(POINTS, chunks=(512, 7)))
     assert source.preferred_rows == 512
     assert np.array_equal(source.read(4608, 5000), POINTS[4608:])
-    with pytest.raises(DataError, match="rows \\[4608, 5120\\) asked for"):
+    with pytest.raises(DataError, match="rows \\[4608, 5120\\) requested"):
         source.read(4608, 5120)
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from scalemani.errors import ConfigError
 from scalemani.io.export import rows
-from scalemani.io.export.map_table import write_map
+from scalemani.io.export.tables import write_map
 from scalemani.io.sources.lazy import lazy_rows
 
 N, K = 1000, 4
