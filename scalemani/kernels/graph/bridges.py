@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.grouping import group_large
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.union_find import separate_items, unite
-from scalemani.kernels.graph.components import Components, labels_of_roots
+from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.graph.components import Components, labels_of_roots, sizes_of
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
@@ -50,7 +53,9 @@ class Scores(NamedTuple):
     errors: np.ndarray
 
 
-def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> np.ndarray:
+def bridge_queries(
+    labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT, empty: Empty = np.empty
+) -> np.ndarray:
     """Return the rows that look for a bridge out of their component.
 
     Sampling makes a bridge the closest pair among the sampled rows, not among all.
@@ -60,17 +65,17 @@ def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPON
     labels : (N,) int, the component of each row
     n_per_component : most rows of a component, evenly spread over its rows; default 64. The largest component, the
         first of several, has none
+    empty : makes the order of the rows by component, (N,) int64
 
     Returns
     -------
     (Q,) int64, ascending
     """
-    sizes = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(sizes)
+    sizes = sizes_of(labels)
+    order, offsets = group_large(labels.__getitem__, len(labels), len(sizes), empty)
     chosen = []
     for component in np.delete(np.arange(len(sizes)), np.argmax(sizes)):
-        rows = order[ends[component] - sizes[component] : ends[component]]
+        rows = order[offsets[component] : offsets[component + 1]]
         chosen.append(rows[np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)])
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 
@@ -247,7 +252,11 @@ def nearer(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarr
 
 
 def boruvka_round(
-    labels: np.ndarray, query_rows: np.ndarray, neighbor_rows: np.ndarray, distances: np.ndarray
+    labels: np.ndarray,
+    query_rows: np.ndarray,
+    neighbor_rows: np.ndarray,
+    distances: np.ndarray,
+    empty: Empty = np.empty,
 ) -> tuple[Bridges, Components]:
     """Return one round's bridges, at most one out of each component and no cycles, and the components afterwards.
 
@@ -260,6 +269,7 @@ def boruvka_round(
     query_rows : (Q,) int
     neighbor_rows : (Q,) int, the nearest row of each query in another component, -1 for none
     distances : (Q,) float64, of these pairs, infinite for none
+    empty : makes the labels afterwards, (N,) int32
     """
     order = np.lexsort((neighbor_rows, query_rows, distances))
     order = order[np.isfinite(distances[order])]
@@ -267,6 +277,8 @@ def boruvka_round(
     parents = separate_items(int(labels.max()) + 1)
     candidates = order[np.sort(first)]
     kept = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
-    merged = labels_of_roots(parents)[labels]
+    numbers, merged = labels_of_roots(parents), empty(labels.shape, np.int32)
+    for part in panels(len(labels)):
+        merged[part] = numbers[labels[part]]
     rows = np.column_stack([query_rows[kept], neighbor_rows[kept]]).astype(np.int64)
-    return Bridges(rows, distances[kept]), Components(merged, np.bincount(merged).astype(np.int64))
+    return Bridges(rows, distances[kept]), Components(merged, sizes_of(merged))

@@ -120,9 +120,9 @@ def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
     """Return the work rows (last - first,) int64 of input rows, by one pass over the order, some rows at a time."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return np.arange(first, last)
-    order, found = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.zarr(), np.empty(last - first, int)
+    order, found = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows, np.empty(last - first, int)
     for part in slices(task.dimensions.n_points, ORDER_ROWS):
-        input_rows = np.asarray(order[part])
+        input_rows = order.read_rows(part)
         inside = np.flatnonzero((input_rows >= first) & (input_rows < last))
         found[input_rows[inside] - first] = part.start + inside
     return found
