@@ -48,7 +48,8 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("degrees of the points", GROWING, n_points, 1),
         Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
-        Held("order of the points by component", GROWING, n_points, 1, "int64", 1.5, "bridges"),
+        Held("order of the points by component", GROWING, n_points, 1, "int64", step="bridges"),
+        Held("components of these points", GROWING, n_points, 1, "int32", step="bridges"),
         Held("some of it while it is sorted", EACH_PROCESS, min(n_points, PART_ITEMS), 1, "int64", 5, "bridges"),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),

@@ -16,6 +16,7 @@ from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, neare
 from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
+from scalemani.stages.shared.sampled_rows import gathered_rows
 
 SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
 COUNTED_ROWS = 2**22  # points at a time whose cells are counted: 48 MB
@@ -41,10 +42,10 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("sample of points for the axes", EACH_PROCESS, n_basis, *row, step="axes"),
         Held("the same, centred", EACH_PROCESS, n_basis, *centred, copies=copies, step="axes"),
         Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
-        Held("block that sampled points are in", EACH_PROCESS, dimensions.block_rows, *row, step="axes"),
+        Held("block that sampled points are in", EACH_TASK, dimensions.block_rows, *row, step="axes"),
         Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
         Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
-        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *row, step="centroids"),
+        Held("block that they are in", EACH_TASK, dimensions.block_rows, *row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
         *sketched_tile(sizes, EACH_TASK, "cells"),
@@ -95,11 +96,11 @@ def trained_models(work: StageWork) -> Arrays:
     task = work.task
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
-    points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
+    step = sketched_together(dimensions)
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
-    sample = points.gather(rows) if len(rows) <= step else None
-    basis = fit_sketch(points.gather(rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
-    parts = (points.gather(rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
+    sample = gathered_rows(work, rows) if len(rows) <= step else None
+    basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
+    parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells

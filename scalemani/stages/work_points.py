@@ -44,7 +44,8 @@ def memory(sizes: Sizes) -> list[Held]:
     all_runs = CACHE if dimensions.sparse else LOOKED_UP
     n_points = dimensions.n_points
     held = [
-        Held("row numbers and their cells", GROWING, n_points, 1, "int64", 1.5, "order"),
+        Held("row numbers", GROWING, n_points, 1, "int64", step="order"),
+        Held("cells of these points", GROWING, n_points, 1, "int32", step="order"),
         Held("some of them while they are sorted", EACH_PROCESS, min(n_points, PART_ITEMS), 1, "int64", COPIES_OF_PART),
         Held("row numbers of the runs at work", EACH_PROCESS, min(n_points, RUN_ROWS), 1, "int64", COPIES_OF_ORDER),
     ]
