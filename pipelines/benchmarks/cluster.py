@@ -201,7 +201,9 @@ def seconds_of(found: dict[str, float], stage: str) -> float:
 
 
 def scaling(points: Path, folder: Path, workers: list[int], solver: str) -> None:
-    """Show how much of further workers a whole run makes use of, and write the seconds of every stage beside this file.
+    """Show how much of further workers a whole run makes use of.
+
+    The seconds of every stage are written beside this file, those of other solvers than refinement into the folder.
 
     Strong scaling takes all points on each number of worker processes of one thread; weak scaling half of the points on
     one worker, all of them on two. What the driver does itself it does on as many threads as there are workers.
@@ -219,7 +221,7 @@ def scaling(points: Path, folder: Path, workers: list[int], solver: str) -> None
         n_rows = len(np.load(file, mmap_mode="r"))
         found = whole_run(file, folder, count, solver)
         rows += [(kind, n_rows, count, stage, round(seconds, 2)) for stage, seconds in found.items()]
-    written_to = SCALING if solver == "refine" else SCALING.with_stem(f"{SCALING.stem}_{solver}")
+    written_to = SCALING if solver == "refine" else folder / f"{SCALING.stem}_{solver}.csv"
     with written_to.open("w", newline="") as written:
         csv.writer(written).writerows([("scaling", "points", "workers", "stage", "seconds"), *rows])
     took = {(kind, count): seconds for kind, _, count, stage, seconds in rows if stage == WHOLE}

@@ -34,6 +34,7 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
+COPIES_OF_PART = 3.5  # of the order by component: rows, labels, places, and what sorting them takes
 COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
@@ -50,7 +51,15 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
         Held("order of the points by component", GROWING, n_points, 1, "int64", step="bridges"),
         Held("components of these points", GROWING, n_points, 1, "int32", step="bridges"),
-        Held("some of it while it is sorted", EACH_PROCESS, min(n_points, PART_ITEMS), 1, "int64", 5, "bridges"),
+        Held(
+            "some of it while it is sorted",
+            EACH_PROCESS,
+            min(n_points, PART_ITEMS),
+            1,
+            "int64",
+            COPIES_OF_PART,
+            "bridges",
+        ),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
         Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),

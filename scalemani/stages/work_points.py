@@ -24,7 +24,7 @@ from scalemani.store.schema import RowArray
 
 RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
 COPIES_OF_ORDER = 4  # row numbers of a run: as stored, sorted, their places, and the blocks they are in
-COPIES_OF_PART = 5  # of the order: items, labels, places, and what sorting them takes
+COPIES_OF_PART = 3.5  # of the order: items, labels, places, and what sorting them takes
 COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
 COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 # Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
@@ -46,8 +46,24 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("row numbers", GROWING, n_points, 1, "int64", step="order"),
         Held("cells of these points", GROWING, n_points, 1, "int32", step="order"),
-        Held("some of them while they are sorted", EACH_PROCESS, min(n_points, PART_ITEMS), 1, "int64", COPIES_OF_PART),
-        Held("row numbers of the runs at work", EACH_PROCESS, min(n_points, RUN_ROWS), 1, "int64", COPIES_OF_ORDER),
+        Held(
+            "some of them while they are sorted",
+            EACH_PROCESS,
+            min(n_points, PART_ITEMS),
+            1,
+            "int64",
+            COPIES_OF_PART,
+            "order",
+        ),
+        Held(
+            "row numbers of the runs at work",
+            EACH_PROCESS,
+            min(n_points, RUN_ROWS),
+            1,
+            "int64",
+            COPIES_OF_ORDER,
+            "rows",
+        ),
     ]
     if sizes.n_appended:
         held.append(Held("row numbers of the earlier run, and of all", EACH_PROCESS, n_points, 1, "int64", 3, "order"))

@@ -8,7 +8,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
-PART_ITEMS = 2**22  # items that are sorted in memory together: 150 MB with what that takes
+PART_ITEMS = 2**22  # items that are sorted in memory together: 120 MB with what that takes
 
 
 @compiled

@@ -26,6 +26,7 @@ COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
 ROWS_REACHED = 8  # vectors that the neighbours of a block have, for each row of the block, without any structure
 ORDER_ROWS = 2**20  # work rows whose places are looked at together
+RUN_ROWS = 2**22  # rows that one pass over the order writes, at least: a task has their places, 32 MB, in memory
 
 
 class QuotientSums(NamedTuple):
@@ -57,7 +58,8 @@ def by_blocks_held(sizes: Sizes) -> list[Held]:
         Held("vectors of a block and of its neighbours", EACH_TASK, reached, width, step="residuals"),
         Held("vectors and their products of a block", EACH_TASK, rows, width, copies=COPIES_OF_VECTORS),
         Held("order of the points, some at a time", EACH_TASK, min(n_points, ORDER_ROWS), 1, "int64", 2, "writing"),
-        Held("places of rows of the blocks at work", CACHE, dimensions.n_blocks * rows, 1, "int64", step="writing"),
+        Held("places of the rows of a run", EACH_TASK, min(n_points, RUN_ROWS), 1, "int64", step="writing"),
+        Held("places of the rows of longer runs", CACHE, dimensions.n_blocks * rows, 1, "int64", step="writing"),
     ]
 
 
@@ -71,7 +73,9 @@ def write_by_blocks(work: StageWork) -> None:
     """Write the vectors in input order."""
     task = work.task
     task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
-    work.map_runs(written_blocks, work.run_blocks(task.dimensions.block_rows * np.dtype(np.int64).itemsize))
+    block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
+    together = max(RUN_ROWS // block_rows, work.run_blocks(block_rows * np.dtype(np.int64).itemsize))
+    work.map_runs(written_blocks, min(together, -(-n_blocks // work.at_once)))
 
 
 def vectors_table(task: StageTask) -> Table:
