@@ -1,9 +1,11 @@
 """A run on clusters: the same results everywhere, what scheduling costs, and what further workers bring.
 
 python pipelines/benchmarks/cluster.py same WORK_FOLDER --points 50000
-python pipelines/benchmarks/cluster.py overhead WORK_FOLDER --points 1020000 --workers 2
+python pipelines/benchmarks/cluster.py overhead WORK_FOLDER --points 1020000 --workers 2 [--solver lll]
 python pipelines/benchmarks/cluster.py speed WORK_FOLDER --points 200000
-python pipelines/benchmarks/cluster.py scaling WORK_FOLDER --points 1020000
+python pipelines/benchmarks/cluster.py scaling WORK_FOLDER --points 1020000 [--solver lll]
+
+Runs of `overhead` and `scaling` are of --solver.
 """
 
 import argparse
@@ -44,7 +46,7 @@ WHOLE = "whole command"
 SCALING = Path(__file__).with_name("worker_scaling.csv")
 
 
-def same(points: Path, folder: Path, workers: list[int]) -> None:
+def same(points: Path, folder: Path, workers: list[int], solver: str) -> None:
     """Compare threads, processes and clusters of several sizes, with several sizes of blocks, against threads.
 
     Each runs the route by refinement, and the one by locally linear landmarks in a folder of its own.
@@ -94,11 +96,15 @@ def reduced_difference(one: Run, other: Run) -> float:
     return worst
 
 
-def overhead(points: Path, folder: Path, workers: list[int]) -> None:
-    """Show how much of the time of the workers goes between tasks while blocks are waiting, and how many tasks."""
+def overhead(points: Path, folder: Path, workers: list[int], solver: str) -> None:
+    """Show how much of the time of the workers goes between tasks while blocks are waiting, and how many tasks.
+
+    Then the seconds of every stage in which the driver is alone: no task is at work. The kernels are compiled before.
+    """
+    whole_run(million_digits(folder, WARMING_POINTS), folder, workers[0], solver)
     run, ledger, rows = fresh(folder / "overhead"), fresh(folder / "overhead.ledger"), []
     with running_cluster(workers[0], {"SCALEMANI_LEDGER": str(ledger)}) as cluster:
-        seconds = succeeded(command(points, run, "--scheduler", cluster.address))
+        seconds = succeeded(command(points, run, "--scheduler", cluster.address, f"--set=embedding.solver={solver}"))
     tasks, lost_in_all = read_ledger(ledger), 0.0
     for step, members in spans(tasks).items():
         lost = idle_seconds(members)
@@ -108,8 +114,30 @@ def overhead(points: Path, folder: Path, workers: list[int]) -> None:
     share = lost_in_all / workers[0] / seconds
     rows.append({"step": "whole", "tasks": len(tasks), "seconds between": lost_in_all, "share of wall": share})
     show(rows)
+    show(driver_rows(tasks + read_ledger(ledger.with_name(ledger.name + ".parts")), run, seconds))
     if share > 0.05 or len(tasks) > MOST_TASKS:
         raise SystemExit("scheduling costs too much")
+
+
+def driver_rows(tasks: list[Task], run: Path, seconds: float) -> list[dict[str, Any]]:
+    """Return the seconds of each stage, and of the whole command, in which no task was at work."""
+    rows = []
+    for stage, record in records(run)["stages"].items():
+        alone = record["seconds"] - seconds_at_work([task for task in tasks if task.stage == stage])
+        rows.append({"stage": stage, "seconds": record["seconds"], "driver alone": max(0.0, alone)})
+    stages, alone = sum(row["seconds"] for row in rows), sum(row["driver alone"] for row in rows)
+    rows.append({"stage": "start, survey and end", "seconds": seconds - stages, "driver alone": seconds - stages})
+    rows.append({"stage": "whole", "seconds": seconds, "driver alone": alone + seconds - stages})
+    return [{**row, "share of wall": row["driver alone"] / seconds} for row in rows]
+
+
+def seconds_at_work(tasks: list[Task]) -> float:
+    """Return the seconds in which at least one of the tasks was at work."""
+    seconds = end = 0.0
+    for task in sorted(tasks, key=lambda task: task.begin):
+        seconds += max(0.0, task.end - max(task.begin, end))
+        end = max(end, task.end)
+    return seconds
 
 
 def idle_seconds(tasks: list[Task]) -> float:
@@ -121,7 +149,7 @@ def idle_seconds(tasks: list[Task]) -> float:
     return lost
 
 
-def speed(points: Path, folder: Path, workers: list[int]) -> None:
+def speed(points: Path, folder: Path, workers: list[int], solver: str) -> None:
     """Show the seconds of every stage on one worker process of one thread and on two, and their ratio.
 
     Beside them, what the machine has to give: how much more is done by two runs of one worker each, side by side, that
@@ -172,8 +200,10 @@ def seconds_of(found: dict[str, float], stage: str) -> float:
     return sum(found[name] for name in (COMPUTE_BOUND if stage == "compute-bound" else [stage]))
 
 
-def scaling(points: Path, folder: Path, workers: list[int]) -> None:
-    """Show how much of further workers a whole run makes use of, and write the seconds of every stage beside this file.
+def scaling(points: Path, folder: Path, workers: list[int], solver: str) -> None:
+    """Show how much of further workers a whole run makes use of.
+
+    The seconds of every stage are written beside this file, those of other solvers than refinement into the folder.
 
     Strong scaling takes all points on each number of worker processes of one thread; weak scaling half of the points on
     one worker, all of them on two. What the driver does itself it does on as many threads as there are workers.
@@ -181,7 +211,7 @@ def scaling(points: Path, folder: Path, workers: list[int]) -> None:
     n_points = len(np.load(points, mmap_mode="r"))
     half = million_digits(folder, n_points // 2)
     with_kernels_compiled = million_digits(folder, WARMING_POINTS)
-    whole_run(with_kernels_compiled, folder, 1)
+    whole_run(with_kernels_compiled, folder, 1, solver)
     rows = []
     for kind, file, count in [
         *(("strong", points, count) for count in workers),
@@ -189,9 +219,10 @@ def scaling(points: Path, folder: Path, workers: list[int]) -> None:
         ("weak", points, 2),
     ]:
         n_rows = len(np.load(file, mmap_mode="r"))
-        found = whole_run(file, folder, count)
+        found = whole_run(file, folder, count, solver)
         rows += [(kind, n_rows, count, stage, round(seconds, 2)) for stage, seconds in found.items()]
-    with SCALING.open("w", newline="") as written:
+    written_to = SCALING if solver == "refine" else folder / f"{SCALING.stem}_{solver}.csv"
+    with written_to.open("w", newline="") as written:
         csv.writer(written).writerows([("scaling", "points", "workers", "stage", "seconds"), *rows])
     took = {(kind, count): seconds for kind, _, count, stage, seconds in rows if stage == WHOLE}
     strong = [{"workers": count, "strong: seconds": took["strong", count]} for count in workers]
@@ -210,16 +241,17 @@ def scaling(points: Path, folder: Path, workers: list[int]) -> None:
     )
 
 
-def whole_run(points: Path, folder: Path, count: int) -> dict[str, float]:
+def whole_run(points: Path, folder: Path, count: int, solver: str) -> dict[str, float]:
     """Return the seconds of a run on so many workers, as a whole and of each stage."""
     run = fresh(folder / f"scaling-{count}")
     with running_cluster(count) as cluster:
-        seconds = succeeded(command(points, run, "--scheduler", cluster.address, "--workers", str(count)))
+        size = ["--workers", str(count), f"--set=embedding.solver={solver}"]
+        seconds = succeeded(command(points, run, "--scheduler", cluster.address, *size))
     stages = {stage: float(record["seconds"]) for stage, record in records(run)["stages"].items()}
     return {WHOLE: seconds, **stages}
 
 
-COMMANDS: dict[str, Callable[[Path, Path, list[int]], None]] = {
+COMMANDS: dict[str, Callable[[Path, Path, list[int], str], None]] = {
     "same": same,
     "overhead": overhead,
     "speed": speed,
@@ -234,9 +266,10 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=50_000)
     parser.add_argument("--workers", type=int, nargs="+")
+    parser.add_argument("--solver", default="refine", choices=["refine", "lll"])
     arguments = parser.parse_args()
     points = million_digits(arguments.folder, arguments.points)
-    COMMANDS[arguments.what](points, arguments.folder, arguments.workers or WORKERS[arguments.what])
+    COMMANDS[arguments.what](points, arguments.folder, arguments.workers or WORKERS[arguments.what], arguments.solver)
 
 
 if __name__ == "__main__":

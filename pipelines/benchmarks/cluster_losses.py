@@ -1,6 +1,6 @@
 """What a run outlives: workers killed one after the other, everything gone, a failing object store, a full disk.
 
-python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10 [--first-seed 0]
+python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10 [--solver lll]
 python pipelines/benchmarks/cluster_losses.py gone WORK_FOLDER --points 20000
 python pipelines/benchmarks/cluster_losses.py faults WORK_FOLDER --points 20000
 python pipelines/benchmarks/cluster_losses.py full WORK_FOLDER --points 20000       (as root: mounts a small disk)
@@ -52,10 +52,13 @@ ROOM = 4  # times what a run leaves: its plan asks for that much
 SLOWEST = 20  # times as long as undisturbed counts as a hang
 
 
-def kills(points: Path, folder: Path, seeds: range) -> list[dict]:
+def kills(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
     """Kill a worker of four at ten random moments."""
-    size, rows = [*BLOCKS, "--scheduler", "processes", "--workers", str(WORKERS)], []
-    reference = folder / f"undisturbed-{points.stem}"
+    size, rows = (
+        [*BLOCKS, f"--set=embedding.solver={solver}", "--scheduler", "processes", "--workers", str(WORKERS)],
+        [],
+    )
+    reference = folder / f"undisturbed-{points.stem}-{solver}"
     taken = reference.with_suffix(".seconds")  # left by a call with other seeds
     if not taken.exists():
         undisturbed = [succeeded(command(points, fresh(reference), *size)) for _ in range(UNDISTURBED)]
@@ -213,21 +216,25 @@ def twice(points: Path, folder: Path, seeds: range) -> list[dict]:
     return rows
 
 
-COMMANDS = {"kills": kills, "gone": gone, "faults": faults, "full": full, "twice": twice}
+COMMANDS = {"gone": gone, "faults": faults, "full": full, "twice": twice}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=COMMANDS)
+    parser.add_argument("what", choices=["kills", *COMMANDS])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
+    parser.add_argument("--solver", default="refine", help="of the runs whose workers are killed")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     points = million_digits(arguments.folder, arguments.points)
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    show(COMMANDS[arguments.what](points, arguments.folder, seeds))
+    if arguments.what == "kills":
+        show(kills(points, arguments.folder, seeds, arguments.solver))
+    else:
+        show(COMMANDS[arguments.what](points, arguments.folder, seeds))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """kill -9 at random moments, then the same command again: the same bits, and no finished block computed twice.
 
-python pipelines/benchmarks/kills.py WORK_FOLDER --points 200000 --kills 20 [--method t-sne]
+python pipelines/benchmarks/kills.py WORK_FOLDER --points 200000 --kills 20 [--method t-sne] [--solver lll]
 """
 
 import argparse
@@ -27,6 +27,7 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=20)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--method", default="laplacian-eigenmaps")
+    parser.add_argument("--solver", default="refine")
     arguments = parser.parse_args()
     points = million_digits(arguments.folder, arguments.points)
     undisturbed, killed = arguments.folder / "undisturbed", arguments.folder / "killed"
@@ -36,12 +37,14 @@ def main() -> None:
     ledger.unlink(missing_ok=True)
 
     started = time.perf_counter()
-    subprocess.run(command(points, undisturbed, arguments.method), check=True, stderr=subprocess.DEVNULL)
+    subprocess.run(
+        command(points, undisturbed, arguments.method, arguments.solver), check=True, stderr=subprocess.DEVNULL
+    )
     whole = time.perf_counter() - started
     draws = np.random.default_rng(arguments.seed)
     environment = {**os.environ, "SCALEMANI_LEDGER": str(ledger)}
     kills = starts = 0
-    again = command(points, killed, arguments.method)
+    again = command(points, killed, arguments.method, arguments.solver)
     while kills < arguments.kills:
         starts += 1
         with subprocess.Popen(again, env=environment, stderr=subprocess.DEVNULL) as process:
@@ -76,9 +79,10 @@ def main() -> None:
         sys.exit(1)
 
 
-def command(points: Path, run: Path, method: str) -> list[str]:
+def command(points: Path, run: Path, method: str, solver: str) -> list[str]:
     """Return the command that is killed and given again."""
-    setting = settings(affinities__perplexity=5, neighbors__n_neighbors=15, landmarks__n_landmarks=2000)
+    graph = {"affinities__perplexity": 5, "neighbors__n_neighbors": 15}
+    setting = settings(**graph, landmarks__n_landmarks=2000, embedding__solver=solver)
     return [sys.executable, "-m", "scalemani", "embed", str(points), str(run), "--method", method, *setting]
 
 

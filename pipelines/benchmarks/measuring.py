@@ -74,6 +74,15 @@ def records(run: Path) -> dict[str, Any]:
     return json.loads(scalemani("info", str(run), "--json").output)
 
 
+def stage_rows(run: Path, total: Measured, n_points: int) -> list[dict[str, Any]]:
+    """Return what a command took as a whole, and each stage of its run: seconds, peak memory, certificates."""
+    rows = [{"stage": "whole", "seconds": total.seconds, "peak GB": total.peak_bytes / 1e9}]
+    for stage, record in records(run)["stages"].items():
+        row = {"stage": stage, "seconds": record["seconds"], "us a point": 1e6 * record["seconds"] / n_points}
+        rows.append({**row, "peak GB": record["peak_memory"] / 1e9, "found": record["certificates"]})
+    return rows
+
+
 def settings(**values: Any) -> list[str]:
     """Return --set options: stage__parameter=value."""
     return [f"--set={name.replace('__', '.')}={value}" for name, value in values.items()]

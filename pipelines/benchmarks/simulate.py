@@ -1,6 +1,7 @@
 """How long 100 million and a billion points would take on 1 to 256 workers, from the task times of measured runs.
 
     python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 [--beside RUN]
+    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 --workers 64 256
 
 Runs two sizes on a cluster of one worker, and the larger on two. Each stage has tasks, of which the seconds of every
 block are measured, and a part that the driver does alone. How they grow with the points is taken from the two sizes:
@@ -19,6 +20,7 @@ import argparse
 import dataclasses
 import heapq
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +38,7 @@ SECONDS_PER_DISPATCH = 0.002  # of driver and scheduler, for one task: processor
 WORKER_BYTES = 8e9
 # Each run of blocks reads everything; bytes a row that a run holds: 15 incoming edges, or a point of 784 bytes.
 STREAMING = {"symmetric_affinities": 24 * 15, "work_points": 784}
+DRIVER_MODELS = ("partition", "work_points", "landmarks", "components", "reduced", "landmark_embedding")
 LEAST_SECONDS = 1.0  # measured; what takes less says nothing about how it grows
 ROWS_PER_BLOCK = 20_480
 BY_LANDMARKS = ["--set=embedding.solver=lll"]
@@ -88,6 +91,11 @@ class Stage:
         dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
         need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params)))
         return float(need.fixed + need.per_task) / 1e9
+
+    @property
+    def on_driver(self) -> bool:
+        """Whether the driver computes most of the stage, or a model that the tasks use."""
+        return self.name in DRIVER_MODELS or not self.shapes
 
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
         """Return the seconds of the stage, and what most of them go to."""
@@ -179,13 +187,15 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, nargs=2, default=[200_000, 400_000])
     parser.add_argument("--beside", type=Path, help="a finished run of other size, on two threads")
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="points of the runs that are predicted")
+    parser.add_argument("--workers", type=int, nargs="+", default=WORKERS)
     arguments = parser.parse_args()
     small, large = (measured_run(arguments.folder, n_points, 1) for n_points in arguments.points)
     double = measured_run(arguments.folder, arguments.points[1], 2)
     stages = scaling(small, large, double, open_run(arguments.folder / f"simulate-{large.n_points}-1"))
     show_checks(stages, large, double, arguments.beside)
-    for n_points in SIZES:
-        show_prediction(stages, n_points)
+    for n_points in arguments.sizes:
+        show_prediction(stages, n_points, arguments.workers)
 
 
 def show_checks(stages: list[Stage], large: Measured, double: Measured, beside: Path | None) -> None:
@@ -207,23 +217,38 @@ def show_checks(stages: list[Stage], large: Measured, double: Measured, beside: 
     show([*rows, {"stage": "whole", **total}])
 
 
-def show_prediction(stages: list[Stage], n_points: int) -> None:
+def show_prediction(stages: list[Stage], n_points: int, workers: Sequence[int]) -> None:
     """Show the hours of every stage on several numbers of workers, and the bottleneck: in time, and in memory."""
     rows: list[dict[str, object]] = []
     for stage in stages:
         row: dict[str, object] = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
         row["of the driver grows"] = round(stage.alone_rising, 2)
-        row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in WORKERS}
-        row |= {"limited by": stage.predicted(n_points, WORKERS[-1])[1], "GB a process": stage.gigabytes(n_points)}
+        row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in workers}
+        row |= {"limited by": stage.predicted(n_points, workers[-1])[1], "GB a process": stage.gigabytes(n_points)}
         rows.append(row)
     whole = {name: sum(float(str(row[name])) for row in rows) for name in rows[0] if name.endswith(", h")}
-    slowest = max(rows, key=lambda row: float(str(row[f"{WORKERS[-1]} workers, h"])))
-    largest = max(rows, key=lambda row: float(str(row["GB a process"])))
-    alone = sum(stage.of_driver(n_points) for stage in stages) / 3600
-    print(f"{n_points} points; the driver alone: {alone:.2f} h")
-    print(f"bottleneck at {WORKERS[-1]} workers: {slowest['stage']} ({slowest['limited by']})")
-    print(f"in memory: {largest['stage']}, {largest['GB a process']:.0f} GB a process")
+    print(f"{n_points} points")
     show([*rows, {"stage": "whole", **whole}])
+    show([summary(stages, n_points, count) for count in workers])
+
+
+def summary(stages: list[Stage], n_points: int, workers: int) -> dict[str, object]:
+    """Return the hours on so many workers, the driver's share of them, the stages that limit, and the memory."""
+    took = {stage.name: stage.predicted(n_points, workers) for stage in stages}
+    alone, seconds = sum(stage.of_driver(n_points) for stage in stages), sum(spent for spent, _ in took.values())
+    slowest = max(took, key=lambda name: took[name][0])
+    driver = max((stage for stage in stages if stage.on_driver), key=lambda stage: stage.gigabytes(n_points))
+    largest = max(stages, key=lambda stage: stage.gigabytes(n_points))
+    return {
+        "points": n_points,
+        "workers": workers,
+        "hours": seconds / 3600,
+        "driver alone, h": alone / 3600,
+        "driver's share": alone / seconds,
+        "slowest stage": f"{slowest}, {took[slowest][0] / seconds:.0%} ({took[slowest][1]})",
+        "GB of the driver": f"{driver.gigabytes(n_points):.1f} ({driver.name})",
+        "GB of a worker": f"{largest.gigabytes(n_points):.1f} ({largest.name})",
+    }
 
 
 if __name__ == "__main__":

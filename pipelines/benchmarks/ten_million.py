@@ -11,7 +11,7 @@ import shutil
 from pathlib import Path
 
 import numpy as np
-from measuring import records, scalemani, settings, show
+from measuring import scalemani, settings, show, stage_rows
 
 PIECES = 300
 ROWS_AT_ONCE = 1_000_000
@@ -63,19 +63,18 @@ def main() -> None:
     parser.add_argument("--points", type=int, default=10_000_000)
     parser.add_argument("--perplexity", type=float, default=5)
     parser.add_argument("--memory", default="4GB")
+    parser.add_argument("--solver", default="refine", choices=["refine", "lll"])
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)
     points = cut_points(arguments.folder, arguments.data, arguments.points)
     run = arguments.folder / f"run-{points.stem}-{arguments.perplexity:g}"
     shutil.rmtree(run, ignore_errors=True)
-    asked = settings(affinities__perplexity=arguments.perplexity, embedding__residual=1e-3)
+    solver = {"embedding__solver": arguments.solver}
+    if arguments.solver == "refine":
+        solver["embedding__residual"] = 1e-3
+    asked = settings(affinities__perplexity=arguments.perplexity, **solver)
     total = scalemani("embed", str(points), str(run), "--memory", arguments.memory, *asked)
-    rows = [{"stage": "whole", "seconds": total.seconds, "peak GB": total.peak_bytes / 1e9}]
-    for stage, record in records(run)["stages"].items():
-        per_point = 1e6 * record["seconds"] / arguments.points
-        row = {"stage": stage, "seconds": record["seconds"], "us a point": per_point}
-        rows.append({**row, "peak GB": record["peak_memory"] / 1e9, "found": record["certificates"]})
-    show(rows)
+    show(stage_rows(run, total, arguments.points))
 
 
 if __name__ == "__main__":

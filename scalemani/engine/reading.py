@@ -33,6 +33,10 @@ class ArrayReader:
         """Return one block of its rows."""
         return self.group.read_block(self.path, block)
 
+    def read_rows(self, rows: slice) -> np.ndarray:
+        """Return consecutive rows, from `rows.start` to `rows.stop`."""
+        return self.group.read_rows(self.path, rows.start, rows.stop)
+
     def read_once(self) -> np.ndarray:
         """Return all of it, read once a process and shared until the stage ends; it cannot be written to."""
         return read_once(self.group, self.path)

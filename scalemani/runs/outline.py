@@ -2,18 +2,21 @@
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
+
+from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
-from scalemani.config.stages import Stage
+from scalemani.config.stages import REFINE, Stage
 from scalemani.errors import ConfigError
 from scalemani.runs.parameters import decide_parameters
 from scalemani.runs.survey import Survey
 from scalemani.store.objects import digest
 
 KEY_CHARACTERS = 16
+SOLVER = "solver"  # in the plan that a store keeps: what embedding.solver=auto was resolved to, and by which figure
 
 
 @dataclass(frozen=True)
@@ -30,12 +33,36 @@ class Earlier:
 
 
 @dataclass(frozen=True)
+class SolverChoice:
+    """What `auto` is resolved to; bytes that a refinement takes in the driver, and that it may use (0: no limit)."""
+
+    resolved: str
+    needed: int
+    memory: int
+
+    @property
+    def text(self) -> str:
+        """What users are told of it."""
+        takes = f"refinement takes {format_bytes(self.needed)} of the driver's memory"
+        if self.resolved == REFINE:
+            return f"embedding.solver=auto is refine: {takes}"
+        return (
+            f"embedding.solver=auto is lll: {takes}, which was given {format_bytes(self.memory)}; the embedding is "
+            "that of the landmarks (landmarks.n_landmarks). embedding.solver=refine refines it in files, which is slow"
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return what a store keeps."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
 class Outline:
     """A method on given points.
 
     `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
     are by stage; `survey` is that of the points; `origins` say where points come from that are a component; `earlier`
-    is the run that points were appended to.
+    is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not asked for.
     """
 
     method: str
@@ -47,6 +74,11 @@ class Outline:
     survey: Survey
     origins: tuple[dict[str, Any], ...] = ()
     earlier: Earlier | None = None
+    solver: SolverChoice | None = None
+
+    def leaves_out(self, name: str) -> bool:
+        """Return whether a stage belongs to a solver that `auto` was not resolved to."""
+        return self.solver is not None and name not in self.keys
 
     @property
     def n_appended(self) -> int:

@@ -14,7 +14,7 @@ from scalemani.engine.work import DIMENSIONS
 from scalemani.engine.workers.budget import Batch, Budget
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
-from scalemani.runs.outline import Outline, stage_params
+from scalemani.runs.outline import SOLVER, Outline, stage_params
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
@@ -147,8 +147,10 @@ class Plan:
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
         appended = {} if self.outline.earlier is None else {APPENDED: self.outline.earlier.as_dict()}
+        solver = {} if self.outline.solver is None else {SOLVER: self.outline.solver.as_dict()}
         return {
             **appended,
+            **solver,
             "method": self.method,
             "params": self.params.as_dict(),
             "dimensions": self.dimensions.as_dict(),

@@ -3,14 +3,14 @@
 import contextlib
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import Stage
+from scalemani.config.stages import REFINE, Stage
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import EarlierResults
@@ -28,6 +28,7 @@ from scalemani.runs.largest_component import STAGE, Component, largest_component
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
+from scalemani.runs.solver import outline_within
 from scalemani.runs.survey import survey
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
@@ -78,7 +79,12 @@ def run(
     params, source = follow_source(params, map_points(params.points.metric, source))
     with executor.started(), computed_once(source, root, executor, block_rows) as rows:
         source = merge_duplicates(rows, params, executor, block_rows)
-        outline = outline_run(method, params, survey(source, executor, block_rows))
+        outline = outline_within(
+            method, params, survey(source, executor, block_rows), executor.driver_memory, RunStore(root)
+        )
+        if only is not None and outline.leaves_out(only):
+            executor.progress.note(f"{only}: nothing to do, {outline.params.embedding.solver} does not need it")
+            return Run(root)
         with open_for_writing(root, outline, executor, only) as target:
             run_plans(target, make_plan(target.store, outline, executor), source)
     return Run(root)
@@ -102,7 +108,8 @@ def plan_run(
     started = executor.started() if executor.on_cluster else contextlib.nullcontext()
     with started, computed_once(source, root, executor, block_rows) as rows:
         source, store = merge_duplicates(rows, params, executor, block_rows), RunStore(root)
-        plan = make_plan(store, outline_run(method, params, survey(source, executor, block_rows)), executor)
+        surveyed = survey(source, executor, block_rows)
+        plan = make_plan(store, outline_within(method, params, surveyed, executor.driver_memory, store), executor)
         while (component := largest_component(plan)) is not None:
             source = with_side_data_of(source, component)
             plan = plan_component(store, plan, source, executor)
@@ -147,6 +154,8 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
     with locked_run(root, executor, only) as target:
         for note in outline.notes:
             executor.progress.warn(note)
+        if outline.solver is not None and outline.solver.resolved != REFINE:
+            executor.progress.warn(outline.solver.text)
         yield target
 
 
@@ -215,7 +224,8 @@ def plan_component(store: RunStore, plan: Plan, component: PointsSource, executo
     """Plan the run of a component; errors name the component that they are about."""
     surveyed = survey(component, executor)
     try:
-        return make_plan(store, outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan)), executor)
+        outline = outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan))
+        return make_plan(store, replace(outline, solver=plan.outline.solver), executor)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{component.description}: {error}") from error
 

@@ -5,6 +5,7 @@ Rows of the embedding are taken at unit length, so that k-means compares directi
 """
 
 import functools
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -71,10 +72,7 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     task.output.create(task.dimensions.n_points, [StoredClustering.labels.sized()])
     work.map_blocks(labels_block)
-    sizes = sum(
-        np.bincount(output.labels.read_block(block), minlength=asked.n_clusters)
-        for block in range(task.dimensions.n_blocks)
-    )
+    sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
     return {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
 
@@ -120,6 +118,12 @@ def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart
 def added(one: LloydPart, other: LloydPart) -> LloydPart:
     """Return the sum of two parts."""
     return LloydPart(one.sums + other.sums, one.counts + other.counts, one.inertia + other.inertia)
+
+
+def sizes_in_block(task: StageTask, block: int) -> np.ndarray:
+    """Return how many rows of a block each cluster has, (K,) int64."""
+    labels = StoredClustering(task.output).labels.read_block(block)
+    return np.bincount(labels, minlength=task.params.clustering.n_clusters)
 
 
 def labels_block(task: StageTask, block: int) -> Arrays:

@@ -6,13 +6,15 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.union_find import separate_items
+from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.bridges import (
     CELLS_AT_ONCE,
     PAIRS_AT_ONCE,
@@ -32,7 +34,8 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
-COPIES_OF_LABELS = 4  # parents and labels, and the latter in eight bytes as they are counted
+COPIES_OF_PART = 3.5  # of the order by component: rows, labels, places, and what sorting them takes
+COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
 REPORTED_SIZES = 10
@@ -44,9 +47,19 @@ def memory(sizes: Sizes) -> list[Held]:
     n_points, rows = dimensions.n_points, dimensions.block_rows
     n_queries = sizes.params.components.most_queries
     held = [
-        Held("degrees of the points", EACH_PROCESS, n_points, 1),
-        Held("parents and labels", EACH_PROCESS, n_points, 1, "int32", COPIES_OF_LABELS),
-        Held("order of the points by component", EACH_PROCESS, n_points, 1, "int64"),
+        Held("degrees of the points", GROWING, n_points, 1),
+        Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
+        Held("order of the points by component", GROWING, n_points, 1, "int64", step="bridges"),
+        Held("components of these points", GROWING, n_points, 1, "int32", step="bridges"),
+        Held(
+            "some of it while it is sorted",
+            EACH_PROCESS,
+            min(n_points, PART_ITEMS),
+            1,
+            "int64",
+            COPIES_OF_PART,
+            "bridges",
+        ),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
         Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),
@@ -90,8 +103,9 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Count the components, then as asked: bridge them, keep the rows of the largest, raise DisconnectedGraphError."""
     task = work.task
-    roots = roots_of_degrees(task)
-    found = streamed_components(task, roots)
+    empty = work.workspace().empty
+    roots = roots_of_degrees(task, empty)
+    found = streamed_components(task, roots, empty)
     n_components = len(found.sizes)
     largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
     if n_components > 1 and task.params.points.metric == PRECOMPUTED:
@@ -117,9 +131,9 @@ def run(work: StageWork) -> dict[str, Any]:
     joined = found
     cells = cells_with_radii(work) if n_components > 1 and not keeps_largest else None
     while cells is not None and len(joined.sizes) > 1:
-        queries = bridge_queries(joined.labels, queries_per_component(task, len(joined.sizes)))
+        queries = bridge_queries(joined.labels, queries_per_component(task, len(joined.sizes)), empty)
         nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
-        bridges, joined = boruvka_round(joined.labels, queries, nearest, away)
+        bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
         rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
     task.output.write_whole(
         {
@@ -152,11 +166,11 @@ def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
     return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
-def roots_of_degrees(task: StageTask) -> np.ndarray | None:
+def roots_of_degrees(task: StageTask, empty: Empty = np.empty) -> np.ndarray | None:
     """Return the square roots (N,) float64 of the degrees of P + P^T; None where edges have no affinity."""
     if stored_affinities(task) is None:
         return None
-    degrees = np.zeros(task.dimensions.n_points)
+    degrees = Workspace(empty=empty).zeros((task.dimensions.n_points,), np.float64)
     for block in range(task.dimensions.n_blocks):
         start, stop = task.dimensions.rows(block)
         add_degrees(degrees, *edges_of_block(task, block), start)
@@ -164,12 +178,12 @@ def roots_of_degrees(task: StageTask) -> np.ndarray | None:
     return np.sqrt(degrees, out=degrees)
 
 
-def streamed_components(task: StageTask, roots: np.ndarray | None) -> Components:
+def streamed_components(task: StageTask, roots: np.ndarray | None, empty: Empty = np.empty) -> Components:
     """Return the components of the edges that `roots` (N,) of the degrees let join; of all edges where it is None."""
-    parents = separate_items(task.dimensions.n_points)
+    parents = separate_items(task.dimensions.n_points, empty)
     for block in range(task.dimensions.n_blocks):
         join_neighbors(parents, *edges_of_block(task, block), task.dimensions.rows(block)[0], roots)
-    return components(parents)
+    return components(parents, empty)
 
 
 def edges_of_block(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]:

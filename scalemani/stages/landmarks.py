@@ -12,10 +12,9 @@ import numpy as np
 from scalemani.config.methods import owner, provided
 from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_LANDMARKS
-from scalemani.engine.needs import EACH_PROCESS, ENCODED, Held, Written
-from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
 from scalemani.kernels.landmarks.choice import Choice, Diversity, Process, Selected
@@ -26,9 +25,9 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.appended import KnownPoints
 from scalemani.stages.shared.beside_points import given_beside
+from scalemani.stages.shared.sampled_rows import SampledRows
 
 COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
 
@@ -40,7 +39,7 @@ def memory(sizes: Sizes) -> list[Held]:
     landmarks, n_compared = (n_landmarks, features, dtype), min(n_points, SAMPLED_POINTS)
     held = [
         Held("landmarks", EACH_PROCESS, *landmarks),
-        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dtype),
+        Held("block that points are in", EACH_TASK, dimensions.block_rows, features, dtype),
         Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
     ]
     if sizes.n_appended:
@@ -92,7 +91,7 @@ def run(work: StageWork) -> dict[str, Any]:
     params, output, progress = work.task.params, work.task.output, work.executor.progress
     one_by_one = params.landmarks.method in ONE_BY_ONE
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
-    points = points_by_row(work.task)
+    points = points_by_row(work)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(given_beside(work, "landmarks").points, None)
     else:
@@ -123,9 +122,9 @@ def run(work: StageWork) -> dict[str, Any]:
     return certificates
 
 
-def points_by_row(task: StageTask) -> PointsByRow:
+def points_by_row(work: StageWork) -> PointsByRow:
     """Return the points, of which the landmarks of an earlier run are at hand: most are drawn again."""
-    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    points, task = SampledRows(work), work.task
     if task.earlier is None:
         return points
     before = StoredLandmarks(task.earlier.groups[StoredLandmarks.STAGE])

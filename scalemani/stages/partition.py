@@ -1,5 +1,6 @@
 """Sketches and cells: the principal axes of the points, k-means cells in them, and the cell of every point."""
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -8,12 +9,14 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.workers.folds import runs_of
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
+from scalemani.stages.shared.sampled_rows import gathered_rows
 
 SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
 COUNTED_ROWS = 2**22  # points at a time whose cells are counted: 48 MB
@@ -39,17 +42,18 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("sample of points for the axes", EACH_PROCESS, n_basis, *row, step="axes"),
         Held("the same, centred", EACH_PROCESS, n_basis, *centred, copies=copies, step="axes"),
         Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
-        Held("block that sampled points are in", EACH_PROCESS, dimensions.block_rows, *row, step="axes"),
+        Held("block that sampled points are in", EACH_TASK, dimensions.block_rows, *row, step="axes"),
         Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
         Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
-        Held("block that they are in", EACH_PROCESS, dimensions.block_rows, *row, step="centroids"),
+        Held("block that they are in", EACH_TASK, dimensions.block_rows, *row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
         *sketched_tile(sizes, EACH_TASK, "cells"),
         Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
         Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
         Held("centroids in groups or in a tree", EACH_PROCESS, cells, 2 * width + 4, "float32", step="cells"),
-        Held("cells of points, while they are counted", EACH_PROCESS, n_counted, 1, "int32", 3, "sizes"),
+        Held("cells of points, while they are counted", EACH_TASK, n_counted, 1, "int32", 3, "sizes"),
+        Held("points of each cell", EACH_TASK, cells, 1, "int64", 3, "sizes"),
     ]
 
 
@@ -62,16 +66,17 @@ def run(work: StageWork) -> dict[str, Any]:
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
     work.map_blocks(nearest_cell_block)
-    stored = StoredPartition(task.output)
-    held = points_of_cells(stored, task.dimensions.n_points)
-    return {"cells": len(held), "largest_cell": int(held.max()), "empty_cells": int(np.count_nonzero(held == 0))}
+    counts = work.fold(points_of_cells, operator.add, runs_of(task.dimensions.n_blocks))
+    return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
 
 
-def points_of_cells(stored: StoredPartition, n_points: int) -> np.ndarray:
-    """Return how many points each cell has, (C,) int64."""
-    cells, counts = stored.cells.zarr(), np.zeros(len(stored.centroids.read()), np.int64)
-    for rows in slices(n_points, COUNTED_ROWS):
-        counts += np.bincount(np.asarray(cells[rows]), minlength=len(counts))
+def points_of_cells(task: StageTask, blocks: range) -> np.ndarray:
+    """Return how many points of consecutive blocks each cell has, (C,) int64."""
+    stored, first = StoredPartition(task.output), task.dimensions.rows(blocks[0])[0]
+    counts = np.zeros(len(stored.centroids.read()), np.int64)
+    for part in slices(task.dimensions.rows(blocks[-1])[1] - first, COUNTED_ROWS):
+        cells = stored.cells.read_rows(slice(first + part.start, first + part.stop))
+        counts += np.bincount(cells, minlength=len(counts))
     return counts
 
 
@@ -91,11 +96,11 @@ def trained_models(work: StageWork) -> Arrays:
     task = work.task
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
-    points, step = StoredPoints(task.inputs["points"]).points, sketched_together(dimensions)
+    step = sketched_together(dimensions)
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
-    sample = points.gather(rows) if len(rows) <= step else None
-    basis = fit_sketch(points.gather(rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
-    parts = (points.gather(rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
+    sample = gathered_rows(work, rows) if len(rows) <= step else None
+    basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
+    parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells

@@ -10,19 +10,21 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, points_written, sketched_tile, written
 from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
-from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.grouping import PART_ITEMS, group_large
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.stages.shared.appended import take_earlier_blocks
 from scalemani.store.schema import RowArray
 
-COPIES_OF_ORDER = 4  # the order, that of a run, sorted, and the blocks its rows are in
+RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
+COPIES_OF_ORDER = 4  # row numbers of a run: as stored, sorted, their places, and the blocks they are in
+COPIES_OF_PART = 3.5  # of the order: items, labels, places, and what sorting them takes
 COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
 COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 # Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
@@ -40,8 +42,33 @@ def memory(sizes: Sizes) -> list[Held]:
         return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64"), block]
     rows, features = dimensions.block_rows, dimensions.n_features
     all_runs = CACHE if dimensions.sparse else LOOKED_UP
+    n_points = dimensions.n_points
+    held = [
+        Held("row numbers", GROWING, n_points, 1, "int64", step="order"),
+        Held("cells of these points", GROWING, n_points, 1, "int32", step="order"),
+        Held(
+            "some of them while they are sorted",
+            EACH_PROCESS,
+            min(n_points, PART_ITEMS),
+            1,
+            "int64",
+            COPIES_OF_PART,
+            "order",
+        ),
+        Held(
+            "row numbers of the runs at work",
+            EACH_PROCESS,
+            min(n_points, RUN_ROWS),
+            1,
+            "int64",
+            COPIES_OF_ORDER,
+            "rows",
+        ),
+    ]
+    if sizes.n_appended:
+        held.append(Held("row numbers of the earlier run, and of all", EACH_PROCESS, n_points, 1, "int64", 3, "order"))
     return [
-        Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64", COPIES_OF_ORDER),
+        *held,
         Held("mean and axes of the sketches", EACH_PROCESS, features, width + 1),
         Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
         *sketched_tile(sizes, EACH_TASK),
@@ -66,7 +93,7 @@ def run(work: StageWork) -> dict[str, Any]:
         return {}
     task, partition = work.task, StoredPartition(work.task.inputs["partition"])
     if not task.output.committed("whole"):
-        write_order(task, partition)
+        write_order(work, partition)
     width = partition.basis.axes.shape[1]
     if task.dimensions.sparse:
         write_sparse(work, width)
@@ -76,16 +103,24 @@ def run(work: StageWork) -> dict[str, Any]:
         take_earlier_blocks(work)
         work.map_blocks(appended_block)
         return {}
-    work.map_runs(ordered_blocks, -(-task.dimensions.n_blocks // work.at_once))
+    work.map_runs(ordered_blocks, blocks_of_run(work))
     return {}
 
 
-def write_order(task: StageTask, partition: StoredPartition) -> None:
+def blocks_of_run(work: StageWork) -> int:
+    """Return how many blocks a run has: one run for every task, and no more rows in a process than `RUN_ROWS`."""
+    dimensions = work.task.dimensions
+    most = RUN_ROWS // dimensions.block_rows // work.in_one_process
+    return min(max(1, most), -(-dimensions.n_blocks // work.at_once))
+
+
+def write_order(work: StageWork, partition: StoredPartition) -> None:
     """Write which input row each work row is, and where cells begin, or where the stretches of cells do."""
-    cells, n_cells = partition.cells.read(), len(partition.centroids.read())
-    kept = None if task.earlier is None else kept_order(task.earlier, cells, n_cells)
+    task, n_cells = work.task, len(partition.centroids.read())
+    kept = None if task.earlier is None else kept_order(task.earlier, partition.cells.read(), n_cells)
     if kept is None:
-        order, offsets = group_by(cells, n_cells)
+        empty = work.workspace().empty
+        order, offsets = group_large(partition.cells.read_rows, task.dimensions.n_points, n_cells, empty)
         task.output.write_whole({StoredWorkPoints.input_rows: order, StoredWorkPoints.cell_offsets: offsets})
         return
     order, (offsets, of_cells) = kept
@@ -125,7 +160,7 @@ def appended_block(task: StageTask, block: int) -> Arrays:
     """Return a block that was not taken over: rows of the earlier run, and appended points behind them."""
     (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
     border = max(start, min(stop, earlier.n_points))
-    order = StoredWorkPoints(task.output).input_rows.read_once()
+    order = StoredWorkPoints(task.output).input_rows.read_rows(slice(start, stop))
     points, before = (
         stored.dense_points
         for stored in (StoredPoints(task.inputs["points"]), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]))
@@ -133,8 +168,8 @@ def appended_block(task: StageTask, block: int) -> Arrays:
     try:
         known = before.gather(np.arange(start, border))
     except CorruptChunkError:
-        known = points.gather(order[start:border])  # which lie in all blocks
-    rows = np.concatenate([known, points.gather(order[border:stop])])
+        known = points.gather(order[: border - start])  # which lie in all blocks
+    rows = np.concatenate([known, points.gather(order[border - start :])])
     basis = StoredPartition(task.inputs["partition"]).basis
     return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
 
@@ -164,11 +199,11 @@ def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
 
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run: one pass over all points in input order collects them."""
-    order = StoredWorkPoints(task.output).input_rows.read_once()
     basis = StoredPartition(task.inputs["partition"]).basis
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
-    StoredPoints(task.inputs["points"]).dense_points.gather_into(points, order[first:last])
+    order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
+    StoredPoints(task.inputs["points"]).dense_points.gather_into(points, order)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]
@@ -177,9 +212,9 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
 
 def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run of sparse points: one pass over all points in input order collects them."""
-    order = StoredWorkPoints(task.output).input_rows.read_once()
     first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
-    points = StoredPoints(task.inputs["points"]).points.gather(order[first:last])
+    order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
+    points = StoredPoints(task.inputs["points"]).points.gather(order)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         yield block, StoredWorkPoints.SPARSE.parts(points[start - first : stop - first])

@@ -33,11 +33,13 @@ from scalemani.config.params.fields import (
     parameters,
 )
 from scalemani.config.stages import (
+    AUTO,
     GIVEN_LANDMARKS,
     LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
     REDUCING_SOLVERS,
+    REFINE,
     REFINING_SOLVERS,
     VARIATIONAL,
     WINDOW,
@@ -371,6 +373,10 @@ class LandmarkEmbeddingParams:
 class EmbeddingParams:
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
 
+    `auto` is `refine` where W and the vectors of the refinement fit the memory of the driver, and `lll` beyond; of
+    precomputed inputs and descents it is always `refine`. It is resolved once, before keys are made: `scalemani plan`
+    says to which, and a store keeps the answer.
+
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
     passes; `lll` is Z times the landmark eigenvectors, without a pass; `variational-nystrom` the same with another Z,
     the affinities of points to the landmarks among their neighbours; `lll+refine` starts from both; `exact` runs an
@@ -381,10 +387,15 @@ class EmbeddingParams:
     Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64.
     """
 
-    solver: Literal["refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "refine"
+    solver: Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "auto"
     residual: Part | None = None
     max_passes: CountOrZero = 200
     float32_reaches: Tuned[Part] = 4e-6
+
+    @property
+    def resolved_solver(self) -> str:
+        """The solver: as requested, or `refine` unless a run finds that it does not fit the driver."""
+        return REFINE if self.solver == AUTO else self.solver
 
     @property
     def by_landmarks(self) -> bool:
@@ -409,7 +420,7 @@ class EmbeddingParams:
     @property
     def by_passes(self) -> bool:
         """Whether vectors are refined by passes over the graph."""
-        return self.solver in REFINING_SOLVERS
+        return self.resolved_solver in REFINING_SOLVERS
 
 
 @parameters()

@@ -62,7 +62,10 @@ def decided_values(
         "landmarks": {"n_landmarks": n_landmarks},
         "landmark_weights": {"n_neighbors": landmark_neighbors},
         "landmark_embedding": {"n_components": components},
-        "embedding": {"residual": decided_residual(asked.embedding, method)},
+        "embedding": {
+            "solver": asked.embedding.resolved_solver,
+            "residual": decided_residual(asked.embedding, method),
+        },
     }
     if method in OBJECTIVES:
         decided["layout"] = decided_layout(asked.layout, method)

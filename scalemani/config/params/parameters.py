@@ -150,7 +150,7 @@ class Parameters:
             CLASSES.name: self.follows_classes,
             LANDMARK_COVARIANCES.name: self.landmark_graph.kind == "bhattacharyya",
         }
-        return route(method, self.embedding.solver, *points, [name for name, wants in wanted.items() if wants])
+        return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])
 
     def resolved(
         self,

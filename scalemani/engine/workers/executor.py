@@ -94,14 +94,18 @@ class Executor:
                     self._client = None
 
     @property
+    def driver_memory(self) -> int:
+        """The bytes that this process may use: the budget, or its share where local processes have the others."""
+        memory = memory_limit() if self.memory is None else self.memory
+        return memory // (self.workers + 1) if self.scheduler == "processes" else memory
+
+    @property
     def processes(self) -> list[Budget]:
         """The threads and the bytes (None: no limit) of every process that runs tasks."""
-        memory = memory_limit() if self.memory is None else self.memory
         if self.scheduler == "processes":
-            share = memory // (self.workers + 1)  # the driver has one as well
-            return [Budget(1, share)] * self.workers
+            return [Budget(1, self.driver_memory)] * self.workers
         if self._client is None:
-            return [Budget(self.workers, memory)]
+            return [Budget(self.workers, self.driver_memory)]
         return capacities(self._client)
 
     @property

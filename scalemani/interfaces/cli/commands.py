@@ -62,13 +62,15 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
     from scalemani.config.routes import ROUTES
     from scalemani.config.routing import route
-    from scalemani.config.stages import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, WEIGHTS
+    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LANDMARK_COVARIANCES, LLL, WEIGHTS
 
     params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    if name not in [known.name for known in params.route(options.method, options.weights is not None)]:
+    by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
+    routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
+    if name not in [known.name for one in routes for known in one]:
         target_weight = "symmetric_affinities.target_weight"
         without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate", CLASSES.name: target_weight}
         if params.landmark_graph.kind != "bhattacharyya":

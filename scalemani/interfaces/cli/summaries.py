@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from dask.utils import format_bytes
 
+from scalemani.config.stages import REFINE
 from scalemani.interfaces.cli.output import quoted, say
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.kernels.arrays.draws import sample_rows
@@ -126,12 +127,15 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     """Print the stages of a plan: keys, what is missing, projected memory and time."""
     dimensions = plan.dimensions
     merged = plan.outline.survey.side.duplicates
-    for note in (*plan.outline.notes, *([] if merged is None else [merged])):
+    solver = plan.outline.solver
+    by_landmarks = [solver.text] if solver is not None and solver.resolved != REFINE else []
+    for note in (*plan.outline.notes, *([] if merged is None else [merged]), *by_landmarks):
         say(str(note))
+    refined = f"; {solver.text}" if solver is not None and not by_landmarks else ""
     say(
         f"{dimensions.n_points} points of {dimensions.n_features} features ({dimensions.dtype}) in "
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
-        f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}"
+        f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}{refined}"
     )
     say(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
     total = 0.0

@@ -224,8 +224,9 @@ class GraphEmbedder(Embedder):
         the affinities of a run, or the path of one of these. It is held in memory while it is read, and used as it is:
         numbers of the graph have no effect. Of one that is not symmetric the mean with its transpose is taken, with a
         warning; the diagonal is left out; new points cannot be placed.
-    solver : {"refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"}
-        Of the eigenvectors: from coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the
+    solver : {"auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"}
+        Of the eigenvectors. "auto" is the next where the graph fits the memory of this process, else the one after it.
+        From coarse graphs, by passes over the graph to |S u - theta u| <= `residual`; by the
         landmarks alone; from both; by the landmarks alone, points made of those among their neighbours by affinity; by
         an eigensolver in memory. Without a graph of the points, by that of the landmarks: carried to all points by
         Nystrom's formula or by their weights over the landmarks.
@@ -247,7 +248,7 @@ class GraphEmbedder(Embedder):
     perplexity: float | None = None
     n_neighbors: int | None = None
     affinity: str = "entropic"
-    solver: str = "refine"
+    solver: str = "auto"
     disconnected: str = "connect"
 
 

@@ -21,8 +21,9 @@ from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.incoming.following import follow_source
 from scalemani.runs.incoming.merging import merge_duplicates
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline, outline_run
+from scalemani.runs.outline import Outline
 from scalemani.runs.plan import make_plan
+from scalemani.runs.solver import outline_within
 from scalemani.runs.survey import Survey, survey
 from scalemani.runs.walk import WritableRun, locked_run, run_plans
 from scalemani.stages.arrays.affinities import StoredAffinities
@@ -46,15 +47,15 @@ class SurveyedPoints:
     block_rows: int | None = None
     _seen: dict[object, tuple[PointsSource, Survey]] = field(default_factory=dict)
 
-    def outline(self, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
-        """Return what a run of these points computes, and the points as it takes them; errors are those of `run`."""
+    def outline(self, root: str | Path, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
+        """Return what a run of the points at `root` computes, and the points as it takes them; errors are of `run`."""
         asked, source = follow_source(params, map_points(params.points.metric, self.source))
         known = params.points.metric, params.duplicates.tolerance, source.shape
         if known not in self._seen:
             source = merge_duplicates(source, params, self.executor, self.block_rows)
             self._seen[known] = source, survey(source, self.executor, self.block_rows)
         source, surveyed = self._seen[known]
-        return outline_run(method, asked, surveyed), source
+        return outline_within(method, asked, surveyed, self.executor.driver_memory, RunStore(root)), source
 
 
 @dataclass(frozen=True)
@@ -134,7 +135,7 @@ def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> P
     if isinstance(candidate.params, ScalemaniError):
         return candidate.params
     try:
-        outline, source = points.outline(candidate.method, candidate.params)
+        outline, source = points.outline(root, candidate.method, candidate.params)
         make_plan(RunStore(root), outline, points.executor).check()
     except OF_ONE_RUN as error:
         return error

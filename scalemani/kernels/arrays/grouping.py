@@ -1,8 +1,14 @@
 """Items grouped by a label, a stable counting sort, the way back from any order, and rows put in their places."""
 
+from collections.abc import Callable
+
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
+
+PART_ITEMS = 2**22  # items that are sorted in memory together: 120 MB with what that takes
 
 
 @compiled
@@ -30,6 +36,61 @@ def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndar
             order[next_place[group]] = i
             next_place[group] += 1
     return order, offsets
+
+
+def group_large(
+    read: Callable[[slice], np.ndarray], n_items: int, n_groups: int, empty: Empty = np.empty
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `group_by` does of labels that are read some at a time, in an order (n,) that `empty` makes.
+
+    Items first go to the part of the order that their group is in, a stream for each part, and are then sorted within
+    it: memory holds `PART_ITEMS` of them, and a mapped file is written in few places at a time.
+
+    Parameters
+    ----------
+    read : returns the labels of a slice of items, from 0 to `n_groups` - 1
+    """
+    if n_items <= PART_ITEMS:
+        order, offsets = group_by(read(slice(0, n_items)), n_groups)
+        return _in_array_of(order, empty), offsets
+    steps, counts = list(slices(n_items, PART_ITEMS)), np.zeros(n_groups, np.int64)
+    for step in steps:
+        counts += np.bincount(read(step), minlength=n_groups)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    parts = _parts_of_groups(counts, offsets)
+    order, labels = empty((n_items,), np.int64), empty((n_items,), np.int32)
+    firsts = np.flatnonzero(np.diff(parts, prepend=-1))  # groups that parts begin with
+    ends = offsets[firsts]  # of what each part has so far
+    for step in steps:
+        there = read(step)
+        chosen, bounds = group_by(parts[there], len(firsts))
+        for part in np.flatnonzero(np.diff(bounds)):
+            items = chosen[bounds[part] : bounds[part + 1]]
+            target = slice(ends[part], ends[part] + len(items))
+            order[target], labels[target] = step.start + items, there[items]
+            ends[part] = target.stop
+    for first, last in zip(firsts, np.append(firsts[1:], n_groups), strict=True):
+        if last > first + 1:
+            part = slice(offsets[first], offsets[last])
+            order[part] = order[part][group_by(np.asarray(labels[part]), last - first, first)[0]]
+    return order, offsets
+
+
+def _parts_of_groups(counts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
+    """Return the number of the part (G,) that each group is in: consecutive ones of few items, large ones alone."""
+    windows, large = offsets[:-1] // PART_ITEMS, counts > PART_ITEMS
+    begins = np.ones(len(counts), bool)
+    begins[1:] = (np.diff(windows) > 0) | large[1:] | large[:-1]
+    return np.cumsum(begins) - 1
+
+
+def _in_array_of(values: np.ndarray, empty: Empty) -> np.ndarray:
+    """Return values in an array made by `empty`: themselves where that makes ordinary ones."""
+    if empty is np.empty:
+        return values
+    made = empty(values.shape, values.dtype)
+    made[...] = values
+    return made
 
 
 def inverse_order(order: np.ndarray) -> np.ndarray:

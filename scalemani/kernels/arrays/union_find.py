@@ -6,12 +6,17 @@ all unions depends neither on their order nor on how they are cut into blocks, o
 
 import numpy as np
 
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
 
-def separate_items(n_items: int) -> np.ndarray:
+def separate_items(n_items: int, empty: Empty = np.empty) -> np.ndarray:
     """Return the state before any union: each item its own root, (n_items,) int32, int64 from 2^31 items on."""
-    return np.arange(n_items, dtype=np.int32 if n_items < 2**31 else np.int64)
+    state = empty((n_items,), np.int32 if n_items < 2**31 else np.int64)
+    for items in panels(n_items):
+        state[items] = np.arange(items.start, items.stop)
+    return state
 
 
 @compiled

@@ -11,9 +11,12 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.grouping import group_large
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.union_find import separate_items, unite
-from scalemani.kernels.graph.components import Components, labels_of_roots
+from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.graph.components import Components, labels_of_roots, sizes_of
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
@@ -50,18 +53,20 @@ class Scores(NamedTuple):
     errors: np.ndarray
 
 
-def bridge_queries(labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT) -> np.ndarray:
+def bridge_queries(
+    labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT, empty: Empty = np.empty
+) -> np.ndarray:
     """Return the rows (Q,) int64, ascending, that look for a bridge out of their component, from the labels (N,).
 
     At most so many rows of a component look, evenly spread over its rows, and none of the largest, the first of
-    several. Sampling makes a bridge the closest pair among the sampled rows, not among all.
+    several. Sampling makes a bridge the closest pair among the sampled rows, not among all. `empty` makes the order of
+    the rows by component, (N,) int64.
     """
-    sizes = np.bincount(labels)
-    order = np.argsort(labels, kind="stable")
-    ends = np.cumsum(sizes)
+    sizes = sizes_of(labels)
+    order, offsets = group_large(labels.__getitem__, len(labels), len(sizes), empty)
     chosen = []
     for component in np.delete(np.arange(len(sizes)), np.argmax(sizes)):
-        rows = order[ends[component] - sizes[component] : ends[component]]
+        rows = order[offsets[component] : offsets[component + 1]]
         chosen.append(rows[np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)])
     return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
 
@@ -213,7 +218,11 @@ def nearer(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarr
 
 
 def boruvka_round(
-    labels: np.ndarray, query_rows: np.ndarray, neighbor_rows: np.ndarray, distances: np.ndarray
+    labels: np.ndarray,
+    query_rows: np.ndarray,
+    neighbor_rows: np.ndarray,
+    distances: np.ndarray,
+    empty: Empty = np.empty,
 ) -> tuple[Bridges, Components]:
     """Return one round's bridges, at most one out of each component and no cycles, and the components afterwards.
 
@@ -225,6 +234,7 @@ def boruvka_round(
     labels : (N,) int, the components so far
     query_rows, neighbor_rows : (Q,) int, and the nearest row of each in another component, -1 for none
     distances : (Q,) float64, of these pairs, infinite for none
+    empty : makes the labels afterwards, (N,) int32
     """
     order = np.lexsort((neighbor_rows, query_rows, distances))
     order = order[np.isfinite(distances[order])]
@@ -232,6 +242,8 @@ def boruvka_round(
     parents = separate_items(int(labels.max()) + 1)
     candidates = order[np.sort(first)]
     joining = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
-    merged = labels_of_roots(parents)[labels]
+    numbers, merged = labels_of_roots(parents), empty(labels.shape, np.int32)
+    for part in panels(len(labels)):
+        merged[part] = numbers[labels[part]]
     rows = np.column_stack([query_rows[joining], neighbor_rows[joining]]).astype(np.int64)
-    return Bridges(rows, distances[joining]), Components(merged, np.bincount(merged).astype(np.int64))
+    return Bridges(rows, distances[joining]), Components(merged, sizes_of(merged))

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.union_find import find_root, unite
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
 LEAST_ENTRY = float(np.finfo(np.float32).eps)  # of the normalised matrix, that joins: the rounding of a stored affinity
@@ -62,9 +63,7 @@ def join_neighbors(
 
 
 @compiled
-def labels_of_roots(parents: np.ndarray) -> np.ndarray:
-    """Return the number of the component of each row, in order of first rows; shortens the paths of `parents`."""
-    labels = np.empty(parents.shape[0], np.int32)
+def _number_roots(parents: np.ndarray, labels: np.ndarray) -> None:
     count = 0
     for row in range(parents.shape[0]):
         root = find_root(parents, row)
@@ -73,13 +72,32 @@ def labels_of_roots(parents: np.ndarray) -> np.ndarray:
             count += 1
         else:
             labels[row] = labels[root]
+
+
+def labels_of_roots(parents: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
+    """Return the number of the component of each row, in order of first rows; shortens the paths of `parents`."""
+    labels = empty(parents.shape, np.int32)
+    _number_roots(parents, labels)
     return labels
 
 
-def components(parents: np.ndarray) -> Components:
+@compiled
+def _count_rows(labels: np.ndarray, counts: np.ndarray) -> None:
+    for row in range(labels.shape[0]):
+        counts[labels[row]] += 1
+
+
+def sizes_of(labels: np.ndarray) -> np.ndarray:
+    """Return how many rows each component has, (C,) int64, without a copy of the labels (N,) int."""
+    counts = np.zeros(int(labels.max(initial=-1)) + 1, np.int64)
+    _count_rows(labels, counts)
+    return counts
+
+
+def components(parents: np.ndarray, empty: Empty = np.empty) -> Components:
     """Return the components of a finished union-find state (N,) int32 or int64, in order of their first rows.
 
     The state stays one of the same sets; its paths are shortened.
     """
-    labels = labels_of_roots(parents)
-    return Components(labels, np.bincount(labels).astype(np.int64))
+    labels = labels_of_roots(parents, empty)
+    return Components(labels, sizes_of(labels))

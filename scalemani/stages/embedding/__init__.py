@@ -1,6 +1,7 @@
 """The embedding in input order: refined by passes over the graph, or Z times the landmarks' coordinates.
 
-The vectors, N rows of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
+By landmarks alone, tasks compute all of it, block by block. For other solvers the driver does: the vectors, N rows
+of a few columns, are held in memory or mapped, and so is the graph from the first pass over its
 blocks on. Refinement starts from the eigenvectors of a coarse graph, with `lll+refine` also from the landmarks'
 embedding. The coarse graphs precondition each step. The vectors are stored now and then: a refinement that was killed
 resumes from there and ends the same to the last bit.
@@ -11,9 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import DTypeLike
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import VARIATIONAL
+from scalemani.config.stages import LLL, REFINE, VARIATIONAL
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written
@@ -21,7 +23,7 @@ from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
-from scalemani.kernels.arrays.workspace import Empty, Workspace
+from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product
 from scalemani.kernels.graph.spreading import spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import UNKNOWN, Following, count_near_zero, following_value, subspace_accuracy
@@ -43,6 +45,7 @@ from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGr
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
+from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
 from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.landmark_maps import embed_by_landmark_graph, landmark_map_held
@@ -50,6 +53,7 @@ from scalemani.stages.shared.output import over_landmarks, write_embedding
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
+BY_LANDMARKS = (LLL, VARIATIONAL)  # solvers whose vectors are Z times those of the landmarks, without a pass
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
@@ -70,6 +74,8 @@ def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
     if sizes.params.embedding.by_landmark_graph:
         return landmark_map_held(sizes)
+    if sizes.params.embedding.solver in BY_LANDMARKS:
+        return by_blocks_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
     in_files = EACH_PROCESS if params.embedding.solver == "exact" else GROWING  # its matrices are in memory in any case
     held = [
@@ -126,8 +132,8 @@ def run(work: StageWork) -> dict[str, Any]:
     if work.task.params.embedding.by_landmark_graph:
         return embed_by_landmark_graph(work)
     workspace = work.workspace()
-    solved = SOLVERS[work.task.params.embedding.solver](work, StreamedGraph(work, workspace))
-    rounding = ROUNDINGS * float(np.finfo(solved.vectors.dtype).eps)
+    solved = SOLVERS[work.task.params.embedding.solver](work, workspace)
+    rounding = rounding_of(np.float64 if solved.vectors is None else solved.vectors.dtype)
     solved = with_small_eigenvalues(work, workspace, solved, rounding)
     residual = float(solved.residuals.max())
     if work.task.params.embedding.by_passes and residual > work.task.params.residual:
@@ -137,10 +143,8 @@ def run(work: StageWork) -> dict[str, Any]:
             ShortfallWarning,
         )
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
-    if work.task.params.embedding.solver in (
-        "lll",
-        VARIATIONAL,
-    ):  # the residual of the next vector is not known: its value is one from above
+    if work.task.params.embedding.solver in BY_LANDMARKS:
+        # The residual of the next vector is not known: its value is one from above.
         widest = max(abs(accuracy.eigengap), accuracy.eigengap_error_bound)
         accuracy = accuracy._replace(eigengap_error_bound=widest)
     n_zero = count_near_zero(solved.eigenvalues)
@@ -148,7 +152,10 @@ def run(work: StageWork) -> dict[str, Any]:
         tell_of_parts(work, n_zero)
     else:
         tell_of_angle(work, accuracy, float(solved.eigenvalues[-1]))
-    write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
+    if solved.vectors is None:
+        write_by_blocks(work)
+    else:
+        write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
     work.task.output.write_whole({StoredEmbedding.eigenvalues: solved.eigenvalues})
     Checkpoints(work.task.output).clear()
     found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
@@ -165,7 +172,7 @@ def with_small_eigenvalues(work: StageWork, workspace: Workspace, solved: "Solve
     ----------
     rounding : of 1 - theta
     """
-    if solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
+    if solved.vectors is None or solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
         return solved._replace(eigenvalues=within_range(solved.eigenvalues, rounding))
     values = StreamedGraph(work, workspace).quotients(solved.vectors)
     order = np.argsort(values, kind="stable")
@@ -233,29 +240,36 @@ class StreamedGraph:
 
 
 class Solved(NamedTuple):
-    """An embedding (N, d) in work order, its eigenvalues and residuals (d,), what follows these, and passes made."""
+    """An embedding (N, d) in work order, its eigenvalues and residuals (d,), what follows these, and passes made.
 
-    vectors: np.ndarray
+    Without vectors where these are yet to be written, by blocks.
+    """
+
+    vectors: np.ndarray | None
     eigenvalues: np.ndarray
     residuals: np.ndarray
     following: Following
     passes: int = 0
 
 
-def landmark_vectors(task: StageTask, empty: Empty) -> np.ndarray:
-    """Return Z times the coordinates of the landmarks: (N, d) float64, in work order."""
-    return over_landmarks(task, StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read(), empty)
+def rounding_of(dtype: DTypeLike) -> float:
+    """Return the rounding of an inner product of unit vectors of a dtype."""
+    return ROUNDINGS * float(np.finfo(dtype).eps)
 
 
-def by_landmarks(work: StageWork, graph: StreamedGraph) -> Solved:
-    """Return Z times the landmarks' coordinates: no pass, and one for the certificate.
+def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
+    """Return the solution over the landmarks, whose vectors are Z times their coordinates: one pass certifies them.
 
     The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
+    Vectors are made here where eigenvalues are so small that they have to be computed anew.
     """
-    work.executor.progress.start(work.task.stage, 1, "pass")
-    vectors = landmark_vectors(work.task, graph.workspace.empty)
-    solved = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"])
-    residuals = residuals_of(graph, vectors)
+    solved, vectors = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"]), None
+    if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
+        residuals = residuals_by_blocks(work)
+    else:
+        work.executor.progress.start(work.task.stage, 1, "pass")
+        vectors = over_landmarks(work.task, solved.vectors.read(), workspace.empty)
+        residuals = residuals_of(StreamedGraph(work, workspace), vectors)
     # A store that an older version wrote may not say it.
     following = solved.group.record["certificates"].get("following_eigenvalue")
     known = UNKNOWN if following is None else Following.one(1 - following, float(residuals.max()))
@@ -276,9 +290,9 @@ def residuals_of(graph: StreamedGraph, vectors: np.ndarray) -> np.ndarray:
     return residuals_into(None, unit, image, np.einsum("ij,ij->j", unit, image))
 
 
-def by_refinement(work: StageWork, graph: StreamedGraph) -> Solved:
+def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
     """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
-    task, asked, workspace = work.task, work.task.params.embedding, graph.workspace
+    task, asked, graph = work.task, work.task.params.embedding, StreamedGraph(work, workspace)
     work.executor.progress.start(task.stage, asked.max_passes, "pass")
     wanted = task.params.n_components
     stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
@@ -394,8 +408,9 @@ def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Works
     return vectors
 
 
-def by_exact_solver(work: StageWork, graph: StreamedGraph) -> Solved:
+def by_exact_solver(work: StageWork, workspace: Workspace) -> Solved:
     """Return what a sparse eigensolver finds in memory, to machine precision."""
+    graph = StreamedGraph(work, workspace)
     work.executor.progress.start(work.task.stage, 1, "eigenproblem")
     affinities = whole_matrix(work.task)
     found = exact_eigenmaps(affinities, work.task.params.n_components)
@@ -411,8 +426,8 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
 
 
 SOLVERS = {
-    "refine": by_refinement,
-    "lll": by_landmarks,
+    REFINE: by_refinement,
+    LLL: by_landmarks,
     VARIATIONAL: by_landmarks,
     "lll+refine": by_refinement,
     "exact": by_exact_solver,

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
 
@@ -19,7 +19,7 @@ from scalemani.store.groups import block_unit
 class KnownPoints:
     """Points by row, (N, D), of which those at some ascending `rows` (m,) are `known` (m, D) and not read."""
 
-    points: RowsOfArray
+    points: PointsByRow
     rows: np.ndarray
     known: np.ndarray
 

@@ -3,7 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.grouping import group_by, inverse_order, place_rows
+from scalemani.kernels.arrays import grouping
+from scalemani.kernels.arrays.grouping import group_by, group_large, inverse_order, place_rows
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -46,3 +47,23 @@ def test_rows_come_to_their_places(dtype, columns):
     expected[places] = rows[chosen]
     place_rows(rows, chosen, target, places)
     np.testing.assert_array_equal(target, expected)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.integers(0, 300), st.integers(1, 30), st.sampled_from([0.0, 0.9]))
+def test_grouping_in_parts_is_that_of_all_at_once(seed, n_items, n_groups, alike):
+    draws = np.random.default_rng(seed)
+    labels = draws.integers(0, n_groups, n_items).astype(np.int32)
+    labels[draws.random(n_items) < alike] = n_groups // 2  # a group with more items than a part
+    made = []
+
+    def empty(shape, dtype):
+        made.append(np.full(shape, -1, dtype))
+        return made[-1]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouping, "PART_ITEMS", 40)
+        order, offsets = group_large(lambda rows: labels[rows], n_items, n_groups, empty)
+    assert any(order is array for array in made)
+    for found, expected in zip((order, offsets), group_by(labels, n_groups), strict=True):
+        np.testing.assert_array_equal(found, expected)

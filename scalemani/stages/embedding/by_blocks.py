@@ -1,0 +1,142 @@
+"""Z times the landmarks' coordinates, by blocks where tasks run, with its residual on the full problem.
+
+Each process makes a table of the vectors, N rows of a few columns, in memory or in a file. One pass over W sums, for
+every vector v, what its Rayleigh quotient and its residual need; a second step writes the vectors in input order.
+"""
+
+import operator
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.memory.rows_in_file import Table
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, entries_held
+from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+
+COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
+COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
+ROWS_REACHED = 8  # vectors that the neighbours of a block have, for each row of the block, without any structure
+ORDER_ROWS = 2**20  # work rows whose places are looked at together
+RUN_ROWS = 2**22  # rows that one pass over the order writes, at least: a task has their places, 32 MB, in memory
+
+
+class QuotientSums(NamedTuple):
+    """Sums over rows for each vector v, each (d,) float64: v^T D v, v^T (D - W) v, and |D^-1/2 (D - W) v|^2."""
+
+    masses: np.ndarray
+    energies: np.ndarray
+    images: np.ndarray
+
+    @property
+    def residuals(self) -> np.ndarray:
+        """|L u - lambda u| (d,) of the unit vectors u = D^1/2 v / |D^1/2 v|, with lambda their Rayleigh quotients."""
+        squares = self.images / self.masses - np.square(self.energies / self.masses)
+        return np.sqrt(np.maximum(squares, 0.0))
+
+
+def by_blocks_held(sizes: Sizes) -> list[Held]:
+    """List the vectors, and what a block takes of W and of them."""
+    dimensions, width = sizes.dimensions, sizes.params.n_components
+    n_points, rows = dimensions.n_points, dimensions.block_rows
+    reached = min(n_points, ROWS_REACHED * rows)
+    return [
+        Held("vectors", LOOKED_UP, n_points, width),
+        # Made by the driver alone, and only where eigenvalues are zero to rounding.
+        Held("vectors, products and degrees of the driver", GROWING, n_points, 4 * width + 8, step="small eigenvalues"),
+        *pixels_held(sizes),
+        *(entries_held("Z", EACH_PROCESS, sizes.weight_entries) if sizes.params.embedding.by_affinities else []),
+        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "residuals", "float32"),
+        Held("vectors of a block and of its neighbours", EACH_TASK, reached, width, step="residuals"),
+        Held("vectors and their products of a block", EACH_TASK, rows, width, copies=COPIES_OF_VECTORS),
+        Held("order of the points, some at a time", EACH_TASK, min(n_points, ORDER_ROWS), 1, "int64", 2, "writing"),
+        Held("places of the rows of a run", EACH_TASK, min(n_points, RUN_ROWS), 1, "int64", step="writing"),
+        Held("places of the rows of longer runs", CACHE, dimensions.n_blocks * rows, 1, "int64", step="writing"),
+    ]
+
+
+def residuals_by_blocks(work: StageWork) -> np.ndarray:
+    """Return the residuals (d,) of the vectors on the full problem, by one pass over W."""
+    sums: QuotientSums = work.fold_blocks(block_sums, added)
+    return sums.residuals
+
+
+def write_by_blocks(work: StageWork) -> None:
+    """Write the vectors in input order."""
+    task = work.task
+    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
+    block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
+    together = max(RUN_ROWS // block_rows, work.run_blocks(block_rows * np.dtype(np.int64).itemsize))
+    work.map_runs(written_blocks, min(together, -(-n_blocks // work.at_once)))
+
+
+def vectors_table(task: StageTask) -> Table:
+    """Return Z times the landmarks' coordinates: (N, d) float64, in work order."""
+    stored = stored_landmark_weights(task.inputs)
+    coordinates = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
+    vectors = task.table((task.dimensions.n_points, coordinates.shape[1]), np.float64)
+    for block in range(task.dimensions.n_blocks):
+        vectors[slice(*task.dimensions.rows(block))] = stored.read_matrix(block, len(coordinates)) @ coordinates
+    return vectors
+
+
+def block_sums(task: StageTask, block: int) -> QuotientSums:
+    """Return the sums over the rows of one block."""
+    graph, vectors = affinity_graph(task.inputs), task.once(vectors_table)
+    affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)[:, np.newaxis]
+    own = vectors[slice(*task.dimensions.rows(block))]
+    images = degrees * own - product(affinities, vectors)
+    return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
+
+
+def added(one: QuotientSums, other: QuotientSums) -> QuotientSums:
+    """Return the sums over the rows of both."""
+    return QuotientSums(*map(operator.add, one, other))
+
+
+def product(affinities: sp.csr_matrix, vectors: Table) -> np.ndarray:
+    """Return rows of W (n, N) times the vectors (N, d); of a table in a file, the rows that they reach are read."""
+    if isinstance(vectors, np.ndarray):
+        return np.asarray(affinities @ vectors)
+    reached, places = np.unique(affinities.indices, return_inverse=True)
+    shape = (affinities.shape[0], len(reached))
+    return np.asarray(sp.csr_matrix((affinities.data, places, affinities.indptr), shape=shape) @ vectors[reached])
+
+
+def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield consecutive blocks of the embedding, in input order."""
+    vectors, first = task.once(vectors_table), task.dimensions.rows(blocks[0])[0]
+    places = work_rows(task, first, task.dimensions.rows(blocks[-1])[1])
+    for block in blocks:
+        start, stop = task.dimensions.rows(block)
+        yield block, {StoredEmbedding.embedding: rows_at(vectors, places[start - first : stop - first])}
+
+
+def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
+    """Return the work rows (last - first,) int64 of input rows, by one pass over the order, some rows at a time."""
+    if StoredWorkPoints.STAGE not in task.inputs:
+        return np.arange(first, last)
+    order, found = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows, np.empty(last - first, int)
+    for part in slices(task.dimensions.n_points, ORDER_ROWS):
+        input_rows = order.read_rows(part)
+        inside = np.flatnonzero((input_rows >= first) & (input_rows < last))
+        found[input_rows[inside] - first] = part.start + inside
+    return found
+
+
+def rows_at(table: Table, rows: np.ndarray) -> np.ndarray:
+    """Return rows of a table by numbers (n,) in any order."""
+    if isinstance(table, np.ndarray):
+        return table[rows]
+    order = np.argsort(rows)
+    found = np.empty((len(rows), *table.shape[1:]), table.dtype)
+    found[order] = table[rows[order]]
+    return found

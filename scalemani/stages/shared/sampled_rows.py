@@ -1,0 +1,63 @@
+"""Rows of the points by number, of which each may lie in another block: tasks read the blocks, the driver the rows."""
+
+import operator
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.task import StageTask
+from scalemani.engine.work import StageWork
+from scalemani.engine.workers.folds import MOST_PARTS
+from scalemani.kernels.rows.compressed import Points, dense_rows
+from scalemani.stages.arrays.points import StoredPoints
+
+FEW_BLOCKS = 16  # are read by the driver: tasks would take as long to start
+
+
+class RowsOfBlocks(NamedTuple):
+    """Ascending rows (n,) int64 of consecutive blocks that have some; `start` is the first of these blocks."""
+
+    start: int
+    rows: np.ndarray
+
+
+@dataclass(frozen=True)
+class SampledRows:
+    """Points (N, D) that are indexed by row numbers (n,), as an array in memory is; sparse ones become dense."""
+
+    work: StageWork
+
+    def __len__(self) -> int:
+        return self.work.task.dimensions.n_points
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        return dense_rows(gathered_rows(self.work, rows))
+
+
+def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
+    """Return the points (n, D) at row numbers (n,) int in any order: those of each block are read by one task."""
+    task = work.task
+    blocks = np.unique(rows // task.dimensions.block_rows)
+    if len(blocks) <= FEW_BLOCKS:
+        return StoredPoints(task.inputs["points"]).points.gather(rows, task.cache_bytes)
+    order = np.argsort(rows, kind="stable")
+    ascending = rows[order]
+    together = np.array_split(blocks, min(MOST_PARTS, len(blocks)))
+    bounds = np.searchsorted(ascending, [part[0] * task.dimensions.block_rows for part in together])
+    parts = np.split(ascending, bounds[1:])
+    runs: Any = [RowsOfBlocks(int(part[0]), chosen) for part, chosen in zip(together, parts, strict=True)]
+    found = work.fold(rows_of_blocks, operator.add, runs)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return (
+        sp.csr_matrix(sp.vstack(found, format="csr"))[places]
+        if sp.issparse(found[0])
+        else np.concatenate(found)[places]
+    )
+
+
+def rows_of_blocks(task: StageTask, run: Any) -> list[Points]:
+    """Return a list of the points at the rows of a `RowsOfBlocks`."""
+    return [StoredPoints(task.inputs["points"]).points.gather(run.rows)]
