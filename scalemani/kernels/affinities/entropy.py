@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.machine.vector_exp import LEAST_EXPONENT, exp_in_range
 
 LARGEST = float(np.finfo(np.float64).max)
@@ -43,7 +43,7 @@ def differences_from_nearest(squared_row: np.ndarray, differences: np.ndarray) -
     return n_ties
 
 
-@compiled_sums
+@inlined_sums
 def entropy_and_derivatives(
     differences: np.ndarray, exponentials: np.ndarray, masses: np.ndarray | None, beta: float
 ) -> tuple[float, float, float, float]:

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
-from scalemani.kernels.machine.compile import compiled_sums
+from scalemani.kernels.machine.compile import compiled_sums, inlined_sums
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import GAUSSIAN, KERNELS, LEAST_SUM, STUDENT
 
 
-@compiled_sums
+@inlined_sums
 def _derivatives(kernel: int, square: float) -> tuple[float, float]:
     """Return -K' and K'' at a squared distance."""
     if kernel == GAUSSIAN:

@@ -13,7 +13,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
 from scalemani.kernels.graph.product import Rows
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.machine.vector_log import log_positive
 
 LONGEST_ROW = 512  # distances of a row that are held at a time while its logarithms are taken
@@ -80,7 +80,7 @@ def _gradient(rows: Rows, positions: np.ndarray, student: bool, first: int, grad
             gradient[row, d] = 4.0 * sums[d]
 
 
-@compiled_sums
+@inlined_sums
 def _log_sum(squares: np.ndarray, weights: np.ndarray, count: int) -> float:
     total = 0.0
     for entry in range(count):
@@ -88,7 +88,7 @@ def _log_sum(squares: np.ndarray, weights: np.ndarray, count: int) -> float:
     return total
 
 
-@compiled_sums
+@inlined_sums
 def _sum(squares: np.ndarray, weights: np.ndarray, count: int) -> float:
     total = 0.0
     for entry in range(count):

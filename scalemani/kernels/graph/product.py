@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled_sums
+from scalemani.kernels.machine.compile import compiled_sums, inlined_sums
 from scalemani.kernels.machine.prefetch import prefetch_row
 
 _1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
@@ -31,7 +31,7 @@ def _on_unsigned_indices(kernel: Any) -> Any:
     return with_unsigned_indices
 
 
-@compiled_sums
+@inlined_sums
 def _row_sums(rows: Rows, row: int, source_scale: np.ndarray, vectors: np.ndarray, sums: np.ndarray) -> None:
     """Write the sum over the neighbours n of a row of value * source_scale[n] * vectors[n] into `sums` (m,)."""
     indptr, indices, values = rows

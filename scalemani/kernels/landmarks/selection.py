@@ -31,7 +31,7 @@ from scalemani.kernels.landmarks.uniform import (
     random_landmarks,
     spread_landmarks,
 )
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.rows.distances import sketch_distance, squared_distance
 from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
@@ -106,7 +106,7 @@ def _pick(rows: np.ndarray, sketch: np.ndarray, unit: float, picked: np.ndarray,
     return picked.shape[0]
 
 
-@compiled_sums
+@inlined_sums
 def _square_sum(row: np.ndarray) -> float:
     total = np.float32(0)
     for j in range(row.shape[0]):

@@ -8,7 +8,7 @@ Source: Roweis and Saul, Nonlinear dimensionality reduction by locally linear em
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.distances import comparable
 
 # More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
@@ -124,7 +124,7 @@ def _solve_floats(
         _weights_of_gram(gram[:n_neighbors, :n_neighbors], factor, how, values[i])
 
 
-@compiled_sums
+@inlined_sums
 def _gram_of_floats(differences: np.ndarray, gram: np.ndarray) -> None:
     """Fill the lower triangle in squares of two by two: each difference loaded serves two products.
 

@@ -1,6 +1,6 @@
 """The compile decorators: serial, kept from process to process, and free of the GIL; callers run kernels side by side.
 
-Three of them, by what the compiler below may do to sums and products of floats: nothing, reorder, fuse.
+They differ in what the compiler may do to sums and products of floats: nothing, reorder, fuse.
 """
 
 import functools
@@ -20,11 +20,11 @@ FUSE = frozenset({"contract"})  # a product and a sum may become one instruction
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
-def _decorator(fastmath: Set[str] = frozenset()) -> Callable[[Function], Any]:
+def _decorator(fastmath: Set[str] = frozenset(), inlined: bool = False) -> Callable[[Function], Any]:
     def compile_kernel(function: Function) -> Any:
         if PLAIN:
             return _silent(function)
-        kernel: Any = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath))(function)
+        kernel: Any = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath), forceinline=inlined)(function)
         kernel._cache = CodeCache(function, sorted(fastmath))  # as `cache=True` would set numba's own
         return kernel
 
@@ -45,3 +45,6 @@ def _silent(function: Function) -> Any:
 compiled: Any = _decorator()
 compiled_sums: Any = _decorator(REASSOCIATE)
 compiled_fused: Any = _decorator(FUSE)
+# A process may have several compilations of a function that kernels call: its own, and a copy in each caller. Sums in
+# them may be associated differently, and which one a call reaches depends on what was loaded before. Hence inlined.
+inlined_sums: Any = _decorator(REASSOCIATE, inlined=True)

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
@@ -133,7 +133,7 @@ def respond(kind: int, square: float) -> tuple[float, float]:
     return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
 
 
-@compiled_sums
+@inlined_sums
 def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: int, squared: np.ndarray) -> None:
     """Write the squared distances of a target (d,) to points columns[:, begin:end], of columns (d, N), to `squared`."""
     for k in range(len(columns)):
@@ -142,7 +142,7 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
             squared[j] = (squared[j] if k > 0 else 0.0) + (y - column[j]) ** 2
 
 
-@compiled_sums
+@inlined_sums
 def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarray) -> float:
     """Return sum_j q_j K(s_j) over charges q (n,) at squared distances s; q_j K'(s_j) is written to `slopes`."""
     total = 0.0
@@ -164,7 +164,7 @@ def weigh(kind: int, squared: np.ndarray, charges: np.ndarray, slopes: np.ndarra
     return total
 
 
-@compiled_sums
+@inlined_sums
 def moment(column: np.ndarray, y: float, slopes: np.ndarray) -> float:
     """Return sum_j slopes_j (y - x_j) over one coordinate of the points."""
     total = 0.0

@@ -14,7 +14,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from scalemani.kernels.machine.compile import REASSOCIATE, compiled_sums
+from scalemani.kernels.machine.compile import REASSOCIATE, inlined_sums
 from scalemani.kernels.machine.prefetch import prefetch_row
 from scalemani.kernels.rows.compressed import CompressedRows, squared_distance_of_compressed
 
@@ -85,7 +85,7 @@ def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
     return distance(sketches, row_a, row_b)
 
 
-@compiled_sums
+@inlined_sums
 def squared_distance_in_one_sum(a: np.ndarray, b: np.ndarray) -> float:
     """Return the squared distance of two rows (D,) of real dtypes, differenced and summed in float64."""
     total = 0.0

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, compress_lanes
 
 MOST_HALVINGS = 24  # as many as float32 has digits: values that are still together then are ties
@@ -145,7 +145,7 @@ def _count_within(values: np.ndarray, query: int, n_values: int, bound: float) -
     return np.int64(count)
 
 
-@compiled_sums
+@inlined_sums
 def _mean(values: np.ndarray, query: int, n_values: int) -> np.float32:
     i, total = np.uint64(query), np.float32(0.0)
     for j in range(np.uint64(n_values)):

@@ -36,6 +36,13 @@ from scalemani.kernels.affinities.entropic import (entropic_affinities, solve_ti
 distances = np.sort(np.random.default_rng(0).random((200, 40)), axis=1)
 result = entropic_affinities(distances, 10.0, solver="halley").iterations.mean()
 """
+BARNES_HUT = """
+import hashlib, numpy as np, scalemani
+from scalemani.methods.barnes_hut.kernels.barnes_hut import add_point as kernel
+places = np.random.default_rng(0).normal(size=(2000, 2))
+sums = [np.asarray(part) for part in scalemani.repulsion(places, kernel="student", method="barnes-hut")]
+result = float.fromhex("0x" + hashlib.sha256(b"".join(part.tobytes() for part in sums)).hexdigest()[:13])
+"""
 REPORT = """
 import json
 print(json.dumps([float(result), sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values())]))
@@ -117,6 +124,11 @@ def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, c
     assert with_error > 5 * steps
     edited.write_text(source)
     assert run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache) == [steps, 1, 0]
+
+
+def test_code_that_was_just_compiled_and_code_from_the_cache_add_in_the_same_order(cache):
+    in_first_process, *_ = run(BARNES_HUT, SCALEMANI_CACHE=cache)
+    assert run(BARNES_HUT, SCALEMANI_CACHE=cache)[0] == in_first_process
 
 
 def test_equal_sources_in_another_folder_share_what_is_compiled(filled, tmp_path):

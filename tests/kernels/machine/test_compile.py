@@ -1,14 +1,17 @@
 """What the compile decorators promise of sums, products and threads."""
 
+import ast
 import threading
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from scalemani.kernels.machine.compile import compiled, compiled_fused, compiled_sums
+import scalemani
+from scalemani.kernels.machine.compile import compiled, compiled_fused, compiled_sums, inlined_sums
 from scalemani.kernels.machine.plain import PLAIN
 
-DECORATORS = [compiled, compiled_sums, compiled_fused]
+DECORATORS = [compiled, compiled_sums, compiled_fused, inlined_sums]
 
 
 def total_of(numbers):
@@ -79,3 +82,26 @@ def test_kernels_run_while_other_threads_do(decorator):
     flags[0] = 1
     kernel.join(30)
     assert not kernel.is_alive()
+
+
+def decorated_functions():
+    """Yield the functions of the package that a compile decorator is on: its name, and their syntax tree."""
+    for path in Path(scalemani.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.FunctionDef):
+                names = {one.id for one in node.decorator_list if isinstance(one, ast.Name)}
+                for name in names & {"compiled", "compiled_sums", "compiled_fused", "inlined_sums"}:
+                    yield name, node
+
+
+def test_sums_that_kernels_call_are_inlined():
+    kernels = list(decorated_functions())
+    in_any_order = {node.name for name, node in kernels if name == "compiled_sums"}
+    called = {
+        call.func.id
+        for _, node in kernels
+        for call in ast.walk(node)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+    }
+    assert len(in_any_order) > 10
+    assert not called & in_any_order

@@ -19,7 +19,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
@@ -73,12 +73,12 @@ def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, 
         _add_gaussian_space(center, charge, moments, state)
 
 
-@compiled_sums
+@inlined_sums
 def _respond(kind: int, squared: float) -> float:
     return 1.0 / (1.0 + squared) if kind == STUDENT else exp_nonpositive(-squared)
 
 
-@compiled_sums
+@inlined_sums
 def _add_point_plane(kind: int, x: float, y: float, charge: float, state: np.ndarray) -> None:
     for j in range(_LANES):
         u, v = state[_X + j] - x, state[_Y + j] - y
@@ -90,7 +90,7 @@ def _add_point_plane(kind: int, x: float, y: float, charge: float, state: np.nda
         state[_S + j] += strength
 
 
-@compiled_sums
+@inlined_sums
 def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, state: np.ndarray) -> None:
     for j in range(_LANES):
         u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
@@ -103,7 +103,7 @@ def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, sta
         state[_S + j] += strength
 
 
-@compiled_sums
+@inlined_sums
 def _add_gaussian_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
     net = charge - (m00 + m11)
@@ -119,7 +119,7 @@ def _add_gaussian_plane(center: np.ndarray, charge: float, moments: np.ndarray, 
         state[_G1 + j] += radial * v + bent * q
 
 
-@compiled_sums
+@inlined_sums
 def _add_gaussian_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     x, y, z = center[0], center[1], center[2]
     m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
@@ -137,7 +137,7 @@ def _add_gaussian_space(center: np.ndarray, charge: float, moments: np.ndarray, 
         state[_G2 + j] += radial * w + bent * r
 
 
-@compiled_sums
+@inlined_sums
 def _add_student_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
     trace = m00 + m11
@@ -154,7 +154,7 @@ def _add_student_plane(center: np.ndarray, charge: float, moments: np.ndarray, s
         state[_G1 + j] += radial * v + bent * q
 
 
-@compiled_sums
+@inlined_sums
 def _add_student_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
     x, y, z = center[0], center[1], center[2]
     m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.methods.fast_gauss.kernels.boxes import Boxed
 
 TERMS_STEP = 8
@@ -88,7 +88,7 @@ def _write_offsets(points: np.ndarray, first: int, count: int, center: np.ndarra
             offsets[axis, j] = points[first + j, k] - center[axis]
 
 
-@compiled_sums
+@inlined_sums
 def _add_power_sums(weights: np.ndarray, x: np.ndarray, count: int, left: np.ndarray, sums: np.ndarray) -> None:
     """Add sum_j w_j x_j^m to sums[m], four powers in one go over the first `count` points."""
     n_sums = len(sums)
@@ -164,7 +164,7 @@ def translate(moments: np.ndarray, sources: np.ndarray, factors: np.ndarray, out
                     out[i, n + term, b], out[i, n + term, c] = sums[term], others[term]
 
 
-@compiled_sums
+@inlined_sums
 def evaluate(
     coefficients: np.ndarray, points: np.ndarray, first: int, count: int, center: np.ndarray, work: np.ndarray
 ) -> None:
@@ -206,7 +206,7 @@ def evaluate(
                 found[3, j] = found[3, j] * x0[j] + line0[j]
 
 
-@compiled_sums
+@inlined_sums
 def _polynomial(coefficients: np.ndarray, x: np.ndarray, count: int, value: np.ndarray, slope: np.ndarray) -> None:
     """Write sum_n c_n x^n and its derivative, for an odd or even number of terms, two in one go over the points."""
     n, odd = len(coefficients), len(coefficients) % 2

@@ -10,7 +10,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.landmarks.features import total_variance
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.rows.distances import squared_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
@@ -146,7 +146,7 @@ def _factorise(
     return chosen.shape[0]
 
 
-@compiled_sums
+@inlined_sums
 def _subtract(earlier: np.ndarray, share: float, column: np.ndarray) -> None:
     for i in range(column.shape[0]):
         column[i] -= share * earlier[i]

@@ -15,7 +15,7 @@ import numpy as np
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.choice import Process
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.methods.gaussian_process.kernels.active import exhausted, pivots, total_variance
 from scalemani.methods.gaussian_process.kernels.batches import Batches, check_in_set, projected
 
@@ -123,7 +123,7 @@ def _project_off(basis: np.ndarray, phi: np.ndarray, residual: np.ndarray) -> No
         _remove(basis[row], residual)
 
 
-@compiled_sums
+@inlined_sums
 def _remove(direction: np.ndarray, residual: np.ndarray) -> None:
     share = 0.0
     for i in range(residual.shape[0]):
