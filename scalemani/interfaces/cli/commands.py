@@ -2,25 +2,29 @@
 
 import json
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.interfaces.cli import inspecting, landmarks, several_runs, tuning
+from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
+    AppendOptions,
+    AsJson,
     Debug,
     EscapeFormulas,
+    LandmarkOptions,
     MapLabels,
     MapNeighbors,
     Options,
     Output,
-    Picture,
-    Placing,
+    PlotOptions,
     ReportLabels,
     ReportOutput,
     RunFolder,
+    TransformOptions,
     What,
     refuse_output_in_input,
     taking_options,
@@ -86,20 +90,15 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
 def compute(options: Options, only: str | None = None) -> None:
     """Run all stages or one, then say what was found."""
     params = options.parameters()  # before the imports that take a second
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.summaries import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
     from scalemani.runs.walk import run
 
     source = options.source(params)
-    with progress_for(sys.stderr, options.log, options.quiet) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
+    with options.running() as executor:
         finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
         if only is None:
-            progress.note(next_steps(finished))
+            executor.progress.note(next_steps(finished))
     if options.quiet:
         return
     show_records(finished)
@@ -116,8 +115,7 @@ def plan(
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Silent
-    from scalemani.interfaces.cli.needs import show_needs
-    from scalemani.interfaces.cli.summaries import earlier_seconds, show_plan
+    from scalemani.interfaces.cli.summaries import earlier_seconds, show_needs, show_plan
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -135,7 +133,7 @@ def plan(
 @app.command()
 def info(
     run: RunFolder,
-    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Show parameters, stages, seconds, peak memory and certificates of a run, and which of these fall short."""
@@ -172,7 +170,7 @@ def measure(
     neighbors: Annotated[int | None, typer.Option(help="neighbours a point to look at; default: 15")] = None,
     sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
     seed: Annotated[int, typer.Option(help="of the sample")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
@@ -186,14 +184,12 @@ def measure(
 
 @app.command()
 @taking_options
-def transform(options: Placing) -> None:
+def transform(options: TransformOptions) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
     The same command goes on where it stopped: finished blocks are kept in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
     """
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.summaries import certificate_text
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.runs.new_points.transforming import transform_points
@@ -201,14 +197,11 @@ def transform(options: Placing) -> None:
 
     refuse_output_in_input(options.out, options.new_points, options.run)
     in_a_log = options.log == "text" and not sys.stderr.isatty()  # seconds of work need no lines of progress there
-    with progress_for(sys.stderr, options.log, options.quiet or in_a_log) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
+    with replace(options, quiet=options.quiet or in_a_log).running() as executor:
         opened = open_run(options.run)
         placed = transform_points(opened, options.new_points, options.out, executor)
         for message, kind in placed.warnings:
-            progress.warn(message, kind)
+            executor.progress.warn(message, kind)
     if options.quiet:
         return
     if opened.metric != EUCLIDEAN:
@@ -221,7 +214,7 @@ def transform(options: Placing) -> None:
 
 @app.command()
 @taking_options
-def plot(options: Picture) -> None:
+def plot(options: PlotOptions) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
     from scalemani.runs.opened import open_run
@@ -327,13 +320,139 @@ def generate(
         write(data, out, progress.advance)
 
 
-for command in (
-    landmarks.landmarks,
-    several_runs.align,
-    several_runs.append,
-    tuning.tune,
-    inspecting.params,
-    inspecting.runs,
-    inspecting.doctor,
-):
-    app.command()(command)
+@app.command()
+@taking_options
+def landmarks(options: LandmarkOptions) -> None:
+    """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
+
+    The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
+    condition of the systems that give points their weights; with a run whose embedding is refined, the error of the
+    locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
+    errors; of the seconds the least is shown, of the memory the most.
+    """
+    from scalemani.config.params import parse_assignments
+    from scalemani.engine.progress import progress_for
+    from scalemani.interfaces.cli.tables import show_qualities
+    from scalemani.interfaces.functions.landmark_comparison import COMPARED, compare_landmarks
+
+    metric = [] if options.metric is None else [f"points.metric={options.metric}"]
+    with progress_for(sys.stderr) as progress:
+        found = compare_landmarks(
+            options.points,
+            options.number,
+            COMPARED if options.methods is None else options.methods.split(","),
+            options.seed or (0,),
+            sigma=options.sigma,
+            n_sampled=options.sampled or None,
+            settings=parse_assignments([*(options.assignments or []), *metric]),
+            workers=options.workers,
+            memory=options.memory,
+            progress=progress,
+        )
+    show_qualities(found, options.as_json)
+
+
+@app.command()
+def align(
+    run: RunFolder,
+    other: Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")],
+    ids: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--ids",
+            metavar="FILE FILE",
+            help="an identifier for each row of each run: .npy, .npz::member or text; default: rows at the same "
+            "position",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Print the Procrustes transform of the embedding of RUN onto that of OTHER, by the points that both have.
+
+    Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
+    """
+    from scalemani.interfaces.cli.summaries import show_alignment
+    from scalemani.runs.several.aligning import align as align_runs
+
+    show_alignment(align_runs(run, other, ids), as_json)
+
+
+@app.command()
+@taking_options
+def append(options: AppendOptions) -> None:
+    """Append points to a finished run: the search costs what they cost, and the embedding resumes.
+
+    The earlier run stays the one in the folder until the new one is complete. The same command resumes after
+    an interruption, and does nothing where the run ends with these points. Results of the earlier run stay in the
+    folder: `scalemani runs RUN --prune` removes them.
+    """
+    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.runs.opened import open_run
+    from scalemani.runs.several.appending import append_points
+
+    refuse_output_in_input(options.run, options.new_points)
+    with options.running() as executor:
+        grown = append_points(open_run(options.run), options.new_points, executor, options.freeze)
+    if options.quiet:
+        return
+    show_records(grown.run)
+    if grown.moved is not None:
+        say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")
+
+
+app.command()(tuning.tune)
+
+
+@app.command()
+def params(
+    stage: Annotated[
+        str | None, typer.Argument(metavar="STAGE", help="one stage, with what its parameters mean")
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show every parameter that --set takes, its default, and its name in Python."""
+    from scalemani.interfaces.cli.tables import parameter_tables, show_parameters
+
+    tables = parameter_tables(stage)
+    if as_json:
+        say(json.dumps(tables, indent=1))
+    else:
+        show_parameters(tables, with_text=stage is not None)
+
+
+@app.command()
+def runs(
+    run: RunFolder,
+    prune: Annotated[bool, typer.Option("--prune", help="remove what the last run does not use")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List all results in the folder of a run, with their parameters: those of earlier commands are kept there."""
+    from scalemani.interfaces.cli.summaries import show_results
+    from scalemani.runs.opened import open_run
+    from scalemani.runs.results import list_results, remove_unused
+
+    opened = open_run(run)
+    results = remove_unused(opened) if prune else list_results(opened)
+    if as_json:
+        say(json.dumps([asdict(result) for result in results], indent=1))
+    else:
+        show_results(results, removed=prune)
+
+
+@app.command()
+def doctor(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="where runs are to be written")] = Path(),
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show versions, processors, memory and disk, and what is slow on this machine and why."""
+    from scalemani.interfaces.cli.doctor import examine, show_examination
+
+    found = examine(folder)
+    if as_json:
+        say(json.dumps(found, indent=1))
+    else:
+        show_examination(found)

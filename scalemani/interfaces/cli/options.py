@@ -1,18 +1,24 @@
 """Every option of the command line, defined once, and what the library makes of them."""
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, ROUTES, takes_labels
 from scalemani.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scalemani.engine.progress import Progress
+    from scalemani.engine.workers.executor import Executor
 
 Points = Annotated[
     str,
@@ -183,15 +189,48 @@ Log = Annotated[
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
+Freeze = Annotated[bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
+AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
 
-EQUAL = 0.0  # the tolerance of --deduplicate, where --set asks for no other
+EQUAL = 0.0  # the tolerance of --deduplicate without --set duplicates.tolerance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """Options of the commands that run tasks on workers."""
+
+    scheduler: Scheduler = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    tls: Tls = None
+    quiet: Quiet = False
+    debug: Debug = False
+
+    def executor(self, progress: "Progress") -> "Executor":
+        """Return where tasks run, how many at once and in how much memory."""
+        from scalemani.engine.workers.executor import Executor
+
+        own = {name: getattr(self, name) for name in ("wait", "keep") if hasattr(self, name)}
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **own)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Executor"]:
+        """Yield the executor of a command, which shows its progress on standard error."""
+        from scalemani.engine.memory.glibc import limit_arenas
+        from scalemani.engine.progress import progress_for
+
+        with progress_for(sys.stderr, getattr(self, "log", "text"), self.quiet) as progress:
+            executor = self.executor(progress)
+            if executor.memory is not None:
+                limit_arenas(executor.memory)
+            yield executor
 
 
 @dataclass(frozen=True)
-class Options:
-    """What `embed`, `stage` and `plan` are given."""
+class Options(Resources):
+    """Options of `embed`, `stage` and `plan`."""
 
     points: Points
     run: RunFolder
@@ -199,9 +238,6 @@ class Options:
     metric: Metric = None
     config: Config = None
     assignments: Assignments = None
-    scheduler: Scheduler = "threads"
-    workers: Workers = None
-    memory: Memory = None
     labels: Labels = None
     weights: Weights = None
     deduplicate: Deduplicate = False
@@ -209,12 +245,9 @@ class Options:
     ids: Ids = None
     landmarks: GivenLandmarks = None
     block_rows: BlockRows = None
-    tls: Tls = None
     wait: Wait = 0.0
     keep: Keep = False
     log: Log = "text"
-    quiet: Quiet = False
-    debug: Debug = False
 
     def parameters(self) -> Any:
         """Return the parameters of the configuration and of --set, in this order."""
@@ -232,10 +265,6 @@ class Options:
             params = params.with_values({"duplicates": {"tolerance": EQUAL}})
         params.route(self.method, self.weights is not None)  # refuses a method before anything is read
         return params
-
-    def executor(self, progress: Any) -> Any:
-        """Return where tasks run, how many at once and in how much memory."""
-        return executor_of(self, progress, wait=self.wait, keep=self.keep)
 
     @property
     def implied(self) -> dict[str, str]:
@@ -279,28 +308,51 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Placing:
-    """What `transform` is given."""
+class TransformOptions(Resources):
+    """Options of `transform`."""
 
     run: RunFolder
     new_points: Points
     out: Output
-    scheduler: Scheduler = "threads"
-    workers: Workers = None
-    memory: Memory = None
-    tls: Tls = None
     log: Log = "text"
-    quiet: Quiet = False
-    debug: Debug = False
-
-    def executor(self, progress: Any) -> Any:
-        """Return where tasks run, how many at once and in how much memory."""
-        return executor_of(self, progress)
 
 
 @dataclass(frozen=True)
-class Picture:
-    """What `plot` is given."""
+class AppendOptions(Resources):
+    """Options of `append`."""
+
+    run: RunFolder
+    new_points: Points
+    freeze: Freeze = False
+    wait: Wait = 0.0
+
+
+@dataclass(frozen=True)
+class LandmarkOptions:
+    """Options of `landmarks`."""
+
+    points: Annotated[str, typer.Argument(help="a run, or points as `embed` takes them", metavar="RUN|POINTS")]
+    methods: Annotated[
+        str | None,
+        typer.Option(help="names of landmarks.method, with commas; default: random,spread,kmeans,kmeans++,minmax,dpp"),
+    ] = None
+    number: Annotated[
+        int | None, typer.Option("--landmarks", help="how many; default: as many as the run has, or 1,000")
+    ] = None
+    seed: Annotated[list[int] | None, typer.Option(help="of the draws; may be repeated; default: 0")] = None
+    sampled: Annotated[int, typer.Option(help="points to look at; 0: all")] = 10_000
+    sigma: Annotated[float | None, typer.Option(help="of the kernel that Nystrom's formula approximates")] = None
+    metric: Metric = None
+    assignments: Assignments = None
+    workers: Workers = None
+    memory: Memory = None
+    as_json: Annotated[bool, typer.Option("--json", help="machine-readable: every method and seed")] = False
+    debug: Debug = False
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """Options of `plot`."""
 
     run: RunFolder
     out: Output
@@ -329,14 +381,6 @@ class Picture:
         return [given for given in self.labels or [] if given != OWN_LABELS]
 
 
-def executor_of(options: Any, progress: Any, **others: Any) -> Any:
-    """Return where the tasks of a command run that takes --scheduler, --workers, --memory and --tls."""
-    from scalemani.engine.workers.executor import Executor
-
-    asked = options.scheduler, options.workers, options.memory
-    return Executor.asked_for(*asked, progress, tls=options.tls, **others)
-
-
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
     """Refuse to write over what is read, or into it."""
     target = place(output)
@@ -352,27 +396,28 @@ def place(location: str | Path) -> PurePath:
 
 
 def taking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Spell out the fields of what a command takes as `options` as its parameters: Typer reads its signature."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    taken = inspect.signature(command).parameters["options"].annotation
-    own = [found for name, found in inspect.signature(command).parameters.items() if name != "options"]
+    """Give a command one parameter for each field of its `options`, as Typer reads signatures."""
+    parameters = inspect.signature(command).parameters
+    kind = parameters["options"].annotation
+    own = [parameter for name, parameter in parameters.items() if name != "options"]
+    fields = sorted(dataclasses.fields(kind), key=lambda field: bool(field.kw_only))  # resources come last
     shared = [
         inspect.Parameter(
             field.name,
-            kind,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
             annotation=field.type,
             default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
         )
-        for field in dataclasses.fields(taken)
+        for field in fields
     ]
 
     @functools.wraps(command)
-    def spelled_out(**values: Any) -> None:
-        options = taken(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+    def with_options(**values: Any) -> None:
+        options = kind(**{field.name: values.pop(field.name) for field in fields})
         command(options=options, **values)
 
-    # What has a default stands last, as Python asks of a signature.
+    # Python wants parameters with a default last.
     ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    spelled_out.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    spelled_out.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
-    return spelled_out
+    with_options.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return with_options

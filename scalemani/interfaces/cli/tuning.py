@@ -1,6 +1,5 @@
 """The command `tune`: a grid of runs in one store, the table of what they score, and its pictures."""
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -99,18 +98,13 @@ def tune(options: TuningOptions) -> None:
     """
     lists = options.lists()
     candidates = candidates_of(lists)
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
     from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
     from scalemani.interfaces.tuning.search import SurveyedPoints, search
 
     source = options.source(common_params(candidates))
     judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)
     scores = chosen_scores(options.score or (), judge, options.methods)
-    with progress_for(sys.stderr, options.log, options.quiet) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
+    with options.running() as executor:
         points = SurveyedPoints(source, executor, options.block_rows)
         found = search(points, options.run, candidates, scores, judge)
     if not options.quiet:

@@ -20,9 +20,7 @@ from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.estimators.telling import give
-from scalemani.interfaces.report.notebook import MOST_SHOWN, LiveMap
-from scalemani.interfaces.report.opened import ReportedRun
-from scalemani.io.figures import Size, checked_look, picture_or_path
+from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
 from scalemani.io.sources import (
     PointsSource,
     columns_shown,
@@ -33,12 +31,10 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
-from scalemani.runs.poor_points import poor_points
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 
@@ -58,7 +54,7 @@ class Fitted:
 
 
 @arguments
-class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class Embedder(Fitted, Shown, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """An estimator that embeds points; it says to scikit-learn that it takes sparse ones.
 
     Parameters
@@ -132,51 +128,26 @@ class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, Transforme
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
         return self.run_.report(path, labels)
 
-    def plot(
-        self,
-        labels: Any = None,
-        size: Size = 900,
-        title: str = "",
-        legend: str = "auto",
-        poor: bool = False,
-        path: str | Path | None = None,
-        theme: str = "light",
-        point_size: float = 1.0,
-    ) -> Any:
-        """Return a picture of `embedding_` (Pillow's, which notebooks show), or write it to `path` and return that.
-
-        Parameters are those of `open_run(store).plot`; `poor` needs the run in `store`.
-        """
+    def _drawn(self) -> DrawnEmbedding:
         check_is_fitted(self)
-        look = checked_look(size, title, legend, theme, point_size)
-        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
-        columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
-        marked = poor_points(self.run_) if poor else None
-        return picture_or_path(self.embedding_[embedded], path, columns, look, marked)
-
-    def live_map(self, labels: Any = ()) -> LiveMap:
-        """Return a map of `embedding_` that notebooks show live, as `open_run(store).live_map` does."""
-        check_is_fitted(self)
-        embedded = np.isfinite(self.embedding_).all(axis=1)
-        columns = named_labels(labels, len(embedded))
-        if hasattr(self, "labels_"):
-            columns["clusters"] = np.asarray(self.labels_)
+        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows outside the largest component are NaN
         rows = None if embedded.all() else np.flatnonzero(embedded)
-        return LiveMap(self.embedding_[embedded], {name: values[embedded] for name, values in columns.items()}, rows)
+        clusters = {"clusters": np.asarray(self.labels_)[embedded]} if hasattr(self, "labels_") else {}
+        positions = self.embedding_[embedded]
+        return DrawnEmbedding(positions, len(embedded), lambda values: values[embedded], rows, clusters)
+
+    @property
+    def _n_drawn(self) -> int | None:
+        return len(self.embedding_) if hasattr(self, "embedding_") else None
+
+    @property
+    def _stored_run(self) -> Run:
+        return self.run_
 
     def _html_repr(self) -> str:
         """Return what notebooks show: the diagram of scikit-learn and, of a fitted model, its map."""
         shown = self._shown_map()
         return str(estimator_html_repr(self)) + ("" if shown is None else shown._repr_html_())
-
-    def _repr_png_(self) -> bytes | None:
-        shown = self._shown_map()
-        return None if shown is None else shown._repr_png_()
-
-    def _shown_map(self) -> LiveMap | None:
-        """Return the map that a notebook shows without being asked: that of points that are not too many."""
-        fitted = hasattr(self, "embedding_") and len(self.embedding_) <= MOST_SHOWN
-        return self.live_map() if fitted else None
 
     @contextlib.contextmanager
     def computed_in(self, folder: str | Path) -> Iterator[None]:
