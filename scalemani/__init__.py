@@ -33,8 +33,12 @@ if TYPE_CHECKING:
     from scalemani.interfaces.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
     from scalemani.interfaces.estimators.transforming import append, transform
     from scalemani.interfaces.functions import measures
-    from scalemani.interfaces.functions.affinities import Affinities, entropic_affinities
-    from scalemani.interfaces.functions.bandwidths import gaussian_affinities, self_tuning_affinities
+    from scalemani.interfaces.functions.affinities import (
+        Affinities,
+        entropic_affinities,
+        gaussian_affinities,
+        self_tuning_affinities,
+    )
     from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
@@ -65,8 +69,12 @@ PUBLIC_NAMES = {
         "LandmarkPCA",
     ),
     "interfaces.estimators.transforming": ("append", "transform"),
-    "interfaces.functions.affinities": ("Affinities", "entropic_affinities"),
-    "interfaces.functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
+    "interfaces.functions.affinities": (
+        "Affinities",
+        "entropic_affinities",
+        "gaussian_affinities",
+        "self_tuning_affinities",
+    ),
     "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),

@@ -8,7 +8,7 @@ from rich.console import Console
 
 from scalemani.engine.progress import Progress
 from scalemani.engine.progress.lines import TOLD_COMPILING, plural
-from scalemani.errors import ScalemaniWarning, printable
+from scalemani.errors import printable
 
 SECONDS_BETWEEN = 0.25  # two looks of the bars of a notebook, while a stage is at work
 
@@ -64,10 +64,6 @@ class ProgressBars(Progress):
     def note(self, message: str) -> None:
         """Print a line above the bars."""
         self._bars.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)
-
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Print a line above the bars."""
-        self.note(message)
 
     def _finish(self) -> None:
         """Let the last bar stand still, complete: a descent that has converged has no iterations left."""

@@ -90,8 +90,8 @@ class ProgressLines(Progress):
         """Print one line."""
         self._write("note", message, {})
 
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Print one line."""
+    def show_warning(self, message: str, kind: type[ScalemaniWarning]) -> None:
+        """Print one line, in quiet too."""
         self._write("warning", message, {"kind": kind.__name__})
 
     def _write(self, event: str, message: str, numbers: dict[str, Any]) -> None:

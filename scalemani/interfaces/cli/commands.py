@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -31,6 +31,9 @@ from scalemani.interfaces.cli.options import (
 )
 from scalemani.interfaces.cli.output import say
 
+if TYPE_CHECKING:
+    from scalemani.config.params import Parameters
+
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -56,39 +59,7 @@ def every(
 @app.command()
 @taking_options
 def embed(options: Options) -> None:
-    """Embed points into a run; running it again goes on where it stopped."""
-    compute(options)
-
-
-@app.command()
-@taking_options
-def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
-    """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    from scalemani.config.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS
-    from scalemani.config.routing import route
-
-    params = options.parameters()
-    names = [known.name for known in ROUTES[options.method]]
-    if name not in names:
-        raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    if name not in [known.name for known in params.route(options.method, options.weights is not None)]:
-        target_weight = "symmetric_affinities.target_weight"
-        without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate", CLASSES.name: target_weight}
-        if params.landmark_graph.kind != "bhattacharyya":
-            without[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
-        solver = params.embedding.solver
-        needed = route(options.method, solver, params.points.metric)
-        by_solver = name not in [known.name for known in needed]
-        other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
-        reason = f"embedding.solver {solver!r}" if by_solver else other
-        reason = f"a run without {without[name]}" if name in without else reason
-        say(f"{name}: nothing to do, {reason} does not need it")
-        return
-    compute(options, name)
-
-
-def compute(options: Options, only: str | None = None) -> None:
-    """Run all stages or one, then say what was found."""
+    """Embed points into a run; the same command resumes it after an interruption."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.interfaces.cli.summaries import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
@@ -96,14 +67,56 @@ def compute(options: Options, only: str | None = None) -> None:
 
     source = options.source(params)
     with options.running() as executor:
-        finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
-        if only is None:
-            executor.progress.note(next_steps(finished))
+        finished = run(source, options.run, options.method, params, executor, options.block_rows)
+        executor.progress.note(next_steps(finished))
     if options.quiet:
         return
     show_records(finished)
-    if options.labels is not None and only is None and finished.embeds:
+    if options.labels is not None and finished.embeds:
         show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
+
+
+@app.command()
+@taking_options
+def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
+    """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
+    params = options.parameters()
+    if (reason := reason_against(name, options, params)) is not None:
+        say(f"{name}: nothing to do, {reason} does not need it")
+        return
+    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.runs.walk import run
+
+    source = options.source(params)
+    with options.running() as executor:
+        finished = run(source, options.run, options.method, params, executor, options.block_rows, name)
+    if not options.quiet:
+        show_records(finished)
+
+
+def reason_against(name: str, options: Options, params: "Parameters") -> str | None:
+    """Return why a stage of the method is not part of a run with these parameters; None where it is."""
+    from scalemani.config.routes import CLASSES, DUPLICATES, LANDMARK_COVARIANCES, ROUTES, WEIGHTS
+    from scalemani.config.routing import route
+
+    names = [known.name for known in ROUTES[options.method]]
+    if name not in names:
+        raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
+    if name in [known.name for known in params.route(options.method, options.weights is not None)]:
+        return None
+    missing = {
+        WEIGHTS.name: "--weights",
+        DUPLICATES.name: "--deduplicate",
+        CLASSES.name: "symmetric_affinities.target_weight",
+    }
+    if params.landmark_graph.kind != "bhattacharyya":
+        missing[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
+    if name in missing:
+        return f"a run without {missing[name]}"
+    solver = params.embedding.solver
+    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
+        return f"embedding.solver {solver!r}"
+    return "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
 
 
 @app.command()

@@ -18,8 +18,7 @@ from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_STAR
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
-from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.interfaces.estimators.telling import give
+from scalemani.interfaces.estimators.running import executor_for, give, resources_of, store_or_temporary
 from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
 from scalemani.io.sources import (
     PointsSource,

@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.config.validation import check_flag
-from scalemani.interfaces.estimators.running import executor_for
-from scalemani.interfaces.estimators.telling import give
+from scalemani.interfaces.estimators.running import executor_for, give
 from scalemani.io.sources import take_representation
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run

@@ -3,7 +3,7 @@
 from typing import Any
 
 from scalemani.config.validation import check_count
-from scalemani.interfaces.functions.measure_inputs import (
+from scalemani.interfaces.functions.validation import (
     check_alike,
     check_both,
     check_labels,

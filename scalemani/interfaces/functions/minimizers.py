@@ -20,7 +20,7 @@ from scalemani.descents.recipes import phases_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.descents.shortfalls import FINER, coarse_forces, too_few_iterations
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, nearest_name, warn
-from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
+from scalemani.interfaces.functions.validation import checked_affinities, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -122,11 +122,9 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     >>> np.ptp(found.embedding, axis=0).round(3), found.stopped  # d^2 is strength - 1
     (array([1.732]), 'converged')
     """
-    affinities = checked_sparse(W, "W")
-    if affinities.shape[0] != affinities.shape[1] or affinities.shape[0] < 2:
-        raise DataError(f"W must be (N, N) with N of at least 2, got {affinities.shape}")
-    check_affinities(affinities)
-    rows = AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
+    rows = rows_of_affinities(checked_affinities(W))
+    if rows.n_points < 2:
+        raise DataError("W must be (N, N) with N of at least 2, got (1, 1)")
     seed = check_seed(random_state)
     given = None if init is None else checked_start(init, rows.n_points, n_components)
     wanted = COMPONENTS if n_components is None else n_components

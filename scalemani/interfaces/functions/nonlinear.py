@@ -1,6 +1,5 @@
 """The nonlinear route on arrays in memory: `repulsion` and `objective`."""
 
-import math
 from collections.abc import Sequence
 from numbers import Real
 from typing import Any, NamedTuple
@@ -13,12 +12,11 @@ from scalemani.descents.force_errors import CERTIFIED_TARGETS, ROOM, ForceErrors
 from scalemani.descents.problem import Problem, affinity_scale
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.descents.shortfalls import coarse_forces
-from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
-from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
-from scalemani.interfaces.functions.repulsion_bounds import check_tolerance, gauss_transform
+from scalemani.errors import ConfigError, NumericalError, ShortfallWarning, warn
+from scalemani.interfaces.functions.repulsion_bounds import gauss_transform
+from scalemani.interfaces.functions.validation import check_tolerance, checked_affinities, is_number, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.tree.barnes_hut import BarnesHut
@@ -252,16 +250,12 @@ def objective(
     (2.386294, array([-1.,  1.]))
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
-    affinities = checked_sparse(W, "W")
-    if affinities.shape != (len(positions), len(positions)):
-        raise DataError(f"W must be (N, N) with N = {len(positions)} rows of the embedding, got {affinities.shape}")
-    check_affinities(affinities)
+    rows = rows_of_affinities(checked_affinities(W, len(positions)))
     asked = objective_of(method)
     strength = asked.strength if strength is None else strength
-    if isinstance(strength, bool) or not isinstance(strength, Real) or not 0 < float(strength) < math.inf:
+    if not is_number(strength):
         raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
     chosen = chosen_method(repulsion, asked.kernel, *positions.shape)
-    rows = AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
     masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
     problem = Problem(rows, asked, affinity_scale(asked, rows, masses), float(strength), masses=masses)
     sums = measured_field(repulsion, chosen, (asked.kernel, check_tolerance(tolerance)), positions, masses).sums

@@ -1,12 +1,11 @@
 """What the fast Gauss transform can err by, known before anything is summed: `repulsion_bound`."""
 
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from scalemani.config.validation import check_count, check_points
-from scalemani.errors import ConfigError
+from scalemani.interfaces.functions.validation import check_tolerance
 from scalemani.kernels.repulsion.gauss.bounds import hermite_bound, taylor_bound, translated_bound
 from scalemani.kernels.repulsion.gauss.fast_gauss import BOX_RATIO, ORDERS, FastGauss
 
@@ -80,10 +79,3 @@ def gauss_transform(order: int | None, tolerance: float) -> FastGauss:
     """Return the transform of an order, or of the one that a tolerance takes; the reach follows the tolerance."""
     chosen = FastGauss.for_tolerance("gaussian", tolerance)
     return chosen if order is None else FastGauss(check_count(order, "order", 1, ORDERS[-1]), chosen.reach)
-
-
-def check_tolerance(tolerance: Any) -> float:
-    """Return a tolerance in (0, 1), or raise ConfigError."""
-    if isinstance(tolerance, bool) or not isinstance(tolerance, Real) or not 0 < float(tolerance) < 1:
-        raise ConfigError(f"tolerance must be a number above 0 and below 1, got {tolerance!r}")
-    return float(tolerance)

@@ -10,8 +10,8 @@ import numpy as np
 
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
-from scalemani.interfaces.functions.measure_inputs import check_labels
 from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
+from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import (
