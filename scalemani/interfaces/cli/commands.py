@@ -14,15 +14,10 @@ from scalemani.interfaces.cli.options import (
     AppendOptions,
     AsJson,
     Debug,
-    EscapeFormulas,
     LandmarkOptions,
-    MapLabels,
-    MapNeighbors,
     Options,
     Output,
     PlotOptions,
-    ReportLabels,
-    ReportOutput,
     RunFolder,
     TransformOptions,
     What,
@@ -244,8 +239,16 @@ def plot(options: PlotOptions) -> None:
 @app.command()
 def report(
     run: RunFolder,
-    out: ReportOutput = None,
-    labels: ReportLabels = None,
+    out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
+            "be repeated",
+        ),
+    ] = None,
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
     debug: Debug = False,
 ) -> None:
@@ -262,9 +265,21 @@ def export(
     run: RunFolder,
     out: Output,
     what: What = None,
-    labels: MapLabels = None,
-    neighbors: MapNeighbors = False,
-    escape_formulas: EscapeFormulas = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
+        ),
+    ] = None,
+    neighbors: Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.

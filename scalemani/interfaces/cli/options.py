@@ -1,4 +1,4 @@
-"""Every option of the command line, defined once, and what the library makes of them."""
+"""Options that several commands share, and the objects that the library makes of them."""
 
 import contextlib
 import dataclasses
@@ -36,10 +36,6 @@ def methods(incomplete: str) -> list[str]:
     return [name for name in ROUTES if name.startswith(incomplete)]
 
 
-Method = Annotated[
-    str,
-    typer.Option(help=", ".join(ROUTES), autocompletion=methods),
-]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -52,18 +48,11 @@ Config = Annotated[Path | None, typer.Option(help="TOML file with one table of p
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
 ]
-Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
 Workers = Annotated[
     int | None,
     typer.Option(
         help="threads or processes, default: one for each core; with the address of a scheduler: threads of this "
         "process, for the steps that it computes itself"
-    ),
-]
-Tls = Annotated[
-    str | None,
-    typer.Option(
-        envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
     ),
 ]
 Memory = Annotated[
@@ -73,39 +62,6 @@ Memory = Annotated[
         "their own: dask worker --memory-limit"
     ),
 ]
-BlockRows = Annotated[
-    int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
-        "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
-        "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
-        "depends on them"
-    ),
-]
-GivenLandmarks = Annotated[
-    str | None,
-    typer.Option(
-        help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
-        "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
-    ),
-]
-Deduplicate = Annotated[
-    bool,
-    typer.Option(
-        "--deduplicate",
-        help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
-        "Rows within a distance: --set duplicates.tolerance=DISTANCE",
-    ),
-]
 What = Annotated[
     str | None,
     typer.Option(
@@ -113,83 +69,14 @@ What = Annotated[
         "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
-MapLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
-    ),
-]
-MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option(
-        "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
-    ),
-]
 OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
-PlotLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
-        "clusters of the run itself; may be repeated",
-    ),
-]
-PlotSize = Annotated[
-    str,
-    typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
-]
-PlotTitle = Annotated[str, typer.Option(help="above the picture")]
-PlotLegend = Annotated[
-    str,
-    typer.Option(help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"),
-]
-PlotTheme = Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")]
-PlotPointSize = Annotated[
-    float,
-    typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
-]
-PlotPoor = Annotated[
-    bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
-]
-ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
-ReportLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
-        "be repeated",
-    ),
-]
-Init = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RUN|FILE",
-        help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
-        "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
-    ),
-]
-Ids = Annotated[
-    tuple[str, str] | None,
-    typer.Option(
-        metavar="FILE FILE",
-        help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
-    ),
-]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
-Keep = Annotated[bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")]
 Log = Annotated[
     str,
     typer.Option(
         help="how progress is told on standard error: text (bars on a terminal), or json: one object in each line"
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
-Freeze = Annotated[bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
@@ -201,11 +88,16 @@ EQUAL = 0.0  # the tolerance of --deduplicate without --set duplicates.tolerance
 class Resources:
     """Options of the commands that run tasks on workers."""
 
-    scheduler: Scheduler = "threads"
+    scheduler: Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")] = "threads"
     workers: Workers = None
     memory: Memory = None
-    tls: Tls = None
-    quiet: Quiet = False
+    tls: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
+        ),
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")] = False
     debug: Debug = False
 
     def executor(self, progress: "Progress") -> "Executor":
@@ -234,19 +126,65 @@ class Options(Resources):
 
     points: Points
     run: RunFolder
-    method: Method = "laplacian-eigenmaps"
+    method: Annotated[
+        str,
+        typer.Option(help=", ".join(ROUTES), autocompletion=methods),
+    ] = "laplacian-eigenmaps"
     metric: Metric = None
     config: Config = None
     assignments: Assignments = None
-    labels: Labels = None
-    weights: Weights = None
-    deduplicate: Deduplicate = False
-    init: Init = None
-    ids: Ids = None
-    landmarks: GivenLandmarks = None
-    block_rows: BlockRows = None
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
+            "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
+            "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
+            "depends on them"
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
+            "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
+        ),
+    ] = None
+    deduplicate: Annotated[
+        bool,
+        typer.Option(
+            "--deduplicate",
+            help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
+            "Rows within a distance: --set duplicates.tolerance=DISTANCE",
+        ),
+    ] = False
+    init: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN|FILE",
+            help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
+            "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+        ),
+    ] = None
+    ids: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="FILE FILE",
+            help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
+        ),
+    ] = None
+    landmarks: Annotated[
+        str | None,
+        typer.Option(
+            help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
+        ),
+    ] = None
+    block_rows: Annotated[
+        int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
+    ] = None
     wait: Wait = 0.0
-    keep: Keep = False
+    keep: Annotated[
+        bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")
+    ] = False
     log: Log = "text"
 
     def parameters(self) -> Any:
@@ -323,7 +261,9 @@ class AppendOptions(Resources):
 
     run: RunFolder
     new_points: Points
-    freeze: Freeze = False
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")
+    ] = False
     wait: Wait = 0.0
 
 
@@ -356,13 +296,34 @@ class PlotOptions:
 
     run: RunFolder
     out: Output
-    labels: PlotLabels = None
-    size: PlotSize = "1200"
-    title: PlotTitle = ""
-    legend: PlotLegend = "auto"
-    theme: PlotTheme = "light"
-    point_size: PlotPointSize = 1.0
-    poor: PlotPoor = False
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
+            "clusters of the run itself; may be repeated",
+        ),
+    ] = None
+    size: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
+    ] = "1200"
+    title: Annotated[str, typer.Option(help="above the picture")] = ""
+    legend: Annotated[
+        str,
+        typer.Option(
+            help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"
+        ),
+    ] = "auto"
+    theme: Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")] = "light"
+    point_size: Annotated[
+        float,
+        typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
+    ] = 1.0
+    poor: Annotated[
+        bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
+    ] = False
     debug: Debug = False
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
