@@ -245,8 +245,8 @@ def report(
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
-            "be repeated",
+            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; "
+            "may be repeated",
         ),
     ] = None,
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,

@@ -153,16 +153,16 @@ class Options(Resources):
         bool,
         typer.Option(
             "--deduplicate",
-            help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
-            "Rows within a distance: --set duplicates.tolerance=DISTANCE",
+            help="equal rows are one point, whose weight is their number or the sum of --weights; results have all "
+            "rows. Rows within a distance: --set duplicates.tolerance=DISTANCE",
         ),
     ] = False
     init: Annotated[
         str | None,
         typer.Option(
             metavar="RUN|FILE",
-            help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
-            "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+            help="where a descent starts: at the coordinates of another run or of a file, rows at the same position "
+            "being the same points; or spectral, pca or random, the same as --set layout.init=NAME",
         ),
     ] = None
     ids: Annotated[
@@ -301,8 +301,8 @@ class PlotOptions:
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
-            "clusters of the run itself; may be repeated",
+            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: "
+            "the clusters of the run itself; may be repeated",
         ),
     ] = None
     size: Annotated[

@@ -1,23 +1,22 @@
 """What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
 
 import contextlib
-import copy
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, estimator_html_repr
+from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW, takes_labels
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
-from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
+from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
 from scalemani.interfaces.estimators.running import executor_for, give, resources_of, store_or_temporary
 from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
 from scalemani.io.sources import (
@@ -37,8 +36,6 @@ from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import run
 
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
-
 
 class Fitted:
     """What an estimator that embeds has once it is fitted."""
@@ -53,8 +50,8 @@ class Fitted:
 
 
 @arguments
-class Embedder(Fitted, Shown, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """An estimator that embeds points; it says to scikit-learn that it takes sparse ones.
+class Embedder(Fitted, Shown, RunEstimator):
+    """An estimator that embeds points.
 
     Parameters
     ----------
@@ -157,23 +154,6 @@ class Embedder(Fitted, Shown, RunArguments, ClassNamePrefixFeaturesOutMixin, Tra
         finally:
             del self._folder
 
-    def __sklearn_clone__(self) -> Self:
-        return cloned(self)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def cloned(estimator: Estimator) -> Estimator:
-    """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
-    without = copy.copy(estimator)
-    without.scheduler = None
-    found = BaseEstimator.__sklearn_clone__(without)
-    found.scheduler = estimator.scheduler
-    return found
-
 
 @arguments
 class GraphEmbedder(Embedder):
@@ -221,11 +201,8 @@ class GraphEmbedder(Embedder):
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """What an estimator asks of a run: settings by their names, and the arrays that two of them hold.
-
-    `start` are coordinates (N, d) from which a descent starts and `landmarks` are (L, D), as they were given, or None.
-    """
+class Requested:
+    """The requested settings by name, and those given as arrays: a start (N, d) of a descent and landmarks (L, D)."""
 
     settings: Mapping[str, Any]
     start: Any = None
@@ -237,9 +214,9 @@ class Asked:
         return Parameters().with_settings(self.settings)
 
     def source(self, points: Any, use_rep: str | None) -> PointsSource:
-        """Return the source of points, neighbours or affinities, with the arrays; what is wrong with them comes first.
+        """Return the source of points or precomputed input with the arrays.
 
-        Parameters that are wrong are told of once the points are known to be good, as scikit-learn does.
+        It does not resolve the parameters: scikit-learn expects errors of the points first.
         """
         metric = self.settings.get("points.metric", EUCLIDEAN)
         opener = opener_instead(metric, self.settings.get("affinities.kind"))
@@ -256,8 +233,8 @@ class Asked:
         return source
 
 
-def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Asked:
-    """Return what an estimator asks of a run, with some of its arguments changed."""
+def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Requested:
+    """Return the parameters that an estimator requests, with some of its arguments changed."""
     given = {**estimator.get_params(deep=False), **(changed or {})}
     settings = settings_of(given, defaults_of(type(estimator)))
     init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
@@ -267,28 +244,28 @@ def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None)
         settings["layout.init"] = GIVEN_START
     if landmarks is not None:
         settings["landmarks.method"] = GIVEN_LANDMARKS
-    return Asked(settings, start, landmarks)
+    return Requested(settings, start, landmarks)
 
 
 @contextlib.contextmanager
 def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
     """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    asked, resources = asked_of(estimator), estimator.get_params(deep=False)
-    source = asked.source(points, estimator.use_rep)
-    given = with_classes(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
+    requested, resources = requested_of(estimator), estimator.get_params(deep=False)
+    source = requested.source(points, estimator.use_rep)
+    given = with_classes(source, labels, takes_labels(estimator._method), requested.params.follows_classes)
     if weights is not None:
         given = with_weights(given, weights)
-    if not asked.params.given_instead:
+    if not requested.params.given_instead:
         keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
     with store_or_temporary(estimator.store or estimator._folder) as folder:
         with executor_for(**resources_of(resources)) as executor:
-            finished = run(given, folder, estimator._method, asked.params, executor)
+            finished = run(given, folder, estimator._method, requested.params, executor)
         estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
         estimator.certificates_ = finished.certificates
         estimator._kept = estimator.store, finished.plan
         if hasattr(estimator, "_placement"):
             del estimator._placement  # of an earlier fit
-        if asked.params.given_instead:
+        if requested.params.given_instead:
             estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
         else:
             estimator._placement = read_placement(finished, in_memory=estimator.store is None)
@@ -301,15 +278,10 @@ def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool
 
 
 def given_weights(side_data: Mapping[str, Any]) -> Any:
-    """Return the `sample_weight` that `fit` was given by name; None where it was not.
+    """Return the `sample_weight` of `fit`, or None; raise TypeError for other names.
 
-    It does not stand in the signature of `fit`: of estimators that have it there scikit-learn's checks ask that weights
-    may be zero, which are refused here, and that random draws do not depend on how often a point is repeated.
-
-    Raises
-    ------
-    TypeError
-        For other names, as Python has it.
+    It is not in the signature of `fit`: scikit-learn's checks would then pass weights of zero, which are refused here,
+    and require random draws that do not depend on how often a point is repeated.
     """
     unknown = sorted(set(side_data) - {"sample_weight"})
     if unknown:

@@ -1,23 +1,20 @@
 """The neighbour graph as a step of scikit-learn's pipelines and of scanpy."""
 
 from dataclasses import field
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.estimators.fitting import (
-    asked_of,
-    cloned,
     keep_columns,
     open_new_points,
     open_training_points,
+    requested_of,
 )
-from scalemani.interfaces.estimators.parameters import RunArguments, arguments
+from scalemani.interfaces.estimators.parameters import RunEstimator, arguments
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.io.sources import map_points
 from scalemani.kernels.neighbors.rerank import Neighbors
@@ -29,7 +26,7 @@ MODES = ("distance", "connectivity")
 
 
 @arguments
-class KNeighborsTransformer(RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class KNeighborsTransformer(RunEstimator):
     """The k-nearest-neighbour graph as a sparse matrix, built out of core with certified recall.
 
     It stands wherever scikit-learn's class of this name does: before estimators with metric="precomputed", and as
@@ -70,7 +67,7 @@ class KNeighborsTransformer(RunArguments, ClassNamePrefixFeaturesOutMixin, Trans
         source = open_training_points(X, self.use_rep)
         with store_or_temporary(self.store) as folder:
             with executor_for(**resources_of(self.get_params(deep=False))) as executor:
-                finished = run(source, folder, "knn-graph", asked_of(self).params, executor)
+                finished = run(source, folder, "knn-graph", requested_of(self).params, executor)
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
             self._graph = Neighbors(stored.indices.read(), stored.distances.read())
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
@@ -118,14 +115,6 @@ class KNeighborsTransformer(RunArguments, ClassNamePrefixFeaturesOutMixin, Trans
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
-
-    def __sklearn_clone__(self) -> Self:
-        return cloned(self)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 def check_mode(mode: Any) -> None:

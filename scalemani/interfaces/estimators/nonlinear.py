@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.interfaces.estimators.fitting import GraphEmbedder, asked_of
+from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.runs.opened import Curve, Run
 
@@ -103,7 +103,7 @@ class NonlinearEmbedding(GraphEmbedder):
     @property
     def kl_divergence_(self) -> float:
         """The objective at the end, where it is a Kullback-Leibler divergence."""
-        if OBJECTIVES[self._method].total != "one" or asked_of(self).params.layout.strength not in (None, 1):
+        if OBJECTIVES[self._method].total != "one" or requested_of(self).params.layout.strength not in (None, 1):
             raise AttributeError(
                 "kl_divergence_ is there for t-SNE and s-SNE of strength 1, whose objective is a divergence: "
                 "take objective_"

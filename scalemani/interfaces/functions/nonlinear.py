@@ -36,23 +36,11 @@ class MeasuredField(NamedTuple):
 def field_within(
     methods: Sequence[str], kernel: str, tolerance: float, positions: np.ndarray, charges: np.ndarray | None = None
 ) -> MeasuredField:
-    """Return the first of the methods whose errors are measured to be within a tolerance; else the best of all.
+    """Return sums by the first of the methods whose measured errors are within a tolerance; else by the best of all.
 
-    The tolerance that a method is given is lowered until its measured errors are within `ROOM` of the requested one, or
-    the method goes no finer. Where others follow, the first method is tried once.
-
-    Parameters
-    ----------
-    methods : as of `make_repulsion`, in the order in which they are tried
-    kernel : one of `KERNELS`
-    tolerance : the largest relative error, as of `ForceErrors.least_tolerance`
-    positions : (N, d) float64
-    charges : (N,) float64, what each point weighs in the sums; None: one
-
-    Raises
-    ------
-    ConfigError, NumericalError
-        What the first method says where none of them serves.
+    The tolerance of a method is lowered until its measured errors are within `ROOM` of the requested one, or the method
+    goes no finer. Where others follow, the first method is tried once. Raises the first method's error where none can
+    be used.
     """
     rows = sample_rows(0, "repulsion", len(positions), CERTIFIED_TARGETS)
     _, exact = ExactSums(kernel).field(positions, positions[rows], charges)
@@ -170,14 +158,9 @@ def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) 
 def measured_field(
     method: str, chosen: str, sums: tuple[str, float], positions: np.ndarray, masses: np.ndarray | None
 ) -> MeasuredField:
-    """Return what sums give at positions (N, d), and their errors as measured; warn where these are too large.
+    """Return sums (kernel, tolerance) at positions (N, d) with measured errors; warn where these are too large.
 
-    Parameters
-    ----------
-    method, chosen : as was requested, and what "auto" stands for
-    sums : their kernel, and the tolerance
-    positions : (N, d) float64
-    masses : (N,) float64; None: one
+    `chosen` is the resolved `method`.
     """
     kernel, tolerance = sums
     if chosen == "exact":
@@ -250,7 +233,7 @@ def objective(
     (2.386294, array([-1.,  1.]))
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
-    rows = rows_of_affinities(checked_affinities(W, len(positions)))
+    rows = rows_of_affinities(checked_affinities(W, len(positions), "rows of the embedding"))
     asked = objective_of(method)
     strength = asked.strength if strength is None else strength
     if not is_number(strength):

@@ -182,7 +182,7 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
            [0.5, 0.5]]))
     """
     weights = checked_sparse(Z, "Z")
-    affinities = checked_affinities(W, weights.shape[0])
+    affinities = checked_affinities(W, weights.shape[0], "rows of Z")
     sums = np.asarray(weights.sum(axis=1)).ravel()
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > SUM_TOLERANCE:

@@ -149,11 +149,11 @@ def check_affinities(affinities: sp.csr_matrix) -> None:
         )
 
 
-def checked_affinities(matrix: Any, n_points: int | None = None) -> sp.csr_matrix:
-    """Return symmetric affinities W (N, N) in CSR form, N as given."""
+def checked_affinities(matrix: Any, n_points: int | None = None, noun: str = "") -> sp.csr_matrix:
+    """Return symmetric affinities W (N, N) in CSR form; `noun` says what N, if given, is the number of."""
     affinities = checked_sparse(matrix, "W")
     if affinities.shape != (affinities.shape[0], affinities.shape[0] if n_points is None else n_points):
-        wanted = "" if n_points is None else f" with N = {n_points} points"
+        wanted = "" if n_points is None else f" with N = {n_points} {noun}"
         raise DataError(f"W must be (N, N){wanted}, got {affinities.shape}")
     check_affinities(affinities)
     return affinities

@@ -123,14 +123,10 @@ def map_of(
     side: int = SIDE,
     text_bytes: int = MOST_TEXT_BYTES,
 ) -> MapData:
-    """Return the map of an embedding, without a picture.
+    """Return the map of an embedding (N, d) with labels or values (N,) by name, without a picture.
 
-    Parameters
-    ----------
-    source : the embedding (N, d), read by blocks
-    columns : (N,) labels or values by their names
-    drawn : (M,) rows of the embedding, ascending: the points; where these are not all, tiles count all
-    rows : (M,) what the page calls these, ascending; None: as they are counted from 0
+    `drawn` (M,) are the rows that are drawn, ascending; where M < N, tiles count all points. `rows` (M,) are their
+    numbers on the page.
     """
     n_points = source.shape[0]
     solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
@@ -184,15 +180,9 @@ def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
 def quantised(
     source: PointsSource, limits: np.ndarray, drawn: np.ndarray, codes: list[np.ndarray], tiles: Tiles | None
 ) -> tuple[np.ndarray, int]:
-    """Return positions (M, d) uint16 of the rows drawn, and how many of all points are put on the rim.
+    """Return positions (M, d) uint16 of the drawn rows (M,) within limits (d, 2), and the number of points outside.
 
-    Parameters
-    ----------
-    source : the embedding (N, d'), read by blocks
-    limits : (d, 2), what is shown; points outside are put on its rim
-    drawn : (M,) rows, ascending
-    codes : (N,) of the points, by each column
-    tiles : what counts all points; None: nothing does
+    Points outside lie on the rim. `tiles`, if any, count all points with their codes (N,) of each column.
     """
     table = np.empty((len(drawn), max(2, len(limits))), np.uint16)
     n_outside = 0

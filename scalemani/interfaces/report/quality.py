@@ -41,14 +41,7 @@ class Quality(NamedTuple):
 
 
 def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
-    """Return the measures of a run.
-
-    Parameters
-    ----------
-    labels : (N,) classes in input order; None: nothing that needs them is measured
-    n_sampled : points to look at; None: as many as the cost allows, up to 1,000; 0: none
-    random_state : a seed, None, or a generator to draw one
-    """
+    """Return the measures of a run, against classes (N,) too where given, on as many points as the cost allows."""
     if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
         return Quality((), "Nothing was measured, as was asked for: scalemani measure RUN measures.")
     if set(run.records()) != set(run.keys):

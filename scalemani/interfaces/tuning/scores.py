@@ -103,20 +103,7 @@ SCORES = {
 
 
 def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neighbors: int | None = None) -> Judge:
-    """Return what runs of N points are compared with, checked.
-
-    Parameters
-    ----------
-    n_points : N
-    labels : (N,) classes in input order, or a file of them; None for none
-    reference : (N, d) embedding, or whatever `open_points` takes; None for none
-    n_neighbors : of the scores that look at neighbours; None: 1 for labels, 15 for others
-
-    Raises
-    ------
-    ConfigError, DataError
-        For numbers out of range, and for labels or a reference that are not one for each point.
-    """
+    """Return validated labels (N,), reference (N, d), or files of these, that runs of N points are compared with."""
     if n_neighbors is not None:
         check_count(n_neighbors, "n_neighbors", 1, (n_points - 1) // 2, "less than half of the points")
     classes = None if labels is None else check_labels(open_labels(labels, n_points), "labels", n_points)

@@ -89,18 +89,7 @@ def search(
 ) -> Tuning:
     """Run every candidate in one store, score it, and make the best one the run that the store opens.
 
-    Parameters
-    ----------
-    points : and the executor that runs them
-    root : a folder, or s3://bucket/name
-    candidates : the cells of the grid
-    scores : names of `SCORES`, the first of which ranks
-    judge : what scores compare with
-
-    Raises
-    ------
-    ScalemaniError
-        The first cell's, where none can be run; that of the store or the cluster.
+    The first of `scores` ranks. Raises the first candidate's error where none can be run.
     """
     executor, told = points.executor, points.executor.progress
     RunStore(root).check_free()

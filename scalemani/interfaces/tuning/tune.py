@@ -7,7 +7,7 @@ from sklearn.base import clone
 
 from scalemani.config.routes import takes_labels
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
-from scalemani.interfaces.estimators.fitting import Asked, Embedder, asked_of, with_classes
+from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD
@@ -84,8 +84,8 @@ def tune(
         raise ConfigError(f"tune takes estimators that embed, such as LaplacianEigenmaps(), got {estimator!r}")
     grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
     tried = [(one, values) for one in estimators for grid in grids for values in combinations(checked_grid(one, grid))]
-    asked = [asked_or_error(*cell) for cell in tried]
-    source = tuned_points(estimators, asked, X, y)
+    requested = [requested_or_error(*cell) for cell in tried]
+    source = tuned_points(estimators, requested, X, y)
     judge = make_judge(source.shape[0], y, reference, n_neighbors)
     names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
     scores = chosen_scores(names, judge, [one._method for one in estimators])
@@ -93,9 +93,9 @@ def tune(
         Candidate(
             {METHOD: one._method, **values} if len(estimators) > 1 else values,
             one._method,
-            cell.params if isinstance(cell, Asked) else cell,
+            cell.params if isinstance(cell, Requested) else cell,
         )
-        for (one, values), cell in zip(tried, asked, strict=True)
+        for (one, values), cell in zip(tried, requested, strict=True)
     ]
     first = estimators[0]
     with store_or_temporary(first.store) as folder:
@@ -134,23 +134,23 @@ def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def asked_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Asked | ScalemaniError:
+def requested_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Requested | ScalemaniError:
     """Return what an estimator asks of a run with the values of a cell, or why these make no parameters."""
     try:
-        asked = asked_of(estimator, changed(estimator, values))
-        asked.params  # noqa: B018 - which checks them
+        requested = requested_of(estimator, changed(estimator, values))
+        requested.params  # noqa: B018 - which checks them
     except ScalemaniError as error:
         return error
-    return asked
+    return requested
 
 
 def tuned_points(
-    estimators: Sequence[Embedder], asked: Sequence[Asked | ScalemaniError], points: Any, labels: Any
+    estimators: Sequence[Embedder], requested: Sequence[Requested | ScalemaniError], points: Any, labels: Any
 ) -> PointsSource:
     """Return the source of the points (N, D), with their classes where a cell of the grid learns from them."""
-    usable = [one for one in asked if isinstance(one, Asked)]
+    usable = [one for one in requested if isinstance(one, Requested)]
     if not usable:
-        raise next(one for one in asked if isinstance(one, ScalemaniError))
+        raise next(one for one in requested if isinstance(one, ScalemaniError))
     check_one_kind([one.params for one in usable])
     if len({(id(one.start), id(one.landmarks)) for one in usable}) > 1:
         raise ConfigError(
