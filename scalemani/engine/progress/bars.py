@@ -44,7 +44,7 @@ class ProgressBars(Progress):
         """End the bar of a stage, and tell what it spent on compiling."""
         self._finish()
         if compiling >= TOLD_COMPILING:
-            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are kept for the next time")
+            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are cached for the next run")
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""

@@ -195,7 +195,7 @@ def measure(
 def transform(options: TransformOptions) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
-    The same command goes on where it stopped: finished blocks are kept in OUT.transform until all are done. The
+    The same command resumes: finished blocks are in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
     """
     from scalemani.interfaces.cli.summaries import certificate_text

@@ -74,7 +74,7 @@ Wait = Annotated[float, typer.Option(help="seconds to wait for a run that anothe
 Log = Annotated[
     str,
     typer.Option(
-        help="how progress is told on standard error: text (bars on a terminal), or json: one object in each line"
+        help="how progress is shown on standard error: text (bars on a terminal), or json: one object in each line"
     ),
 ]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
@@ -322,7 +322,7 @@ class PlotOptions:
         typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
     ] = 1.0
     poor: Annotated[
-        bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
+        bool, typer.Option("--poor", help="ring the points whose affinities miss the requested perplexity")
     ] = False
     debug: Debug = False
 

@@ -22,7 +22,7 @@ from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
-TOLD = ("look", "short")  # verdicts on certificates that are not as good as was asked for
+TOLD = ("look", "short")  # verdicts on certificates that miss their target
 Line = tuple[str, int, str]  # what is meant, its bytes, and for how long or how often
 
 
@@ -42,7 +42,7 @@ def show_records(run: Run) -> None:
 
 
 def show_verdicts(run: Run) -> None:
-    """Print how many certificates are as good as was asked for, and those that are not, with what they mean."""
+    """Print how many certificates are good, and those that are not with their meaning."""
     certificates = list(judged_certificates(run))
     say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
     for one in certificates:

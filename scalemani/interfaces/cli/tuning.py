@@ -1,6 +1,5 @@
 """The command `tune`: a grid of runs in one store, the table of what they score, and its pictures."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -57,7 +56,7 @@ class TuningOptions(Options):
 
     @property
     def methods(self) -> list[str]:
-        """The methods that are asked for."""
+        """The requested methods."""
         from scalemani.interfaces.tuning.grid import parse_list
 
         return [str(name) for name in parse_list(self.method)]
@@ -93,15 +92,16 @@ def tune(options: TuningOptions) -> None:
     """Run a grid of parameters in one store and compare the results; RUN then opens as the best.
 
     Lists are given as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
-    the landmark weights are computed once. The same command goes on where it stopped, and a combination that cannot be
-    run is told of while the others finish.
+    the landmark weights are computed once. The same command resumes, and a combination that
+    cannot be run is reported while the others finish.
     """
     lists = options.lists()
     candidates = candidates_of(lists)
     from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
-    from scalemani.interfaces.tuning.search import SurveyedPoints, search
+    from scalemani.interfaces.tuning.search import SurveyedPoints, search, valid_params
 
-    source = options.source(common_params(candidates))
+    # Labels are opened where any candidate uses them.
+    source = options.source(max(valid_params(candidates), key=lambda one: one.symmetric_affinities.target_weight))
     judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)
     scores = chosen_scores(options.score or (), judge, options.methods)
     with options.running() as executor:
@@ -119,32 +119,20 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.config.params import Parameters
-    from scalemani.errors import ScalemaniError
     from scalemani.interfaces.tuning.grid import combinations
     from scalemani.interfaces.tuning.search import Candidate
 
     candidates = []
     for combination in combinations(lists):
         shown = {name: value for name, value in combination.items() if len(lists[name]) > 1}
-        params: Parameters | ScalemaniError
+        method = combination.pop(METHOD)
+        params: Parameters | ConfigError
         try:
-            params = Parameters().with_settings({name: one for name, one in combination.items() if name != METHOD})
+            params = Parameters().with_settings(combination)
         except ConfigError as error:
             params = error
-        candidates.append(Candidate(shown, combination[METHOD], params))
+        candidates.append(Candidate(shown, method, params))
     return candidates
-
-
-def common_params(candidates: Sequence["Candidate"]) -> Any:
-    """Return parameters by which the points of all cells are opened; raise ConfigError where no one way serves all."""
-    from scalemani.errors import ScalemaniError
-    from scalemani.interfaces.tuning.search import check_one_kind
-
-    usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
-    if not usable:
-        raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    check_one_kind(usable)
-    return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 
 def show_tuning(found: "Tuning") -> None:

@@ -31,7 +31,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, a sparse matrix, or whatever else `open_points` takes, read by blocks
+    points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read by blocks
     landmarks : (L, D) array-like, or the result of `select_landmarks`; in "hellinger" geometry square roots of
         frequencies, as `LandmarkFeatures.landmarks_` are
     eta : bandwidth, in squared units of the points

@@ -34,7 +34,7 @@ class KnnGraph:
     Attributes
     ----------
     indices : (N, k) int64, neighbours of each point, itself excluded
-    distances : (N, k) float32 (float64 for float64 points), ascending, in the metric asked for
+    distances : (N, k) float32 (float64 for float64 points), ascending, in the requested metric
     recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
     """
 

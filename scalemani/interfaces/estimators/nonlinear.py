@@ -49,7 +49,7 @@ class NonlinearEmbedding(GraphEmbedder):
     max_iter : int, default 1000
         Iterations at most, "layout.max_iterations"; the descent ends before when it has converged.
     callbacks : callable, list of callables or None
-        Called as the descent goes on with the iteration, the objective as it was last computed (NaN before) and the
+        Called during the descent with the iteration, the objective as it was last computed (NaN before) and the
         embedding (N, d) in input order; what they return is not used.
     callbacks_every : int, default 50
         Iterations between two calls.

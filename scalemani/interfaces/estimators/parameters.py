@@ -56,7 +56,7 @@ LOOKED_FOR = {
     "tolerance": "layout.tolerance",
     "window": "layout.window",
 }
-# Change the cost, or what is told, and never the answer.
+# Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
 SETTINGS = "settings"

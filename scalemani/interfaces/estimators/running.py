@@ -21,7 +21,7 @@ logger = logging.getLogger("scalemani")
 
 
 class ConvergenceWarning(ShortfallWarning, sklearn.exceptions.ConvergenceWarning):
-    """A result that falls short of what was asked for, as scikit-learn's users know it."""
+    """A result that misses its target, as a warning that scikit-learn's users know."""
 
 
 def give(message: str, kind: type[ScalemaniWarning]) -> None:

@@ -11,10 +11,10 @@ from scalemani.interfaces.estimators.parameters import arguments
 
 @arguments
 class LaplacianEigenmaps(GraphEmbedder):
-    """Laplacian eigenmaps of millions of points, to a residual asked for, or by locally linear landmarks.
+    """Laplacian eigenmaps of millions of points, to a requested residual, or by locally linear landmarks.
 
     A value that was given and does not fit the points is an error; only what was left open follows them. A setting that
-    has no effect beside the others, as "affinities.sigma" with entropic affinities, is a warning.
+    has no effect with the others, as "affinities.sigma" with entropic affinities, is a warning.
 
     X may be the pixels of an image with settings={"neighbors.method": "window"}: an array (rows, columns) or (rows,
     columns, colours), or a video of such frames, with affinity="gaussian" or "ensemble"; or a table of them (N, D), row

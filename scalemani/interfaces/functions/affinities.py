@@ -62,7 +62,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Affinities:
-    """Return Gaussian affinities of which every row has the perplexity asked for.
+    """Return Gaussian affinities of which every row has the requested perplexity.
 
     Parameters
     ----------

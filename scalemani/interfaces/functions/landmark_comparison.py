@@ -115,7 +115,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         "landmark_weights": {"n_neighbors": 10}}; and of points that no run has, {"points": {"metric": "cosine"}}. What
         is left out is as in the run, or by default
     workers, memory : threads, and a budget such as "4GB"
-    progress : is told of every method and seed that is done
+    progress : is notified of every method and seed that is done
 
     Returns
     -------
@@ -217,7 +217,7 @@ def run_at(location: Any) -> Run | None:
 
 
 def followed(params: Parameters, asked: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:
-    """Return the parameters of a run, with those that were asked for; to embed, with a solver by landmarks alone."""
+    """Return the parameters of a run, with the requested ones; to embed, with a solver by landmarks alone."""
     found = params.with_values({**asked, **({"embedding": {"solver": SOLVER}} if embed else {})})
     if "n_neighbors" not in asked.get("landmark_weights", {}) and found.landmark_neighbors > found.n_landmarks:
         found = found.with_values({"landmark_weights": {"n_neighbors": found.n_landmarks}})

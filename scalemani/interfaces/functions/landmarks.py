@@ -48,7 +48,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
+    points : (N, D) array-like of real numbers, or anything that `open_points` takes: it is read whole
     n_landmarks : L, from 1 to N
     method : "random": uniformly without replacement; "spread": L + L/2 at random, less one of each closest pair;
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
@@ -118,7 +118,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, the data or new points, or whatever else `open_points` takes: they are
+    points : (N, D) array-like of real numbers, the data or new points, or anything that `open_points` takes: they are
         read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`, whose metric then maps the
         points too

@@ -109,7 +109,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
         Where the descent ended before it converged, and where forces err by more than "layout.tolerance", or those of
         one point in ten by more than ten times that.
     ScalemaniWarning
-        For a number that has no effect beside the others.
+        For a number that has no effect with the others.
 
     References
     ----------

@@ -112,7 +112,7 @@ def repulsion(
         For an embedding that is not a table of finite numbers, and weights that are not one finite number of at least
         one a point.
     NumericalError
-        For points so far apart that the mesh asked for does not fit in memory.
+        For points so far apart that the requested mesh does not fit in memory.
 
     Warns
     -----

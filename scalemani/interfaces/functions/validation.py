@@ -223,6 +223,12 @@ def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
     return classes
 
 
+def check_clusterings(labels: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two lists of as many classes."""
+    classes = check_labels(labels, "labels", None)
+    return classes, check_labels(reference, "reference", len(classes))
+
+
 def check_neighbors(indices: Any, n_points: int) -> np.ndarray:
     """Return rows of neighbours (N, k) of N points, or raise DataError."""
     neighbors = np.asarray(indices)

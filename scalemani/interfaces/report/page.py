@@ -117,7 +117,7 @@ def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
 
 
 def commands(run: Run) -> tuple[str, ...]:
-    """Return the commands that make the same run anew, and go on from it; POINTS stands for the points."""
+    """Return the commands that repeat the run and inspect it; POINTS stands for the points."""
     asked = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
     for parameter in parameters_beside_defaults(run):
         if parameter.name == "points.metric" and parameter.changed:
@@ -170,7 +170,7 @@ def shown(value: Any) -> str:
 
 
 def environment() -> jinja2.Environment:
-    """Return the templates, which escape whatever is put into them and refuse what was not given."""
+    """Return the templates, which escape all values and refuse undefined ones."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
         autoescape=True,
@@ -183,7 +183,7 @@ def environment() -> jinja2.Environment:
 
 
 def text_of(name: str) -> str:
-    """Return a file beside the templates."""
+    """Return a file from the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 

@@ -34,7 +34,7 @@ class QualityRow(NamedTuple):
 
 
 class Quality(NamedTuple):
-    """Measures, and what is to be said beside or instead of them."""
+    """Measures, and a note on them or in place of them."""
 
     rows: tuple[QualityRow, ...]
     note: str = ""
@@ -43,7 +43,7 @@ class Quality(NamedTuple):
 def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
     """Return the measures of a run, against classes (N,) too where given, on as many points as the cost allows."""
     if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
-        return Quality((), "Nothing was measured, as was asked for: scalemani measure RUN measures.")
+        return Quality((), "Nothing was measured, as requested: scalemani measure RUN measures.")
     if set(run.records()) != set(run.keys):
         return Quality((), "The run is not finished, so nothing was measured.")
     if run.metric == PRECOMPUTED:

@@ -114,7 +114,7 @@ def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neigh
 
 
 def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the scores, the first of which ranks; those that the judge allows where none is asked for.
+    """Return the names of the scores, the first of which ranks; where none is requested, those that the judge allows.
 
     Clusters are compared with labels, other embeddings too, by neighbours; without labels embeddings with a reference;
     without either the eigengap is left.

@@ -1,7 +1,7 @@
 """The search over a grid: runs in one store, which share points, graph and Z, each scored when it is there.
 
 Cells whose graphs differ in their number of neighbours alone share the widest of these: each takes the affinities of
-its own first columns. A cell that cannot be run is reported, and the others go on.
+its own first columns. A candidate that cannot be run is reported, and the others run.
 """
 
 from collections.abc import Mapping, Sequence
@@ -59,7 +59,7 @@ class SurveyedPoints:
 
 @dataclass(frozen=True)
 class Candidate:
-    """A cell of a grid: its values by name, the method, and the parameters; the error where they make none."""
+    """A cell of a grid: its values by name, the method, and the parameters, or the error of invalid ones."""
 
     values: Mapping[str, Any]
     method: str
@@ -75,13 +75,20 @@ class Prepared(NamedTuple):
     source: PointsSource
 
 
-def check_one_kind(candidates: Sequence[Parameters]) -> None:
-    """Raise ConfigError for parameters of candidates by which the same points are opened in several ways."""
-    if len({(params.given_instead, params.neighbors.takes_image) for params in candidates}) > 1:
+def valid_params(candidates: Sequence[Candidate]) -> list[Parameters]:
+    """Return the parameters of the candidates that have any.
+
+    Raises the first candidate's error where none has, and ConfigError where they open the points in several ways.
+    """
+    valid = [one.params for one in candidates if isinstance(one.params, Parameters)]
+    if not valid:
+        raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
+    if len({(params.given_instead, params.neighbors.takes_image) for params in valid}) > 1:
         raise ConfigError(
             "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
             "one kind"
         )
+    return valid
 
 
 def search(
