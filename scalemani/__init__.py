@@ -13,13 +13,6 @@ from typing import TYPE_CHECKING, Any
 from scalemani.config.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.estimators import (
-        DiffusionMaps,
-        KnnGraph,
-        LaplacianEigenmaps,
-        SpectralClustering,
-        knn_graph,
-    )
     from scalemani.interfaces.estimators.by_landmarks import (
         LandmarkIsomap,
         LandmarkKernelLDA,
@@ -29,8 +22,9 @@ if TYPE_CHECKING:
         LandmarkPCA,
     )
     from scalemani.interfaces.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.interfaces.estimators.neighbors import KNeighborsTransformer
+    from scalemani.interfaces.estimators.graphs import KNeighborsTransformer, KnnGraph, knn_graph
     from scalemani.interfaces.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
+    from scalemani.interfaces.estimators.spectral import DiffusionMaps, LaplacianEigenmaps, SpectralClustering
     from scalemani.interfaces.estimators.transforming import append, transform
     from scalemani.interfaces.functions import measures
     from scalemani.interfaces.functions.affinities import (
@@ -42,8 +36,7 @@ if TYPE_CHECKING:
     from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
-    from scalemani.interfaces.functions.minimizers import Minimum, minimize
-    from scalemani.interfaces.functions.nonlinear import objective, repulsion
+    from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
     from scalemani.interfaces.functions.repulsion_bounds import RepulsionBound, repulsion_bound
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
@@ -56,8 +49,8 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "interfaces.estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
-    "interfaces.estimators.neighbors": ("KNeighborsTransformer",),
+    "interfaces.estimators.graphs": ("KNeighborsTransformer", "KnnGraph", "knn_graph"),
+    "interfaces.estimators.spectral": ("DiffusionMaps", "LaplacianEigenmaps", "SpectralClustering"),
     "interfaces.estimators.features": ("LandmarkFeatures", "landmark_features"),
     "interfaces.estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "interfaces.estimators.by_landmarks": (
@@ -78,8 +71,7 @@ PUBLIC_NAMES = {
     "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
-    "interfaces.functions.minimizers": ("Minimum", "minimize"),
-    "interfaces.functions.nonlinear": ("objective", "repulsion"),
+    "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
     "interfaces.functions.repulsion_bounds": ("RepulsionBound", "repulsion_bound"),
     "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "interfaces.functions.variational": ("variational_nystrom",),
