@@ -17,7 +17,7 @@ from scalemani.config.routes import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_STAR
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
-from scalemani.interfaces.estimators.running import executor_for, give, resources_of, store_or_temporary
+from scalemani.interfaces.estimators.running import finished_run, give, resources_of
 from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
 from scalemani.io.sources import (
     PointsSource,
@@ -34,7 +34,6 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
 from scalemani.runs.several.starts import with_start
-from scalemani.runs.walk import run
 
 
 class Fitted:
@@ -80,9 +79,31 @@ class Embedder(Fitted, Shown, RunEstimator):
         then counts copies, and `n_neighbors` distinct points. The labels y (N,), or a file of them, are used by methods
         of classes, and by others with `symmetric_affinities.target_weight` alone.
         """
-        with fit_run(self, X, y, given_weights(side_data)) as finished:
+        weights, requested = given_weights(side_data), requested_of(self)
+        source = requested.source(X, self.use_rep)
+        params = requested.params
+        points = with_classes(source, y, takes_labels(self._method), params.follows_classes)
+        if weights is not None:
+            points = with_weights(points, weights)
+        if not params.given_instead:
+            keep_columns(self, X, source)  # refuses names that scikit-learn does not take
+        store = self.store or self._folder
+        with finished_run(points, store, self._method, params, **resources_of(self)) as finished:
+            self._keep_run(finished, bool(params.given_instead))
             self._keep_results(finished)
         return self
+
+    def _keep_run(self, finished: Run, precomputed: bool) -> None:
+        """Set the attributes of every method from its run."""
+        self.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
+        self.certificates_ = finished.certificates
+        self._kept = self.store, finished.plan
+        if hasattr(self, "_placement"):
+            del self._placement  # of an earlier fit
+        if precomputed:
+            self.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
+        else:
+            self._placement = read_placement(finished, in_memory=self.store is None)
 
     def _keep_results(self, finished: Run) -> None:
         """Set the attributes of a method from its run."""
@@ -245,31 +266,6 @@ def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = N
     if landmarks is not None:
         settings["landmarks.method"] = GIVEN_LANDMARKS
     return Requested(settings, start, landmarks)
-
-
-@contextlib.contextmanager
-def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
-    """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    requested, resources = requested_of(estimator), estimator.get_params(deep=False)
-    source = requested.source(points, estimator.use_rep)
-    given = with_classes(source, labels, takes_labels(estimator._method), requested.params.follows_classes)
-    if weights is not None:
-        given = with_weights(given, weights)
-    if not requested.params.given_instead:
-        keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
-    with store_or_temporary(estimator.store or estimator._folder) as folder:
-        with executor_for(**resources_of(resources)) as executor:
-            finished = run(given, folder, estimator._method, requested.params, executor)
-        estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
-        estimator.certificates_ = finished.certificates
-        estimator._kept = estimator.store, finished.plan
-        if hasattr(estimator, "_placement"):
-            del estimator._placement  # of an earlier fit
-        if requested.params.given_instead:
-            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
-        else:
-            estimator._placement = read_placement(finished, in_memory=estimator.store is None)
-        yield finished
 
 
 def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:

@@ -21,13 +21,12 @@ from scalemani.interfaces.estimators.fitting import (
     requested_of,
 )
 from scalemani.interfaces.estimators.parameters import PARAMETERS, RunEstimator, arguments, defaults_of, settings_of
-from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
+from scalemani.interfaces.estimators.running import finished_run, resources_of
 from scalemani.io.sources import is_in_memory, map_points, open_points, take_representation
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.runs.new_points.queries import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
-from scalemani.runs.walk import run
 from scalemani.stages.arrays.graph import StoredGraph
 
 ARGUMENTS = {**PARAMETERS, "method": "neighbors.method", "recall": "neighbors.recall"}
@@ -158,9 +157,8 @@ def knn_graph(
     params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
     points = take_representation(points, use_rep)
     with contextlib.ExitStack() as stack:
-        folder = stack.enter_context(store_or_temporary(store))
-        with executor_for(scheduler, workers, memory, verbose) as executor:
-            finished = run(open_points(points), folder, "knn-graph", params, executor)
+        resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}
+        finished = stack.enter_context(finished_run(open_points(points), store, "knn-graph", params, **resources))
         stored = StoredGraph(finished.group(StoredGraph.STAGE))
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         if is_in_memory(points):
@@ -213,9 +211,8 @@ class KNeighborsTransformer(RunEstimator):
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_mode(self.mode)
         source = open_training_points(X, self.use_rep)
-        with store_or_temporary(self.store) as folder:
-            with executor_for(**resources_of(self.get_params(deep=False))) as executor:
-                finished = run(source, folder, "knn-graph", requested_of(self).params, executor)
+        params = requested_of(self).params
+        with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
             self._graph = Neighbors(stored.indices.read(), stored.distances.read())
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)

@@ -4,18 +4,23 @@ import contextlib
 import logging
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import sklearn.exceptions
+from sklearn.base import BaseEstimator
 
+from scalemani.config.params import Parameters
 from scalemani.engine.progress import Callback, Progress, progress_for
 from scalemani.engine.progress.lines import plural
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES
+from scalemani.io.sources import PointsSource
+from scalemani.runs.opened import Run
+from scalemani.runs.walk import run
 
 logger = logging.getLogger("scalemani")
 
@@ -51,9 +56,9 @@ def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
         yield Path(folder) / "run"
 
 
-def resources_of(asked: Mapping[str, Any]) -> dict[str, Any]:
+def resources_of(estimator: BaseEstimator) -> dict[str, Any]:
     """Return the arguments of `executor_for` among an estimator's parameters."""
-    return {name: asked[name] for name in RESOURCES if name in asked and name != "store"}
+    return {name: getattr(estimator, name) for name in RESOURCES if hasattr(estimator, name) and name != "store"}
 
 
 @contextlib.contextmanager
@@ -70,6 +75,17 @@ def executor_for(
     with progress_for(sys.stderr) if verbose else LoggedProgress() as progress:
         progress.callbacks, progress.callbacks_every, progress.give_warning = found, every, give
         yield Executor.asked_for(scheduler, workers, memory, progress)
+
+
+@contextlib.contextmanager
+def finished_run(
+    source: PointsSource, store: str | Path | None, method: str, params: Parameters, **resources: Any
+) -> Iterator[Run]:
+    """Run a method in a store, and yield the run; a temporary store is removed when the block ends."""
+    with store_or_temporary(store) as folder:
+        with executor_for(**resources) as executor:
+            finished = run(source, folder, method, params, executor)
+        yield finished
 
 
 def checked_callbacks(callbacks: Any, every: Any) -> tuple[tuple[Callback, ...], int]:

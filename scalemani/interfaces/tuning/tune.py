@@ -101,7 +101,7 @@ def tune(
     scores = chosen_scores(names, judge, [one._method for one in estimators])
     first = estimators[0]
     with store_or_temporary(first.store) as folder:
-        with executor_for(**resources_of(first.get_params(deep=False))) as executor:
+        with executor_for(**resources_of(first)) as executor:
             found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
             estimator, values = tried[found.best_index_]
