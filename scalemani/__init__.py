@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
-    from scalemani.interfaces.tuning.results import Tuning
+    from scalemani.interfaces.tuning.search import Tuning
     from scalemani.interfaces.tuning.tune import tune
     from scalemani.runs.opened import Run
     from scalemani.runs.several.aligning import Alignment, align
@@ -79,7 +79,7 @@ PUBLIC_NAMES = {
     "runs.several.aligning": ("Alignment", "align"),
     "runs.several.appending": ("Grown",),
     "runs.opened": ("Run",),
-    "interfaces.tuning.results": ("Tuning",),
+    "interfaces.tuning.search": ("Tuning",),
     "interfaces.tuning.tune": ("tune",),
 }
 MODULE_OF = {name: module for module, names in PUBLIC_NAMES.items() for name in names}

@@ -22,7 +22,7 @@ from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
-TOLD = ("look", "short")  # verdicts on certificates that miss their target
+REPORTED = ("look", "short")  # verdicts on certificates that miss their target
 Line = tuple[str, int, str]  # what is meant, its bytes, and for how long or how often
 
 
@@ -46,7 +46,7 @@ def show_verdicts(run: Run) -> None:
     certificates = list(judged_certificates(run))
     say(f"{counted(certificates)['good']} certificates are good; 'scalemani report' explains all")
     for one in certificates:
-        if one.judged.verdict in TOLD:
+        if one.judged.verdict in REPORTED:
             words = f"{VERDICTS[one.judged.verdict]}: {one.stage}.{one.name}, {one.meaning}"
             say(f"{words}; {one.judged.scale}" if one.judged.scale else words)
 

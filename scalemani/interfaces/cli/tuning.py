@@ -13,8 +13,7 @@ from scalemani.interfaces.cli.output import say
 from scalemani.interfaces.tuning import METHOD
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.tuning.results import Tuning
-    from scalemani.interfaces.tuning.search import Candidate
+    from scalemani.interfaces.tuning.search import Candidate, Tuning
 
 FOLDER = "tuning"  # within a run that is a folder
 SCORE_DIGITS = 4
@@ -164,7 +163,7 @@ def show_tuning(found: "Tuning") -> None:
 
 def write_tuning(found: "Tuning", folder: Path) -> None:
     """Write the table and its picture, where there is more than one cell and matplotlib is installed."""
-    from scalemani.interfaces.tuning.results import PICTURE
+    from scalemani.interfaces.tuning.search import PICTURE
     from scalemani.io.figures import grid_figure
 
     written = found.write(folder)

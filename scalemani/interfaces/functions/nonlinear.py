@@ -56,10 +56,10 @@ def field_within(
     _, exact = ExactSums(kernel).field(positions, positions[rows], charges)
     best, refusal = None, None
     for number, method in enumerate(methods):
-        asked = tolerance
+        target = tolerance
         for _ in range(1 if number == 0 and len(methods) > 1 else MOST_TRIALS):
             try:
-                sums = make_repulsion(method, kernel, asked)
+                sums = make_repulsion(method, kernel, target)
                 field = sums.field(positions, charges=charges)
             except (ConfigError, NumericalError) as error:  # finer than the method goes, or than memory allows
                 refusal = refusal or error
@@ -69,7 +69,7 @@ def field_within(
                 best = MeasuredField(sums, field, errors)
             if sums.exact or errors.least_tolerance <= ROOM * tolerance:
                 return best
-            asked *= max(ROOM * tolerance / errors.least_tolerance, LEAST_REFINEMENT) * ROOM
+            target *= max(ROOM * tolerance / errors.least_tolerance, LEAST_REFINEMENT) * ROOM
     if best is None:
         assert refusal is not None  # of the first method
         raise refusal
@@ -244,14 +244,14 @@ def objective(
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
     rows = rows_of_affinities(checked_affinities(W, len(positions), "rows of the embedding"))
-    asked = objective_of(method)
-    strength = asked.strength if strength is None else strength
+    row = objective_of(method)
+    strength = row.strength if strength is None else strength
     if not is_number(strength):
         raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
-    chosen = chosen_method(repulsion, asked.kernel, *positions.shape)
+    chosen = chosen_method(repulsion, row.kernel, *positions.shape)
     masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
-    problem = Problem(rows, asked, affinity_scale(asked, rows, masses), float(strength), masses=masses)
-    sums = measured_field(repulsion, chosen, (asked.kernel, check_tolerance(tolerance)), positions, masses).sums
+    problem = Problem(rows, row, affinity_scale(row, rows, masses), float(strength), masses=masses)
+    sums = measured_field(repulsion, chosen, (row.kernel, check_tolerance(tolerance)), positions, masses).sums
     value, gradient = problem.evaluate(positions, sums)
     return value, gradient
 
@@ -362,14 +362,14 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     given = None if init is None else checked_start(init, rows.n_points, n_components)
     wanted = COMPONENTS if n_components is None else n_components
     n_dims = check_count(wanted, "n_components") if given is None else given.shape[1]
-    asked = descent_of(method, direction, settings, rows.n_points, n_dims)
+    layout = descent_of(method, direction, settings, rows.n_points, n_dims)
     if given is not None and "layout.start_deviation" in (settings or {}):
         raise ConfigError("layout.start_deviation is that of a random start: leave it out, or scale init")
-    start = random_start(seed, rows.n_points, n_dims, asked.start_deviation or 1.0) if given is None else given
+    start = random_start(seed, rows.n_points, n_dims, layout.start_deviation or 1.0) if given is None else given
     masses = None if sample_weight is None else check_weights(sample_weight, rows.n_points)
-    if masses is not None and asked.direction in OF_PAIRS:
-        raise ConfigError(f"direction={asked.direction!r} knows no weights: take another")
-    return minimum(rows, asked, start, seed, masses)
+    if masses is not None and layout.direction in OF_PAIRS:
+        raise ConfigError(f"direction={layout.direction!r} knows no weights: take another")
+    return minimum(rows, layout, start, seed, masses)
 
 
 def checked_start(init: Any, n_points: int, n_components: int | None) -> np.ndarray:
@@ -409,23 +409,23 @@ def descent_of(
 
 
 def minimum(
-    rows: AffinityRows, asked: LayoutParams, start: np.ndarray, seed: int, masses: np.ndarray | None = None
+    rows: AffinityRows, layout: LayoutParams, start: np.ndarray, seed: int, masses: np.ndarray | None = None
 ) -> Minimum:
     """Return where a descent from `start` (N, d) ends, of points of masses (N,); warn of what falls short."""
-    objective = objective_of(str(asked.objective))
+    objective = objective_of(str(layout.objective))
     n_points, n_dims = start.shape
-    method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
-    phases = phases_of(asked, n_points if masses is None else float(masses.sum()))
+    method = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
+    phases = phases_of(layout, n_points if masses is None else float(masses.sum()))
     with ThreadPoolExecutor(cpu_count()) as pool:
-        problem = problem_of(rows, objective, asked.strength or objective.strength, pool.map, masses)
+        problem = problem_of(rows, objective, layout.strength or objective.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
-        sums, errors = sums_at_end(problem, method, asked.tolerance, state, seed)
+        sums, errors = sums_at_end(problem, method, layout.tolerance, state, seed)
         value = problem.value(state.positions, sums)
     converged = has_converged(state, phases)
-    if not converged and asked.converged != 0:
+    if not converged and layout.converged != 0:
         warn(f"minimize: {too_few_iterations(state.iteration)}", ShortfallWarning)
-    if errors.least_tolerance > asked.tolerance:
-        warn(f"minimize: {coarse_forces(errors, asked.tolerance, FINER)}", ShortfallWarning)
+    if errors.least_tolerance > layout.tolerance:
+        warn(f"minimize: {coarse_forces(errors, layout.tolerance, FINER)}", ShortfallWarning)
     stopped = "converged" if converged else "max_iterations"
     return Minimum(state.positions, value, curve, state.iteration, stopped, state.gradient_norm, method, *errors)
 

@@ -147,8 +147,7 @@ class ReportedRun(Shown, Run):
             For labels that do not fit; where the page cannot be written.
         """
         from scalemani.interfaces.report.map_data import map_data
-        from scalemani.interfaces.report.page import page
-        from scalemani.interfaces.report.quality import measure_quality
+        from scalemani.interfaces.report.page import measure_quality, page
 
         target = checked_target(self, path)
         columns = named_labels(labels, self.n_input_points)

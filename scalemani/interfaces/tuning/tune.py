@@ -12,9 +12,8 @@ from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RE
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD
 from scalemani.interfaces.tuning.grid import combinations
-from scalemani.interfaces.tuning.results import Tuning
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
-from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, search, valid_params
+from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource
 
 ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
