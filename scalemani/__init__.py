@@ -14,29 +14,26 @@ from scalemani.config.methods import METHODS
 from scalemani.config.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.estimators import (
-        DiffusionMaps,
-        KnnGraph,
-        LaplacianEigenmaps,
-        SpectralClustering,
-        knn_graph,
-    )
     from scalemani.interfaces.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.interfaces.estimators.neighbors import KNeighborsTransformer
+    from scalemani.interfaces.estimators.graphs import KNeighborsTransformer, KnnGraph, knn_graph
     from scalemani.interfaces.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
+    from scalemani.interfaces.estimators.spectral import DiffusionMaps, LaplacianEigenmaps, SpectralClustering
     from scalemani.interfaces.estimators.transforming import append, transform
     from scalemani.interfaces.functions import measures
-    from scalemani.interfaces.functions.affinities import Affinities, entropic_affinities
-    from scalemani.interfaces.functions.bandwidths import gaussian_affinities, self_tuning_affinities
+    from scalemani.interfaces.functions.affinities import (
+        Affinities,
+        entropic_affinities,
+        gaussian_affinities,
+        self_tuning_affinities,
+    )
     from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
-    from scalemani.interfaces.functions.minimizers import Minimum, minimize
-    from scalemani.interfaces.functions.nonlinear import objective, repulsion
+    from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
-    from scalemani.interfaces.tuning.results import Tuning
+    from scalemani.interfaces.tuning.search import Tuning
     from scalemani.interfaces.tuning.tune import tune
     from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
     from scalemani.methods.isomap.interface import LandmarkIsomap
@@ -51,25 +48,28 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "interfaces.estimators": ("DiffusionMaps", "KnnGraph", "LaplacianEigenmaps", "SpectralClustering", "knn_graph"),
-    "interfaces.estimators.neighbors": ("KNeighborsTransformer",),
+    "interfaces.estimators.graphs": ("KNeighborsTransformer", "KnnGraph", "knn_graph"),
+    "interfaces.estimators.spectral": ("DiffusionMaps", "LaplacianEigenmaps", "SpectralClustering"),
     "interfaces.estimators.features": ("LandmarkFeatures", "landmark_features"),
     "interfaces.estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
     "interfaces.estimators.transforming": ("append", "transform"),
-    "interfaces.functions.affinities": ("Affinities", "entropic_affinities"),
-    "interfaces.functions.bandwidths": ("gaussian_affinities", "self_tuning_affinities"),
+    "interfaces.functions.affinities": (
+        "Affinities",
+        "entropic_affinities",
+        "gaussian_affinities",
+        "self_tuning_affinities",
+    ),
     "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
-    "interfaces.functions.minimizers": ("Minimum", "minimize"),
-    "interfaces.functions.nonlinear": ("objective", "repulsion"),
+    "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
     "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
     "interfaces.functions.variational": ("variational_nystrom",),
     "interfaces.report.opened": ("open_run",),
     "runs.several.aligning": ("Alignment", "align"),
     "runs.several.appending": ("Grown",),
     "runs.opened": ("Run",),
-    "interfaces.tuning.results": ("Tuning",),
+    "interfaces.tuning.search": ("Tuning",),
     "interfaces.tuning.tune": ("tune",),
     **{f"methods.{method}.interface": names for method, names in METHODS.items()},
 }

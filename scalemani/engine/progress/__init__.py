@@ -1,17 +1,30 @@
-"""How far a run has come: what a run tells of its progress, and who may listen."""
+"""Progress of a run: the events, and the classes that show them."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Self, TextIO
 
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name
 
-Positions = Callable[[], Any]  # (N, d), made where somebody wants them
+Positions = Callable[[], Any]  # returns (N, d) in input order
+Callback = Callable[[int, float, Any], Any]  # iteration, objective, positions (N, d)
 LOGS = ("text", "json")
 
 
 class Progress:
-    """Told how far a run has come; shows nothing unless a subclass does."""
+    """Progress of a run: shows nothing unless a subclass does, and calls back from descents.
+
+    Attributes
+    ----------
+    callbacks : callables of (iteration, objective, embedding)
+        Called every `callbacks_every` iterations of a descent, from the first one on, with a copy of the embedding.
+    give_warning : callable of (message, kind) or None
+        Replaces the line that a warning would be shown as.
+    """
+
+    callbacks: Sequence[Callback] = ()
+    callbacks_every = 50
+    give_warning: Callable[[str, type[ScalemaniWarning]], None] | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -23,26 +36,33 @@ class Progress:
         """Note that a stage of the run begins."""
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
-        """Note that a stage has ended, of which so many seconds went into compiling."""
+        """Note that a stage has ended, of which `compiling` seconds were compilation."""
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
-        """Note that there are `total` units to do, each a `unit`; a stage may have several lots of units."""
+        """Note that a stage has `total` units to do; it may start several times."""
 
     def advance(self, done: int = 1) -> None:
         """Note that units were finished."""
 
-    def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
-        """Note that a descent has made an iteration; `positions` makes those that it has come to, in input order."""
-
     def note(self, message: str) -> None:
-        """Show one line of what is going on."""
+        """Show one line."""
+
+    def show_warning(self, message: str, kind: type[ScalemaniWarning]) -> None:
+        """Show a warning as one line."""
+        self.note(message)
+
+    def iterate(self, iteration: int, objective: float, positions: Positions) -> None:
+        """Call back after an iteration of a descent; `positions` are computed for each callback."""
+        if iteration % self.callbacks_every == 0:
+            for callback in self.callbacks:
+                callback(iteration, objective, positions())
 
     def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Show one line that whoever uses the result should know."""
+        """Give or show a warning that concerns the result."""
+        (self.give_warning or self.show_warning)(message, kind)
 
 
-class Silent(Progress):
-    """Shows nothing."""
+Silent = Progress
 
 
 def in_notebook() -> bool:
@@ -52,18 +72,10 @@ def in_notebook() -> bool:
 
 
 def progress_for(stream: TextIO | None, log: str = "text", quiet: bool = False) -> Progress:
-    """Return what tells a stream of progress.
+    """Return the progress that is shown on a stream; on None, as without a standard error, none.
 
-    Parameters
-    ----------
-    stream : what is written to; None where a process has no standard error, and nothing is told then.
-    log : "text", bars where `stream` is a terminal or the standard error of a notebook and lines otherwise, or "json",
-        one object a line.
-
-    Raises
-    ------
-    ConfigError
-        For another `log`.
+    `log` is "text", bars where `stream` is a terminal or the standard error of a notebook and lines otherwise, or
+    "json", one object in each line; raises ConfigError for another one.
     """
     from scalemani.engine.progress.lines import ProgressLines
 

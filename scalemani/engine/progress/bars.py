@@ -8,7 +8,7 @@ from rich.console import Console
 
 from scalemani.engine.progress import Progress
 from scalemani.engine.progress.lines import TOLD_COMPILING, plural
-from scalemani.errors import ScalemaniWarning, printable
+from scalemani.errors import printable
 
 SECONDS_BETWEEN = 0.25  # two looks of the bars of a notebook, while a stage is at work
 
@@ -44,7 +44,7 @@ class ProgressBars(Progress):
         """End the bar of a stage, and tell what it spent on compiling."""
         self._finish()
         if compiling >= TOLD_COMPILING:
-            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are kept for the next time")
+            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are cached for the next run")
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""
@@ -64,10 +64,6 @@ class ProgressBars(Progress):
     def note(self, message: str) -> None:
         """Print a line above the bars."""
         self._bars.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)
-
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Print a line above the bars."""
-        self.note(message)
 
     def _finish(self) -> None:
         """Let the last bar stand still, complete: a descent that has converged has no iterations left."""

@@ -69,7 +69,7 @@ class ProgressLines(Progress):
         told = f"{stage}: {seconds:.1f} s"
         if compiling >= TOLD_COMPILING:
             numbers["seconds_compiling"] = round(compiling, 1)
-            told += f", {compiling:.1f} s of them compiling kernels, which are kept for the next time"
+            told += f", {compiling:.1f} s of them compiling kernels, which are cached for the next run"
         self._write("end", told, numbers)
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
@@ -90,8 +90,8 @@ class ProgressLines(Progress):
         """Print one line."""
         self._write("note", message, {})
 
-    def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
-        """Print one line."""
+    def show_warning(self, message: str, kind: type[ScalemaniWarning]) -> None:
+        """Print one line, in quiet too."""
         self._write("warning", message, {"kind": kind.__name__})
 
     def _write(self, event: str, message: str, numbers: dict[str, Any]) -> None:

@@ -2,30 +2,32 @@
 
 import json
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.interfaces.cli import inspecting, landmarks, several_runs, tuning
+from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
+    AppendOptions,
+    AsJson,
     Debug,
-    EscapeFormulas,
-    MapLabels,
-    MapNeighbors,
+    LandmarkOptions,
     Options,
     Output,
-    Picture,
-    Placing,
-    ReportLabels,
-    ReportOutput,
+    PlotOptions,
     RunFolder,
+    TransformOptions,
     What,
     refuse_output_in_input,
     taking_options,
 )
 from scalemani.interfaces.cli.output import say
+
+if TYPE_CHECKING:
+    from scalemani.config.params import Parameters
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -52,62 +54,67 @@ def every(
 @app.command()
 @taking_options
 def embed(options: Options) -> None:
-    """Embed points into a run; running it again goes on where it stopped."""
-    compute(options)
+    """Embed points into a run; the same command resumes it after an interruption."""
+    params = options.parameters()  # before the imports that take a second
+    from scalemani.interfaces.cli.summaries import next_steps, show_label_accuracy, show_records
+    from scalemani.io.sources import open_labels
+    from scalemani.runs.walk import run
+
+    source = options.source(params)
+    with options.running() as executor:
+        finished = run(source, options.run, options.method, params, executor, options.block_rows)
+        executor.progress.note(next_steps(finished))
+    if options.quiet:
+        return
+    show_records(finished)
+    if options.labels is not None and finished.embeds:
+        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
 
 
 @app.command()
 @taking_options
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
+    params = options.parameters()
+    if (reason := reason_against(name, options, params)) is not None:
+        say(f"{name}: nothing to do, {reason} does not need it")
+        return
+    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.runs.walk import run
+
+    source = options.source(params)
+    with options.running() as executor:
+        finished = run(source, options.run, options.method, params, executor, options.block_rows, name)
+    if not options.quiet:
+        show_records(finished)
+
+
+def reason_against(name: str, options: Options, params: "Parameters") -> str | None:
+    """Return why a stage of the method is not part of a run with these parameters; None where it is."""
     from scalemani.config.routes import ROUTES
     from scalemani.config.routing import route
     from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LANDMARK_COVARIANCES, LLL, WEIGHTS
 
-    params = options.parameters()
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
     by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
     routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
-    if name not in [known.name for one in routes for known in one]:
-        target_weight = "symmetric_affinities.target_weight"
-        without = {WEIGHTS.name: "--weights", DUPLICATES.name: "--deduplicate", CLASSES.name: target_weight}
-        if params.landmark_graph.kind != "bhattacharyya":
-            without[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
-        solver = params.embedding.solver
-        needed = route(options.method, solver, params.points.metric)
-        by_solver = name not in [known.name for known in needed]
-        other = "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
-        reason = f"embedding.solver {solver!r}" if by_solver else other
-        reason = f"a run without {without[name]}" if name in without else reason
-        say(f"{name}: nothing to do, {reason} does not need it")
-        return
-    compute(options, name)
-
-
-def compute(options: Options, only: str | None = None) -> None:
-    """Run all stages or one, then say what was found."""
-    params = options.parameters()  # before the imports that take a second
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
-    from scalemani.interfaces.cli.summaries import next_steps, show_label_accuracy, show_records
-    from scalemani.io.sources import open_labels
-    from scalemani.runs.walk import run
-
-    source = options.source(params)
-    with progress_for(sys.stderr, options.log, options.quiet) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
-        finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
-        if only is None:
-            progress.note(next_steps(finished))
-    if options.quiet:
-        return
-    show_records(finished)
-    if options.labels is not None and only is None and finished.embeds:
-        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
+    if name in [known.name for one in routes for known in one]:
+        return None
+    missing = {
+        WEIGHTS.name: "--weights",
+        DUPLICATES.name: "--deduplicate",
+        CLASSES.name: "symmetric_affinities.target_weight",
+    }
+    if params.landmark_graph.kind != "bhattacharyya":
+        missing[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
+    if name in missing:
+        return f"a run without {missing[name]}"
+    solver = params.embedding.solver
+    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
+        return f"embedding.solver {solver!r}"
+    return "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
 
 
 @app.command()
@@ -119,8 +126,7 @@ def plan(
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Silent
-    from scalemani.interfaces.cli.needs import show_needs
-    from scalemani.interfaces.cli.summaries import earlier_seconds, show_plan
+    from scalemani.interfaces.cli.summaries import earlier_seconds, show_needs, show_plan
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -138,7 +144,7 @@ def plan(
 @app.command()
 def info(
     run: RunFolder,
-    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Show parameters, stages, seconds, peak memory and certificates of a run, and which of these fall short."""
@@ -175,7 +181,7 @@ def measure(
     neighbors: Annotated[int | None, typer.Option(help="neighbours a point to look at; default: 15")] = None,
     sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
     seed: Annotated[int, typer.Option(help="of the sample")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="machine-readable")] = False,
+    as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
     """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
@@ -189,14 +195,12 @@ def measure(
 
 @app.command()
 @taking_options
-def transform(options: Placing) -> None:
+def transform(options: TransformOptions) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
-    The same command goes on where it stopped: finished blocks are kept in OUT.transform until all are done. The
+    The same command resumes: finished blocks are in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
     """
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.summaries import certificate_text
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.runs.new_points.transforming import transform_points
@@ -204,14 +208,11 @@ def transform(options: Placing) -> None:
 
     refuse_output_in_input(options.out, options.new_points, options.run)
     in_a_log = options.log == "text" and not sys.stderr.isatty()  # seconds of work need no lines of progress there
-    with progress_for(sys.stderr, options.log, options.quiet or in_a_log) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
+    with replace(options, quiet=options.quiet or in_a_log).running() as executor:
         opened = open_run(options.run)
         placed = transform_points(opened, options.new_points, options.out, executor)
         for message, kind in placed.warnings:
-            progress.warn(message, kind)
+            executor.progress.warn(message, kind)
     if options.quiet:
         return
     if opened.metric != EUCLIDEAN:
@@ -224,7 +225,7 @@ def transform(options: Placing) -> None:
 
 @app.command()
 @taking_options
-def plot(options: Picture) -> None:
+def plot(options: PlotOptions) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
     from scalemani.runs.opened import open_run
@@ -241,8 +242,16 @@ def plot(options: Picture) -> None:
 @app.command()
 def report(
     run: RunFolder,
-    out: ReportOutput = None,
-    labels: ReportLabels = None,
+    out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; "
+            "may be repeated",
+        ),
+    ] = None,
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
     debug: Debug = False,
 ) -> None:
@@ -259,9 +268,21 @@ def export(
     run: RunFolder,
     out: Output,
     what: What = None,
-    labels: MapLabels = None,
-    neighbors: MapNeighbors = False,
-    escape_formulas: EscapeFormulas = False,
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
+        ),
+    ] = None,
+    neighbors: Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")] = False,
+    escape_formulas: Annotated[
+        bool,
+        typer.Option(
+            "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
+        ),
+    ] = False,
     debug: Debug = False,
 ) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
@@ -330,13 +351,139 @@ def generate(
         write(data, out, progress.advance)
 
 
-for command in (
-    landmarks.landmarks,
-    several_runs.align,
-    several_runs.append,
-    tuning.tune,
-    inspecting.params,
-    inspecting.runs,
-    inspecting.doctor,
-):
-    app.command()(command)
+@app.command()
+@taking_options
+def landmarks(options: LandmarkOptions) -> None:
+    """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
+
+    The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
+    condition of the systems that give points their weights; with a run whose embedding is refined, the error of the
+    locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
+    errors; of the seconds the least is shown, of the memory the most.
+    """
+    from scalemani.config.params import parse_assignments
+    from scalemani.engine.progress import progress_for
+    from scalemani.interfaces.cli.tables import show_qualities
+    from scalemani.interfaces.functions.landmark_comparison import COMPARED, compare_landmarks
+
+    metric = [] if options.metric is None else [f"points.metric={options.metric}"]
+    with progress_for(sys.stderr) as progress:
+        found = compare_landmarks(
+            options.points,
+            options.number,
+            COMPARED if options.methods is None else options.methods.split(","),
+            options.seed or (0,),
+            sigma=options.sigma,
+            n_sampled=options.sampled or None,
+            settings=parse_assignments([*(options.assignments or []), *metric]),
+            workers=options.workers,
+            memory=options.memory,
+            progress=progress,
+        )
+    show_qualities(found, options.as_json)
+
+
+@app.command()
+def align(
+    run: RunFolder,
+    other: Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")],
+    ids: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            "--ids",
+            metavar="FILE FILE",
+            help="an identifier for each row of each run: .npy, .npz::member or text; default: rows at the same "
+            "position",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Print the Procrustes transform of the embedding of RUN onto that of OTHER, by the points that both have.
+
+    Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
+    """
+    from scalemani.interfaces.cli.summaries import show_alignment
+    from scalemani.runs.several.aligning import align as align_runs
+
+    show_alignment(align_runs(run, other, ids), as_json)
+
+
+@app.command()
+@taking_options
+def append(options: AppendOptions) -> None:
+    """Append points to a finished run: the search costs what they cost, and the embedding resumes.
+
+    The earlier run stays the one in the folder until the new one is complete. The same command resumes after
+    an interruption, and does nothing where the run ends with these points. Results of the earlier run stay in the
+    folder: `scalemani runs RUN --prune` removes them.
+    """
+    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.runs.opened import open_run
+    from scalemani.runs.several.appending import append_points
+
+    refuse_output_in_input(options.run, options.new_points)
+    with options.running() as executor:
+        grown = append_points(open_run(options.run), options.new_points, executor, options.freeze)
+    if options.quiet:
+        return
+    show_records(grown.run)
+    if grown.moved is not None:
+        say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")
+
+
+app.command()(tuning.tune)
+
+
+@app.command()
+def params(
+    stage: Annotated[
+        str | None, typer.Argument(metavar="STAGE", help="one stage, with what its parameters mean")
+    ] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show every parameter that --set takes, its default, and its name in Python."""
+    from scalemani.interfaces.cli.tables import parameter_tables, show_parameters
+
+    tables = parameter_tables(stage)
+    if as_json:
+        say(json.dumps(tables, indent=1))
+    else:
+        show_parameters(tables, with_text=stage is not None)
+
+
+@app.command()
+def runs(
+    run: RunFolder,
+    prune: Annotated[bool, typer.Option("--prune", help="remove what the last run does not use")] = False,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """List all results in the folder of a run, with their parameters: those of earlier commands are kept there."""
+    from scalemani.interfaces.cli.summaries import show_results
+    from scalemani.runs.opened import open_run
+    from scalemani.runs.results import list_results, remove_unused
+
+    opened = open_run(run)
+    results = remove_unused(opened) if prune else list_results(opened)
+    if as_json:
+        say(json.dumps([asdict(result) for result in results], indent=1))
+    else:
+        show_results(results, removed=prune)
+
+
+@app.command()
+def doctor(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="where runs are to be written")] = Path(),
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Show versions, processors, memory and disk, and what is slow on this machine and why."""
+    from scalemani.interfaces.cli.doctor import examine, show_examination
+
+    found = examine(folder)
+    if as_json:
+        say(json.dumps(found, indent=1))
+    else:
+        show_examination(found)

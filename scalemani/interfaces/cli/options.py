@@ -1,19 +1,25 @@
-"""Every option of the command line, defined once, and what the library makes of them."""
+"""Options that several commands share, and the objects that the library makes of them."""
 
+import contextlib
 import dataclasses
 import functools
 import inspect
 import os
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePath, PurePosixPath
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START
 from scalemani.errors import ConfigError
+
+if TYPE_CHECKING:
+    from scalemani.engine.progress import Progress
+    from scalemani.engine.workers.executor import Executor
 
 Points = Annotated[
     str,
@@ -31,10 +37,6 @@ def methods(incomplete: str) -> list[str]:
     return [name for name in ROUTES if name.startswith(incomplete)]
 
 
-Method = Annotated[
-    str,
-    typer.Option(help=", ".join(ROUTES), autocompletion=methods),
-]
 Metric = Annotated[
     str | None,
     typer.Option(
@@ -47,18 +49,11 @@ Config = Annotated[Path | None, typer.Option(help="TOML file with one table of p
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
 ]
-Scheduler = Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")]
 Workers = Annotated[
     int | None,
     typer.Option(
         help="threads or processes, default: one for each core; with the address of a scheduler: threads of this "
         "process, for the steps that it computes itself"
-    ),
-]
-Tls = Annotated[
-    str | None,
-    typer.Option(
-        envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
     ),
 ]
 Memory = Annotated[
@@ -68,39 +63,6 @@ Memory = Annotated[
         "their own: dask worker --memory-limit"
     ),
 ]
-BlockRows = Annotated[
-    int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
-]
-Labels = Annotated[
-    str | None,
-    typer.Option(
-        help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
-        "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
-        "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
-        "depends on them"
-    ),
-]
-GivenLandmarks = Annotated[
-    str | None,
-    typer.Option(
-        help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
-    ),
-]
-Weights = Annotated[
-    str | None,
-    typer.Option(
-        help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
-        "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
-    ),
-]
-Deduplicate = Annotated[
-    bool,
-    typer.Option(
-        "--deduplicate",
-        help="equal rows are one point, whose weight is their number or the sum of --weights; results have all rows. "
-        "Rows within a distance: --set duplicates.tolerance=DISTANCE",
-    ),
-]
 What = Annotated[
     str | None,
     typer.Option(
@@ -108,114 +70,123 @@ What = Annotated[
         "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
-MapLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="a map with these columns: .npy, .npz::member, text, .csv, Parquet, obs of AnnData; may be repeated",
-    ),
-]
-MapNeighbors = Annotated[bool, typer.Option("--neighbors", help="a map with the neighbours of each point")]
-EscapeFormulas = Annotated[
-    bool,
-    typer.Option(
-        "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
-    ),
-]
 OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
-PlotLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: the "
-        "clusters of the run itself; may be repeated",
-    ),
-]
-PlotSize = Annotated[
-    str,
-    typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
-]
-PlotTitle = Annotated[str, typer.Option(help="above the picture")]
-PlotLegend = Annotated[
-    str,
-    typer.Option(help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"),
-]
-PlotTheme = Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")]
-PlotPointSize = Annotated[
-    float,
-    typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
-]
-PlotPoor = Annotated[
-    bool, typer.Option("--poor", help="ring the points whose affinities fall short of the perplexity asked for")
-]
-ReportOutput = Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")]
-ReportLabels = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--labels",
-        metavar="FILE",
-        help="labels or values to colour by: .npy, .npz::member, text, .csv, Parquet, cells.h5ad::obs, .zarr::obs; may "
-        "be repeated",
-    ),
-]
-Init = Annotated[
-    str | None,
-    typer.Option(
-        metavar="RUN|FILE",
-        help="where a descent starts: at the coordinates of another run or of a file, rows at the same position being "
-        "the same points; or spectral, pca or random, the same as --set layout.init=NAME",
-    ),
-]
-Ids = Annotated[
-    tuple[str, str] | None,
-    typer.Option(
-        metavar="FILE FILE",
-        help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
-    ),
-]
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
-Keep = Annotated[bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")]
 Log = Annotated[
     str,
     typer.Option(
-        help="how progress is told on standard error: text (bars on a terminal), or json: one object in each line"
+        help="how progress is shown on standard error: text (bars on a terminal), or json: one object in each line"
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")]
 Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
+AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
 
-EQUAL = 0.0  # the tolerance of --deduplicate, where --set asks for no other
+EQUAL = 0.0  # the tolerance of --deduplicate without --set duplicates.tolerance
+
+
+@dataclass(frozen=True, kw_only=True)
+class Resources:
+    """Options of the commands that run tasks on workers."""
+
+    scheduler: Annotated[str, typer.Option(help="threads, processes, or the address of a Dask scheduler")] = "threads"
+    workers: Workers = None
+    memory: Memory = None
+    tls: Annotated[
+        str | None,
+        typer.Option(
+            envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
+        ),
+    ] = None
+    quiet: Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")] = False
+    debug: Debug = False
+
+    def executor(self, progress: "Progress") -> "Executor":
+        """Return where tasks run, how many at once and in how much memory."""
+        from scalemani.engine.workers.executor import Executor
+
+        own = {name: getattr(self, name) for name in ("wait", "keep") if hasattr(self, name)}
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **own)
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator["Executor"]:
+        """Yield the executor of a command, which shows its progress on standard error."""
+        from scalemani.engine.memory.glibc import limit_arenas
+        from scalemani.engine.progress import progress_for
+
+        with progress_for(sys.stderr, getattr(self, "log", "text"), self.quiet) as progress:
+            executor = self.executor(progress)
+            if executor.memory is not None:
+                limit_arenas(executor.memory)
+            yield executor
 
 
 @dataclass(frozen=True)
-class Options:
-    """What `embed`, `stage` and `plan` are given."""
+class Options(Resources):
+    """Options of `embed`, `stage` and `plan`."""
 
     points: Points
     run: RunFolder
-    method: Method = "laplacian-eigenmaps"
+    method: Annotated[
+        str,
+        typer.Option(help=", ".join(ROUTES), autocompletion=methods),
+    ] = "laplacian-eigenmaps"
     metric: Metric = None
     config: Config = None
     assignments: Assignments = None
-    scheduler: Scheduler = "threads"
-    workers: Workers = None
-    memory: Memory = None
-    labels: Labels = None
-    weights: Weights = None
-    deduplicate: Deduplicate = False
-    init: Init = None
-    ids: Ids = None
-    landmarks: GivenLandmarks = None
-    block_rows: BlockRows = None
-    tls: Tls = None
+    labels: Annotated[
+        str | None,
+        typer.Option(
+            help="the class of each point, in a file: .npy, .npz::member, text, or a column of a table as in "
+            "about.parquet::kind. `embed` says how often a point and its nearest neighbour in the embedding agree; lda "
+            "learns from them, and so does a map with --set symmetric_affinities.target_weight=0.5; no other embedding "
+            "depends on them"
+        ),
+    ] = None
+    weights: Annotated[
+        str | None,
+        typer.Option(
+            help="how many equal points each point stands for, a number of at least one a point: .npy, .npz::member or "
+            "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
+        ),
+    ] = None
+    deduplicate: Annotated[
+        bool,
+        typer.Option(
+            "--deduplicate",
+            help="equal rows are one point, whose weight is their number or the sum of --weights; results have all "
+            "rows. Rows within a distance: --set duplicates.tolerance=DISTANCE",
+        ),
+    ] = False
+    init: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RUN|FILE",
+            help="where a descent starts: at the coordinates of another run or of a file, rows at the same position "
+            "being the same points; or spectral, pca or random, the same as --set layout.init=NAME",
+        ),
+    ] = None
+    ids: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="FILE FILE",
+            help="an identifier for each row of the points, and of what --init names: .npy, .npz::member or text",
+        ),
+    ] = None
+    landmarks: Annotated[
+        str | None,
+        typer.Option(
+            help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
+        ),
+    ] = None
+    block_rows: Annotated[
+        int | None, typer.Option(help="rows in each block, a multiple of 1024; fixed when points are ingested")
+    ] = None
     wait: Wait = 0.0
-    keep: Keep = False
+    keep: Annotated[
+        bool, typer.Option("--keep", help="keep all rounds of the search for neighbours, not the last alone")
+    ] = False
     log: Log = "text"
-    quiet: Quiet = False
-    debug: Debug = False
 
     def parameters(self) -> Any:
         """Return the parameters of the configuration and of --set, in this order."""
@@ -233,10 +204,6 @@ class Options:
             params = params.with_values({"duplicates": {"tolerance": EQUAL}})
         params.route(self.method, self.weights is not None)  # refuses a method before anything is read
         return params
-
-    def executor(self, progress: Any) -> Any:
-        """Return where tasks run, how many at once and in how much memory."""
-        return executor_of(self, progress, wait=self.wait, keep=self.keep)
 
     @property
     def implied(self) -> dict[str, str]:
@@ -280,38 +247,84 @@ class Options:
 
 
 @dataclass(frozen=True)
-class Placing:
-    """What `transform` is given."""
+class TransformOptions(Resources):
+    """Options of `transform`."""
 
     run: RunFolder
     new_points: Points
     out: Output
-    scheduler: Scheduler = "threads"
-    workers: Workers = None
-    memory: Memory = None
-    tls: Tls = None
     log: Log = "text"
-    quiet: Quiet = False
-    debug: Debug = False
-
-    def executor(self, progress: Any) -> Any:
-        """Return where tasks run, how many at once and in how much memory."""
-        return executor_of(self, progress)
 
 
 @dataclass(frozen=True)
-class Picture:
-    """What `plot` is given."""
+class AppendOptions(Resources):
+    """Options of `append`."""
+
+    run: RunFolder
+    new_points: Points
+    freeze: Annotated[
+        bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")
+    ] = False
+    wait: Wait = 0.0
+
+
+@dataclass(frozen=True)
+class LandmarkOptions:
+    """Options of `landmarks`."""
+
+    points: Annotated[str, typer.Argument(help="a run, or points as `embed` takes them", metavar="RUN|POINTS")]
+    methods: Annotated[
+        str | None,
+        typer.Option(help="names of landmarks.method, with commas; default: random,spread,kmeans,kmeans++,minmax,dpp"),
+    ] = None
+    number: Annotated[
+        int | None, typer.Option("--landmarks", help="how many; default: as many as the run has, or 1,000")
+    ] = None
+    seed: Annotated[list[int] | None, typer.Option(help="of the draws; may be repeated; default: 0")] = None
+    sampled: Annotated[int, typer.Option(help="points to look at; 0: all")] = 10_000
+    sigma: Annotated[float | None, typer.Option(help="of the kernel that Nystrom's formula approximates")] = None
+    metric: Metric = None
+    assignments: Assignments = None
+    workers: Workers = None
+    memory: Memory = None
+    as_json: Annotated[bool, typer.Option("--json", help="machine-readable: every method and seed")] = False
+    debug: Debug = False
+
+
+@dataclass(frozen=True)
+class PlotOptions:
+    """Options of `plot`."""
 
     run: RunFolder
     out: Output
-    labels: PlotLabels = None
-    size: PlotSize = "1200"
-    title: PlotTitle = ""
-    legend: PlotLegend = "auto"
-    theme: PlotTheme = "light"
-    point_size: PlotPointSize = 1.0
-    poor: PlotPoor = False
+    labels: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--labels",
+            metavar="FILE",
+            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: "
+            "the clusters of the run itself; may be repeated",
+        ),
+    ] = None
+    size: Annotated[
+        str,
+        typer.Option(metavar="SIZE", help="paper (7.2 in), slide (1920x1080), WxH in pixels, or the height of a panel"),
+    ] = "1200"
+    title: Annotated[str, typer.Option(help="above the picture")] = ""
+    legend: Annotated[
+        str,
+        typer.Option(
+            help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"
+        ),
+    ] = "auto"
+    theme: Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")] = "light"
+    point_size: Annotated[
+        float,
+        typer.Option(metavar="FACTOR", help="how many times as large points are as usual, where they are not dense"),
+    ] = 1.0
+    poor: Annotated[
+        bool, typer.Option("--poor", help="ring the points whose affinities miss the requested perplexity")
+    ] = False
     debug: Debug = False
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
@@ -330,14 +343,6 @@ class Picture:
         return [given for given in self.labels or [] if given != OWN_LABELS]
 
 
-def executor_of(options: Any, progress: Any, **others: Any) -> Any:
-    """Return where the tasks of a command run that takes --scheduler, --workers, --memory and --tls."""
-    from scalemani.engine.workers.executor import Executor
-
-    asked = options.scheduler, options.workers, options.memory
-    return Executor.asked_for(*asked, progress, tls=options.tls, **others)
-
-
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
     """Refuse to write over what is read, or into it."""
     target = place(output)
@@ -353,27 +358,28 @@ def place(location: str | Path) -> PurePath:
 
 
 def taking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Spell out the fields of what a command takes as `options` as its parameters: Typer reads its signature."""
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    taken = inspect.signature(command).parameters["options"].annotation
-    own = [found for name, found in inspect.signature(command).parameters.items() if name != "options"]
+    """Give a command one parameter for each field of its `options`, as Typer reads signatures."""
+    parameters = inspect.signature(command).parameters
+    kind = parameters["options"].annotation
+    own = [parameter for name, parameter in parameters.items() if name != "options"]
+    fields = sorted(dataclasses.fields(kind), key=lambda field: bool(field.kw_only))  # resources come last
     shared = [
         inspect.Parameter(
             field.name,
-            kind,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
             annotation=field.type,
             default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
         )
-        for field in dataclasses.fields(taken)
+        for field in fields
     ]
 
     @functools.wraps(command)
-    def spelled_out(**values: Any) -> None:
-        options = taken(**{parameter.name: values.pop(parameter.name) for parameter in shared})
+    def with_options(**values: Any) -> None:
+        options = kind(**{field.name: values.pop(field.name) for field in fields})
         command(options=options, **values)
 
-    # What has a default stands last, as Python asks of a signature.
+    # Python wants parameters with a default last.
     ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    spelled_out.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    spelled_out.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *shared)}
-    return spelled_out
+    with_options.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+    return with_options

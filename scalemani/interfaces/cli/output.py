@@ -15,7 +15,7 @@ from scalemani.errors import printable
 
 
 def say(text: object, err: bool = False) -> None:
-    """Print lines on standard output or error, whatever letters the names and stores hold that they tell of."""
+    """Print lines on standard output or error, unprintable letters escaped."""
     typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
 
 
@@ -77,7 +77,7 @@ def outlasting(stream: TextIO | None) -> TextIO:
 
 
 def tell(event: str, message: str, before: str = "") -> None:
-    """Print one line on standard error, in the form in which progress is told; text begins with `before`."""
+    """Print one line on standard error, in the form of the progress; text begins with `before`."""
     arguments = sys.argv[1:]
     as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
     say(json_line(event, message) if as_json else f"{before}{message}", err=True)

@@ -1,4 +1,4 @@
-"""The process of a command: one line for an error, its exit status, and its end in time when it is told to stop."""
+"""The process of a command: one line for an error, its exit status, and its end within seconds of a signal."""
 
 import contextlib
 import faulthandler
@@ -25,7 +25,7 @@ LEAST_FREE = 2**20  # bytes: a disk with less is full
 NO_THREAD = "can't start new thread"  # Python's words
 NO_PROCESS = (
     "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
-    "group) or give fewer --workers; the same command goes on"
+    "group) or give fewer --workers; the same command resumes"
 )
 GRACE_SECONDS = 3
 STANDARD_ERROR = 2
@@ -43,7 +43,7 @@ def main() -> None:
 
 
 def run_command() -> int:
-    """Run the command asked for and return its exit status."""
+    """Run the requested command and return its exit status."""
     try:
         return app(standalone_mode=False) or 0
     except UsageError as error:
@@ -64,7 +64,7 @@ def run_command() -> int:
         if is_of_loading(error):
             text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
             return report(error, text, 2)
-        text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command goes on"
+        text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command resumes"
         return report(error, text, 1)
 
 
@@ -103,7 +103,7 @@ def is_of_loading(error: BaseException) -> bool:
 
 
 def report(error: BaseException, text: str, status: int) -> int:
-    """Print one line on standard error, after the traceback where it is asked for."""
+    """Print one line on standard error, after the traceback with --debug."""
     if "--debug" in sys.argv:
         say(without_secrets("".join(traceback.format_exception(error)), sys.argv), err=True)
     line = " ".join(printable(without_secrets(text, sys.argv)).split())
@@ -115,7 +115,7 @@ def report(error: BaseException, text: str, status: int) -> int:
 
 @contextlib.contextmanager
 def ending_in_time() -> Iterator[None]:
-    """End within seconds of SIGINT, SIGTERM or SIGHUP with status 130, 143 or 129, whatever other threads compute.
+    """End within seconds of SIGINT, SIGTERM or SIGHUP with status 130, 143 or 129, even while other threads compute.
 
     Python's handlers wait for compiled code of the main thread to return, and the interpreter for its worker threads.
     A thread therefore ends the process after a grace. A call that holds the GIL, as SciPy's LAPACK does, ends first.

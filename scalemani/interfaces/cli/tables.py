@@ -1,15 +1,24 @@
-"""Tables of text whose columns are as wide as what they hold, and that of `landmarks`: a line a method."""
+"""Tables of text: columns of equal width, the parameters of all stages, and the quality of landmarks."""
 
+import inspect
 import json
 import math
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.utils import format_bytes
 
+from scalemani.config.params import Parameters
+from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.cli.output import say
-from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality
+from scalemani.interfaces.estimators.parameters import PARAMETERS
 from scalemani.kernels.measures import Measure
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality
+
+PYTHON_NAMES = {path: name for name, path in PARAMETERS.items()}
 
 COLUMNS = {
     "Nystrom error": "nystrom_error",
@@ -23,17 +32,12 @@ COLUMNS = {
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a line a row, cells aligned at the right of their columns.
-
-    Parameters
-    ----------
-    rows : at least one; the header is one of them, and all have as many cells
-    """
+    """Return a line for each of at least one row, cells aligned at the right of their columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def show_qualities(found: Sequence[LandmarkQuality], as_json: bool) -> None:
+def show_qualities(found: Sequence["LandmarkQuality"], as_json: bool) -> None:
     """Print what landmarks are worth: a line a method, or every method and seed as JSON."""
     if as_json:
         tables = [
@@ -63,3 +67,39 @@ def over_seeds(values: Sequence[Measure | float | None]) -> str:
     if len(known) > 1:
         error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
     return f"{np.mean(known):.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
+
+
+def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a stage, or of all, with what stands in their docstrings.
+
+    Raises ConfigError for a stage that there is none of.
+    """
+    params = Parameters()
+    values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
+    names = list(values)
+    if stage is not None and stage not in names:
+        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
+    return {
+        name: {
+            "about": inspect.getdoc(type(getattr(params, name))) or "",
+            "parameters": [
+                {"name": path, "default": value, "python": PYTHON_NAMES.get(path, "settings")}
+                for key, value in values[name].items()
+                for path in [f"{name}.{key}"]
+            ],
+        }
+        for name in names
+        if stage in (None, name)
+    }
+
+
+def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
+    """Print a line a parameter: what --set takes, its default, its name in Python; above them what they mean."""
+    say(f"{'--set':<44}{'default':<16}in Python")
+    for table in tables.values():
+        if with_text:
+            say(f"\n{table['about']}\n")
+        for row in table["parameters"]:
+            shown = "follows" if row["default"] is None else str(row["default"])
+            say(f"{row['name']:<44}{shown:<16}{row['python']}")
+    say("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")

@@ -1,7 +1,5 @@
 """The command `tune`: a grid of runs in one store, the table of what they score, and its pictures."""
 
-import sys
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,8 +13,7 @@ from scalemani.interfaces.cli.output import say
 from scalemani.interfaces.tuning import METHOD
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.tuning.results import Tuning
-    from scalemani.interfaces.tuning.search import Candidate
+    from scalemani.interfaces.tuning.search import Candidate, Tuning
 
 FOLDER = "tuning"  # within a run that is a folder
 SCORE_DIGITS = 4
@@ -58,7 +55,7 @@ class TuningOptions(Options):
 
     @property
     def methods(self) -> list[str]:
-        """The methods that are asked for."""
+        """The requested methods."""
         from scalemani.interfaces.tuning.grid import parse_list
 
         return [str(name) for name in parse_list(self.method)]
@@ -94,23 +91,19 @@ def tune(options: TuningOptions) -> None:
     """Run a grid of parameters in one store and compare the results; RUN then opens as the best.
 
     Lists are given as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
-    the landmark weights are computed once. The same command goes on where it stopped, and a combination that cannot be
-    run is told of while the others finish.
+    the landmark weights are computed once. The same command resumes, and a combination that
+    cannot be run is reported while the others finish.
     """
     lists = options.lists()
     candidates = candidates_of(lists)
-    from scalemani.engine.memory.glibc import limit_arenas
-    from scalemani.engine.progress import progress_for
     from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
-    from scalemani.interfaces.tuning.search import SurveyedPoints, search
+    from scalemani.interfaces.tuning.search import SurveyedPoints, search, valid_params
 
-    source = options.source(common_params(candidates))
+    # Labels are opened where any candidate uses them.
+    source = options.source(max(valid_params(candidates), key=lambda one: one.symmetric_affinities.target_weight))
     judge = make_judge(source.shape[0], options.labels, options.reference, options.neighbors)
     scores = chosen_scores(options.score or (), judge, options.methods)
-    with progress_for(sys.stderr, options.log, options.quiet) as progress:
-        executor = options.executor(progress)
-        if executor.memory is not None:
-            limit_arenas(executor.memory)
+    with options.running() as executor:
         points = SurveyedPoints(source, executor, options.block_rows)
         found = search(points, options.run, candidates, scores, judge)
     if not options.quiet:
@@ -125,32 +118,20 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.config.params import Parameters
-    from scalemani.errors import ScalemaniError
     from scalemani.interfaces.tuning.grid import combinations
     from scalemani.interfaces.tuning.search import Candidate
 
     candidates = []
     for combination in combinations(lists):
         shown = {name: value for name, value in combination.items() if len(lists[name]) > 1}
-        params: Parameters | ScalemaniError
+        method = combination.pop(METHOD)
+        params: Parameters | ConfigError
         try:
-            params = Parameters().with_settings({name: one for name, one in combination.items() if name != METHOD})
+            params = Parameters().with_settings(combination)
         except ConfigError as error:
             params = error
-        candidates.append(Candidate(shown, combination[METHOD], params))
+        candidates.append(Candidate(shown, method, params))
     return candidates
-
-
-def common_params(candidates: Sequence["Candidate"]) -> Any:
-    """Return parameters by which the points of all cells are opened; raise ConfigError where no one way serves all."""
-    from scalemani.errors import ScalemaniError
-    from scalemani.interfaces.tuning.search import check_one_kind
-
-    usable = [one.params for one in candidates if not isinstance(one.params, ScalemaniError)]
-    if not usable:
-        raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    check_one_kind(usable)
-    return max(usable, key=lambda params: params.symmetric_affinities.target_weight)  # one that labels are opened for
 
 
 def show_tuning(found: "Tuning") -> None:
@@ -182,7 +163,7 @@ def show_tuning(found: "Tuning") -> None:
 
 def write_tuning(found: "Tuning", folder: Path) -> None:
     """Write the table and its picture, where there is more than one cell and matplotlib is installed."""
-    from scalemani.interfaces.tuning.results import PICTURE
+    from scalemani.interfaces.tuning.search import PICTURE
     from scalemani.io.figures import grid_figure
 
     written = found.write(folder)

@@ -7,15 +7,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_points, check_seed
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.estimators.fitting import check_columns
-from scalemani.interfaces.estimators.parameters import TakesArguments, arguments
+from scalemani.interfaces.estimators.parameters import Transformer, arguments
 from scalemani.io.sources import columns_shown, is_stored, open_points, points_in_memory, take_representation
 from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import total_variance
@@ -33,7 +31,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, a sparse matrix, or whatever else `open_points` takes, read by blocks
+    points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read by blocks
     landmarks : (L, D) array-like, or the result of `select_landmarks`; in "hellinger" geometry square roots of
         frequencies, as `LandmarkFeatures.landmarks_` are
     eta : bandwidth, in squared units of the points
@@ -69,7 +67,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
 
 
 @arguments
-class LandmarkFeatures(TakesArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class LandmarkFeatures(Transformer):
     """Features of points by their closeness to landmarks: w(x) = [exp(-|t_j - x|^2 / eta)]_j.
 
     Parameters
@@ -165,11 +163,6 @@ class LandmarkFeatures(TakesArguments, ClassNamePrefixFeaturesOutMixin, Transfor
     @property
     def _n_features_out(self) -> int:
         return len(self.landmarks_)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
 
 
 class RowsInMemory:

@@ -1,16 +1,15 @@
 """What the estimators share: from what a user passes to a finished run, and from the run to attributes."""
 
 import contextlib
-import copy
 import dataclasses
 import functools
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
-from sklearn.utils import Tags, estimator_html_repr
+from sklearn.base import BaseEstimator
+from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
@@ -18,12 +17,9 @@ from scalemani.config.routes import takes_labels
 from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
-from scalemani.interfaces.estimators.parameters import RunArguments, arguments, defaults_of, settings_of
-from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.interfaces.estimators.telling import give
-from scalemani.interfaces.report.notebook import MOST_SHOWN, LiveMap
-from scalemani.interfaces.report.opened import ReportedRun
-from scalemani.io.figures import Size, checked_look, picture_or_path
+from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
+from scalemani.interfaces.estimators.running import finished_run, give, resources_of
+from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
 from scalemani.io.sources import (
     PointsSource,
     columns_shown,
@@ -34,16 +30,11 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
-from scalemani.runs.poor_points import poor_points
 from scalemani.runs.several.starts import with_start
-from scalemani.runs.walk import run
-
-Estimator = TypeVar("Estimator", bound=BaseEstimator)
 
 
 class Fitted:
@@ -59,8 +50,8 @@ class Fitted:
 
 
 @arguments
-class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
-    """An estimator that embeds points; it says to scikit-learn that it takes sparse ones.
+class Embedder(Fitted, Shown, RunEstimator):
+    """An estimator that embeds points.
 
     Parameters
     ----------
@@ -89,9 +80,31 @@ class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, Transforme
         then counts copies, and `n_neighbors` distinct points. The labels y (N,), or a file of them, are used by methods
         of classes, and by others with `symmetric_affinities.target_weight` alone.
         """
-        with fit_run(self, X, y, given_weights(side_data)) as finished:
+        weights, requested = given_weights(side_data), requested_of(self)
+        source = requested.source(X, self.use_rep)
+        params = requested.params
+        points = with_classes(source, y, takes_labels(self._method), params.follows_classes)
+        if weights is not None:
+            points = with_weights(points, weights)
+        if not params.given_instead:
+            keep_columns(self, X, source)  # refuses names that scikit-learn does not take
+        store = self.store or self._folder
+        with finished_run(points, store, self._method, params, **resources_of(self)) as finished:
+            self._keep_run(finished, bool(params.given_instead))
             self._keep_results(finished)
         return self
+
+    def _keep_run(self, finished: Run, precomputed: bool) -> None:
+        """Set the attributes of every method from its run."""
+        self.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
+        self.certificates_ = finished.certificates
+        self._kept = self.store, finished.plan
+        if hasattr(self, "_placement"):
+            del self._placement  # of an earlier fit
+        if precomputed:
+            self.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
+        else:
+            self._placement = read_placement(finished, in_memory=self.store is None)
 
     def _keep_results(self, finished: Run) -> None:
         """Set the attributes of a method from its run."""
@@ -133,51 +146,26 @@ class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, Transforme
         """Write one HTML page about the run in `store`, as `open_run(store).report` does, and return its path."""
         return self.run_.report(path, labels)
 
-    def plot(
-        self,
-        labels: Any = None,
-        size: Size = 900,
-        title: str = "",
-        legend: str = "auto",
-        poor: bool = False,
-        path: str | Path | None = None,
-        theme: str = "light",
-        point_size: float = 1.0,
-    ) -> Any:
-        """Return a picture of `embedding_` (Pillow's, which notebooks show), or write it to `path` and return that.
-
-        Parameters are those of `open_run(store).plot`; `poor` needs the run in `store`.
-        """
+    def _drawn(self) -> DrawnEmbedding:
         check_is_fitted(self)
-        look = checked_look(size, title, legend, theme, point_size)
-        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows of other components than the largest have none
-        columns = chosen_labels(labels, len(embedded), lambda values: values[embedded])
-        marked = poor_points(self.run_) if poor else None
-        return picture_or_path(self.embedding_[embedded], path, columns, look, marked)
-
-    def live_map(self, labels: Any = ()) -> LiveMap:
-        """Return a map of `embedding_` that notebooks show live, as `open_run(store).live_map` does."""
-        check_is_fitted(self)
-        embedded = np.isfinite(self.embedding_).all(axis=1)
-        columns = named_labels(labels, len(embedded))
-        if hasattr(self, "labels_"):
-            columns["clusters"] = np.asarray(self.labels_)
+        embedded = np.isfinite(self.embedding_).all(axis=1)  # rows outside the largest component are NaN
         rows = None if embedded.all() else np.flatnonzero(embedded)
-        return LiveMap(self.embedding_[embedded], {name: values[embedded] for name, values in columns.items()}, rows)
+        clusters = {"clusters": np.asarray(self.labels_)[embedded]} if hasattr(self, "labels_") else {}
+        positions = self.embedding_[embedded]
+        return DrawnEmbedding(positions, len(embedded), lambda values: values[embedded], rows, clusters)
+
+    @property
+    def _n_drawn(self) -> int | None:
+        return len(self.embedding_) if hasattr(self, "embedding_") else None
+
+    @property
+    def _stored_run(self) -> Run:
+        return self.run_
 
     def _html_repr(self) -> str:
         """Return what notebooks show: the diagram of scikit-learn and, of a fitted model, its map."""
         shown = self._shown_map()
         return str(estimator_html_repr(self)) + ("" if shown is None else shown._repr_html_())
-
-    def _repr_png_(self) -> bytes | None:
-        shown = self._shown_map()
-        return None if shown is None else shown._repr_png_()
-
-    def _shown_map(self) -> LiveMap | None:
-        """Return the map that a notebook shows without being asked: that of points that are not too many."""
-        fitted = hasattr(self, "embedding_") and len(self.embedding_) <= MOST_SHOWN
-        return self.live_map() if fitted else None
 
     @contextlib.contextmanager
     def computed_in(self, folder: str | Path) -> Iterator[None]:
@@ -187,23 +175,6 @@ class Embedder(Fitted, RunArguments, ClassNamePrefixFeaturesOutMixin, Transforme
             yield
         finally:
             del self._folder
-
-    def __sklearn_clone__(self) -> Self:
-        return cloned(self)
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags
-
-
-def cloned(estimator: Estimator) -> Estimator:
-    """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
-    without = copy.copy(estimator)
-    without.scheduler = None
-    found = BaseEstimator.__sklearn_clone__(without)
-    found.scheduler = estimator.scheduler
-    return found
 
 
 @arguments
@@ -253,11 +224,8 @@ class GraphEmbedder(Embedder):
 
 
 @dataclasses.dataclass(frozen=True)
-class Asked:
-    """What an estimator asks of a run: settings by their names, and the arrays that two of them hold.
-
-    `start` are coordinates (N, d) from which a descent starts and `landmarks` are (L, D), as they were given, or None.
-    """
+class Requested:
+    """The requested settings by name, and those given as arrays: a start (N, d) of a descent and landmarks (L, D)."""
 
     settings: Mapping[str, Any]
     start: Any = None
@@ -269,9 +237,9 @@ class Asked:
         return Parameters().with_settings(self.settings)
 
     def source(self, points: Any, use_rep: str | None) -> PointsSource:
-        """Return the source of points, neighbours or affinities, with the arrays; what is wrong with them comes first.
+        """Return the source of points or precomputed input with the arrays.
 
-        Parameters that are wrong are told of once the points are known to be good, as scikit-learn does.
+        It does not resolve the parameters: scikit-learn expects errors of the points first.
         """
         metric = self.settings.get("points.metric", EUCLIDEAN)
         opener = opener_instead(metric, self.settings.get("affinities.kind"))
@@ -288,8 +256,8 @@ class Asked:
         return source
 
 
-def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Asked:
-    """Return what an estimator asks of a run, with some of its arguments changed."""
+def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Requested:
+    """Return the parameters that an estimator requests, with some of its arguments changed."""
     given = {**estimator.get_params(deep=False), **(changed or {})}
     settings = settings_of(given, defaults_of(type(estimator)))
     init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
@@ -299,32 +267,7 @@ def asked_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None)
         settings["layout.init"] = GIVEN_START
     if landmarks is not None:
         settings["landmarks.method"] = GIVEN_LANDMARKS
-    return Asked(settings, start, landmarks)
-
-
-@contextlib.contextmanager
-def fit_run(estimator: Embedder, points: Any, labels: Any = None, weights: Any = None) -> Iterator[Run]:
-    """Run an estimator's method with its parameters, set its attributes, and yield the run while its store is there."""
-    asked, resources = asked_of(estimator), estimator.get_params(deep=False)
-    source = asked.source(points, estimator.use_rep)
-    given = with_classes(source, labels, takes_labels(estimator._method), asked.params.follows_classes)
-    if weights is not None:
-        given = with_weights(given, weights)
-    if not asked.params.given_instead:
-        keep_columns(estimator, points, source)  # refuses names that scikit-learn does not take
-    with store_or_temporary(estimator.store or estimator._folder) as folder:
-        with executor_for(**resources_of(resources)) as executor:
-            finished = run(given, folder, estimator._method, asked.params, executor)
-        estimator.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
-        estimator.certificates_ = finished.certificates
-        estimator._kept = estimator.store, finished.plan
-        if hasattr(estimator, "_placement"):
-            del estimator._placement  # of an earlier fit
-        if asked.params.given_instead:
-            estimator.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
-        else:
-            estimator._placement = read_placement(finished, in_memory=estimator.store is None)
-        yield finished
+    return Requested(settings, start, landmarks)
 
 
 def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
@@ -333,15 +276,10 @@ def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool
 
 
 def given_weights(side_data: Mapping[str, Any]) -> Any:
-    """Return the `sample_weight` that `fit` was given by name; None where it was not.
+    """Return the `sample_weight` of `fit`, or None; raise TypeError for other names.
 
-    It does not stand in the signature of `fit`: of estimators that have it there scikit-learn's checks ask that weights
-    may be zero, which are refused here, and that random draws do not depend on how often a point is repeated.
-
-    Raises
-    ------
-    TypeError
-        For other names, as Python has it.
+    It is not in the signature of `fit`: scikit-learn's checks would then pass weights of zero, which are refused here,
+    and require random draws that do not depend on how often a point is repeated.
     """
     unknown = sorted(set(side_data) - {"sample_weight"})
     if unknown:

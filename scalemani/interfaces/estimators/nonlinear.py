@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.interfaces.estimators.fitting import GraphEmbedder, asked_of
+from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.runs.opened import Curve, Run
 
@@ -49,7 +49,7 @@ class NonlinearEmbedding(GraphEmbedder):
     max_iter : int, default 1000
         Iterations at most, "layout.max_iterations"; the descent ends before when it has converged.
     callbacks : callable, list of callables or None
-        Called as the descent goes on with the iteration, the objective as it was last computed (NaN before) and the
+        Called during the descent with the iteration, the objective as it was last computed (NaN before) and the
         embedding (N, d) in input order; what they return is not used.
     callbacks_every : int, default 50
         Iterations between two calls.
@@ -103,7 +103,7 @@ class NonlinearEmbedding(GraphEmbedder):
     @property
     def kl_divergence_(self) -> float:
         """The objective at the end, where it is a Kullback-Leibler divergence."""
-        if OBJECTIVES[self._method].total != "one" or asked_of(self).params.layout.strength not in (None, 1):
+        if OBJECTIVES[self._method].total != "one" or requested_of(self).params.layout.strength not in (None, 1):
             raise AttributeError(
                 "kl_divergence_ is there for t-SNE and s-SNE of strength 1, whose objective is a divergence: "
                 "take objective_"

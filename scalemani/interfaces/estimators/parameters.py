@@ -1,11 +1,15 @@
 """What constructors of estimators take: arguments of a few parameters, and settings of any by the names of --set."""
 
+import copy
 import dataclasses
 import inspect
 import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar, dataclass_transform
+
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils import Tags
 
 from scalemani.config.methods import merged
 from scalemani.config.params import checked_settings, names_of_parameters
@@ -53,7 +57,7 @@ LOOKED_FOR = {
     "tolerance": "layout.tolerance",
     "window": "layout.window",
 }
-# Change the cost, or what is told, and never the answer.
+# Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
 SETTINGS = "settings"
@@ -65,8 +69,8 @@ PARAMETER_SECTION = re.compile(r"Parameters\n-{10}\n(.*?)(?=\n\w[\w ]*\n-{4,}\n|
 Estimator = TypeVar("Estimator")
 
 
-class TakesArguments:
-    """Of an estimator: its constructor says which setting is meant by a name that it does not take."""
+class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """A transformer of dense or sparse rows; its constructor says which setting an unknown argument may mean."""
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
         """Make an instance; raise TypeError for a name that the constructor does not take."""
@@ -75,6 +79,11 @@ class TakesArguments:
             if name not in own:
                 raise TypeError(f"{name} is no argument of {cls.__name__}: {instead_of(name, set(own) - {'self'})}")
         return super().__new__(cls)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
 
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
@@ -109,13 +118,7 @@ def with_arguments(cls: Any, names: list[str]) -> str:
 
 
 def instead_of(name: str, own: set[str]) -> str:
-    """Return what to give for a name that is no argument: the settings that it may stand for, or the nearest argument.
-
-    Parameters
-    ----------
-    name : as it was given
-    own : the arguments that there are
-    """
+    """Return the settings that a name which is no argument may stand for, or the nearest of the `own` arguments."""
     if name in LOOKED_FOR and SETTINGS in own:
         return f"settings={{'{LOOKED_FOR[name]}': ...}}"
     homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in own else []
@@ -131,18 +134,9 @@ def defaults_of(function: Any) -> dict[str, Any]:
 def settings_of(
     given: Mapping[str, Any], defaults: Mapping[str, Any], names: Mapping[str, str] = PARAMETERS
 ) -> dict[str, Any]:
-    """Return what arguments and settings ask for, by the names of settings; resources are passed over.
+    """Return the requested parameters by the names of settings; `names` has the setting of each argument.
 
-    Parameters
-    ----------
-    given : values of arguments, `settings` among them
-    defaults : of these arguments
-    names : the setting that an argument is
-
-    Raises
-    ------
-    ConfigError
-        For what an argument and a setting both give.
+    Raises ConfigError for a parameter that an argument and a setting both give.
     """
     found = {names[name]: value for name, value in given.items() if name in names}
     if "random_state" in given:
@@ -168,8 +162,8 @@ def is_default(value: Any, default: Any) -> bool:
 
 
 @arguments
-class RunArguments(TakesArguments):
-    """What every estimator takes that makes a run.
+class RunEstimator(Transformer):
+    """An estimator whose `fit` makes a run.
 
     Parameters
     ----------
@@ -198,3 +192,11 @@ class RunArguments(TakesArguments):
     workers: int | None = None
     memory: str | int | None = None
     verbose: bool = False
+
+    def __sklearn_clone__(self) -> Self:
+        """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
+        without_client = copy.copy(self)
+        without_client.scheduler = None
+        found = BaseEstimator.__sklearn_clone__(without_client)
+        found.scheduler = self.scheduler
+        return found

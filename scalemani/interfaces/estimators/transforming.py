@@ -4,8 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.config.validation import check_flag
-from scalemani.interfaces.estimators.running import executor_for
-from scalemani.interfaces.estimators.telling import give
+from scalemani.interfaces.estimators.running import executor_for, give
 from scalemani.io.sources import take_representation
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
@@ -23,14 +22,14 @@ def transform(
     memory: str | int | None = None,
     verbose: bool = False,
 ) -> Transformed:
-    """Place new points in a finished run and write their coordinates, by blocks; called again it goes on.
+    """Place new points in a finished run and write their coordinates, by blocks; the same call resumes.
 
     Finished blocks are kept in the folder OUT.transform beside the output, which goes at the end.
 
     Parameters
     ----------
     run : a run as `open_run` gives it, or its folder or URL
-    points : (n, D), the new points: whatever `fit` of an estimator takes
+    points : (n, D), the new points, as `fit` of an estimator takes them
     out : where the coordinates (n, d) float64 go: .npy, .parquet or .zarr. Clusters (n,) int32 of a run of spectral
         clustering go beside them: OUT.labels.npy
     use_rep : of points that are an AnnData, or the path of one, as in `LaplacianEigenmaps`
@@ -82,7 +81,7 @@ def append(
     memory: str | int | None = None,
     verbose: bool = False,
 ) -> Grown:
-    """Append points to a finished run; called again it goes on where it was stopped.
+    """Append points to a finished run; the same call resumes.
 
     The cells of the run stay, and its neighbour lists but where appended points come nearer: the search through cells
     costs what the appended points cost in a new run. All points are read, put in order and sketched once more, and a
@@ -93,7 +92,7 @@ def append(
     Parameters
     ----------
     run : a run as `open_run` gives it, or its folder or URL
-    points : (n, D), whatever `fit` of an estimator takes, as wide and of the same type as those of the run
+    points : (n, D), as `fit` of an estimator takes them, as wide and of the same type as those of the run
     freeze : whether a descent keeps the earlier points exactly where they are
     use_rep : of points that are an AnnData, or the path of one, as in `LaplacianEigenmaps`
     scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`

@@ -1,4 +1,4 @@
-"""`entropic_affinities` of a neighbour graph in memory, and the checks of its input."""
+"""Affinities of a neighbour graph in memory: entropic, Gaussian and self-tuning."""
 
 import math
 from dataclasses import dataclass
@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.validation import check_seed
-from scalemani.interfaces.functions.affinity_inputs import (
+from scalemani.config.validation import check_count, check_seed
+from scalemani.errors import ConfigError
+from scalemani.interfaces.functions.validation import (
     check_perplexity,
     check_range,
     check_search,
     checked_distances,
     checked_indices,
+    is_number,
 )
 from scalemani.io.sources.side_data import check_weights
-from scalemani.kernels.affinities import entropic
+from scalemani.kernels.affinities import bandwidths, entropic
 from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
 from scalemani.kernels.affinities.multiplicities import Multiplicities, copies_of_neighbors, repeated_affinities
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
+LEAST_SIGMA = float(np.finfo(np.float64).tiny)
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
 
 
@@ -59,7 +62,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     random_state: Any = 0,
     sample_weight: Any = None,
 ) -> Affinities:
-    """Return Gaussian affinities of which every row has the perplexity asked for.
+    """Return Gaussian affinities of which every row has the requested perplexity.
 
     Parameters
     ----------
@@ -108,7 +111,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     if sample_weight is not None:
         weights = check_weights(sample_weight, len(table))
         indices = checked_indices(indices, table.shape, "sample_weight is that of neighbours too")
-        check_range(indices, len(table))
+        check_range(indices, len(table), "rows are those of the points that have the weights")
     check_perplexity(perplexity, table.shape[1], least_copies(weights, indices))
     scale = power_of_two_scale(table)
     rows, twins = entropic.empty_rows(*table.shape), np.zeros(len(table))
@@ -139,13 +142,102 @@ def least_copies(weights: np.ndarray | None, indices: np.ndarray | None) -> floa
 
 
 def power_of_two_scale(distances: np.ndarray) -> float:
-    """Return the factor that keeps squares in range: 1 for distances anyone measures, else an exact power of two.
-
-    Parameters
-    ----------
-    distances : (n, k) float32 or float64, ascending in each row
-    """
+    """Return the factor, 1 or a power of two, that keeps squares of ascending distances (n, k) in range."""
     largest = float(distances[:, -1].max(initial=0.0))
     if largest == 0.0 or 1.0 / SQUARING_SAFE < largest < SQUARING_SAFE:
         return 1.0
     return math.ldexp(1.0, -max(math.frexp(largest)[1], -1000))
+
+
+def gaussian_affinities(
+    distances: np.ndarray, sigma: float | None = None, *, neighbor: int = 7, random_state: Any = 0
+) -> np.ndarray:
+    """Return the weights w = exp(-d^2 / (2 sigma^2)) with one sigma for all points, those of a run with as many points.
+
+    Parameters
+    ----------
+    distances : (n, k) array-like of real numbers, distances (not squared) to the k nearest neighbours, ascending, self
+        excluded; squared in float64
+    sigma : above zero, in the unit of the distances. None: the median distance of points to their `neighbor`-th
+        neighbour, over 10,000 points where there are more; a point whose neighbours are all duplicates does not count
+    neighbor : from 1 to k, read where `sigma` is None
+    random_state : seed of the 10,000 points; None or a generator to draw one
+
+    Returns
+    -------
+    (n, k) float64, not normalised, none below 1.2e-38, so that every edge keeps a weight; a run stores them as float32
+
+    Raises
+    ------
+    ConfigError
+        For a sigma that is not above zero, a neighbour that rows do not have, and a seed that cannot be used.
+    DataError
+        For distances that are not a finite, non-negative, ascending (n, k) table.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.8.1.
+
+    Examples
+    --------
+    >>> gaussian_affinities([[0.0, 1.0], [1.0, 2.0]], sigma=1.0).round(3)
+    array([[1.   , 0.607],
+           [0.607, 0.135]])
+    >>> gaussian_affinities([[1.0, 2.0], [1.0, 4.0]], neighbor=2).round(3)  # sigma is 3
+    array([[0.946, 0.801],
+           [0.946, 0.411]])
+    """
+    table = checked_distances(distances, least_neighbors=1)
+    scale = power_of_two_scale(table)
+    if sigma is not None:
+        return bandwidths.gaussian_affinities(_squares(table, scale), max(_checked_sigma(sigma) * scale, LEAST_SIGMA))
+    nth = check_count(neighbor, "neighbor", 1, table.shape[1], "the number of neighbours that a row has")
+    sampled = bandwidths.rows_to_choose_by(check_seed(random_state), len(table))
+    chosen = bandwidths.typical_bandwidth(_squares(table[sampled], scale), nth)
+    return bandwidths.gaussian_affinities(_squares(table, scale), chosen)
+
+
+def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarray:
+    """Return the weights w = exp(-d^2 / (2 sigma_n^2)), sigma_n each point's distance to its `neighbor`-th neighbour.
+
+    Parameters
+    ----------
+    distances : (n, k) array-like of real numbers, as in `gaussian_affinities`
+    neighbor : from 1 (the nearest) to k; the first beyond it that is no duplicate where this one is
+
+    Returns
+    -------
+    (n, k) float64, not normalised, none below 1.2e-38; a run stores them as float32
+
+    Raises
+    ------
+    ConfigError
+        For a neighbour that rows do not have.
+    DataError
+        For distances that are not a finite, non-negative, ascending (n, k) table.
+
+    References
+    ----------
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 2.1.
+    Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, who take the bandwidths of both ends of an edge,
+    and 7.
+
+    Examples
+    --------
+    >>> self_tuning_affinities([[1.0, 2.0], [0.0, 4.0]], neighbor=1).round(3)
+    array([[0.607, 0.135],
+           [1.   , 0.607]])
+    """
+    table = checked_distances(distances, least_neighbors=1)
+    nth = check_count(neighbor, "neighbor", 1, table.shape[1], "the number of neighbours that a row has")
+    return bandwidths.self_tuning_affinities(_squares(table, power_of_two_scale(table)), nth)
+
+
+def _squares(distances: np.ndarray, scale: float) -> np.ndarray:
+    return (distances.astype(np.float64) * scale) ** 2
+
+
+def _checked_sigma(sigma: Any) -> float:
+    if not is_number(sigma):
+        raise ConfigError(f"sigma must be a finite number above zero, got {sigma!r}: None chooses it by the distances")
+    return float(sigma)

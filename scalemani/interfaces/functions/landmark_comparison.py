@@ -114,7 +114,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         "landmark_weights": {"n_neighbors": 10}}; and of points that no run has, {"points": {"metric": "cosine"}}. What
         is left out is as in the run, or by default
     workers, memory : threads, and a budget such as "4GB"
-    progress : is told of every method and seed that is done
+    progress : is notified of every method and seed that is done
 
     Returns
     -------
@@ -143,14 +143,14 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     >>> farthest.largest_distance < random.largest_distance
     True
     """
-    check_asked(methods, seeds, sigma, n_sampled)
-    asked = {stage: dict(values) for stage, values in checked_settings(settings).items()}
+    check_arguments(methods, seeds, sigma, n_sampled)
+    requested = {stage: dict(values) for stage, values in checked_settings(settings).items()}
     if n_landmarks is not None:
-        asked.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
+        requested.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
     executor = Executor.asked_for(None, workers, memory, progress or Silent())
-    with executor.started(), run_of(points, asked.pop("points", {}), executor) as found:
+    with executor.started(), run_of(points, requested.pop("points", {}), executor) as found:
         reference = refined_embedding(found)
-        params = followed(found.params, asked, reference is not None)
+        params = with_requested(found.params, requested, reference is not None)
         n_points, seed = found.dimensions.n_points, check_seed(seeds[0])
         for method in methods:
             check_landmarks(params.with_values({"landmarks": {"method": method}}), n_points)
@@ -158,10 +158,10 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
         comparison = Comparison(found, params, rows, bandwidth, reference, executor)
         executor.progress.start("landmarks", len(methods) * len(seeds), "selection")
-        return [judged(comparison, method, check_seed(one)) for method in methods for one in seeds]
+        return [quality_of(comparison, method, check_seed(one)) for method in methods for one in seeds]
 
 
-def check_asked(methods: Sequence[str], seeds: Sequence[int], sigma: float | None, n_sampled: int | None) -> None:
+def check_arguments(methods: Sequence[str], seeds: Sequence[int], sigma: float | None, n_sampled: int | None) -> None:
     """Refuse what cannot be compared before any points are read."""
     if isinstance(methods, str) or not methods:
         raise ConfigError(f"methods must be a list of names, such as {list(COMPARED[:2])}, got {methods!r}")
@@ -189,10 +189,10 @@ def checked_settings(settings: Mapping[str, Mapping[str, Any]] | None) -> Mappin
 
 
 @contextlib.contextmanager
-def run_of(points: Any, asked: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
+def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
     """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
     there = points if isinstance(points, Run) else run_at(points)
-    metric = asked.get("metric", EUCLIDEAN if there is None else there.metric)
+    metric = requested.get("metric", EUCLIDEAN if there is None else there.metric)
     if there is not None and metric != there.metric:
         raise ConfigError(
             f"points.metric={metric} was given with a run, whose points are compared by {there.metric}: leave it out"
@@ -215,10 +215,10 @@ def run_at(location: Any) -> Run | None:
     return open_run(location) if RunStore(location).is_marked else None
 
 
-def followed(params: Parameters, asked: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:
-    """Return the parameters of a run, with those that were asked for; to embed, with a solver by landmarks alone."""
-    found = params.with_values({**asked, **({"embedding": {"solver": SOLVER}} if embed else {})})
-    if "n_neighbors" not in asked.get("landmark_weights", {}) and found.landmark_neighbors > found.n_landmarks:
+def with_requested(params: Parameters, requested: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:
+    """Return the parameters of a run, with the requested ones; to embed, with a solver by landmarks alone."""
+    found = params.with_values({**requested, **({"embedding": {"solver": SOLVER}} if embed else {})})
+    if "n_neighbors" not in requested.get("landmark_weights", {}) and found.landmark_neighbors > found.n_landmarks:
         found = found.with_values({"landmark_weights": {"n_neighbors": found.n_landmarks}})
     return found
 
@@ -228,7 +228,7 @@ def rows_of(run: Run) -> RowsOfArray:
     return RowsOfArray(StoredPoints(run.group(StoredPoints.STAGE)).points, run.dimensions.n_points)
 
 
-def judged(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
+def quality_of(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
     """Choose landmarks by one method with one seed, and say what they are worth."""
     run, executor = comparison.run, comparison.executor
     params = comparison.params.with_values({"seed": seed, "landmarks": {"method": method}})
@@ -237,7 +237,7 @@ def judged(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
             trial = try_landmarks(run, params, Path(folder) / "trial", executor, comparison.reference is not None)
         except ScalemaniError as error:
             raise type(error)(f"landmarks by {method}: {error}") from error
-    residuals, distances, conditions = looked_at(comparison, trial.landmarks)
+    residuals, distances, conditions = sampled_errors(comparison, trial.landmarks)
     from_refined = None
     if trial.embedding is not None and comparison.reference is not None:
         from_refined = procrustes_error(trial.embedding, comparison.reference)
@@ -260,7 +260,7 @@ def judged(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
     )
 
 
-def looked_at(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Nystrom residuals, distances and condition numbers of the points looked at: (M,) float64 each."""
     rows, dimensions = comparison.rows, comparison.run.dimensions
     points = StoredPoints(comparison.run.group(StoredPoints.STAGE)).points
@@ -268,7 +268,7 @@ def looked_at(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray
     n_neighbors, added = comparison.params.landmark_neighbors, comparison.params.landmark_weights.regularization
     residuals, distances, conditions = (np.empty(len(rows)) for _ in range(3))
 
-    def look(block: int) -> None:
+    def measure_block(block: int) -> None:
         start, stop = dimensions.rows(block)
         first, last = np.searchsorted(rows, (start, stop))
         table = points.read_block(block) if first < last else np.empty(0)
@@ -280,5 +280,5 @@ def looked_at(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray
             distances[tile] = np.sqrt(squares[:, 0])
             conditions[tile] = local_conditions(some, landmarks, indices, added)
 
-    comparison.executor.over(look, range(dimensions.n_blocks))
+    comparison.executor.over(measure_block, range(dimensions.n_blocks))
     return residuals, distances, conditions

@@ -24,7 +24,7 @@ def landmark_covariances(points: Any, landmarks: Any, neighborhood: int, *, diag
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
+    points : (N, D) array-like of real numbers, or anything that `open_points` takes: it is read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
     neighborhood : m, points nearest to a landmark that its covariance is of, from 1 to N; points exactly as far as the
         last of them count too
@@ -72,7 +72,7 @@ def nystrom_eigenmaps(
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
+    points : (N, D) array-like of real numbers, or anything that `open_points` takes: it is read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`
     n_neighbors : landmarks that each landmark is joined to, below L
     sigma : bandwidth of the Gaussian kernel of Euclidean distances that weighs edges, in the unit of the points

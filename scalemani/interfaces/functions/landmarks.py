@@ -9,12 +9,13 @@ import scipy.sparse as sp
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
 from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.side_data import check_distinct
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
-from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
+from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.stages.landmarks import choice_of
 
 NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))  # which is an argument
@@ -47,7 +48,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, or whatever else `open_points` takes: it is read whole
+    points : (N, D) array-like of real numbers, or anything that `open_points` takes: it is read whole
     n_landmarks : L, from 1 to N
     method : "random": uniformly without replacement; "spread": L + L/2 at random, less one of each closest pair;
         "kmeans" and "kmeans++": mini-batch k-means from random or k-means++ seeds, each centroid then replaced by the
@@ -117,7 +118,7 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, the data or new points, or whatever else `open_points` takes: they are
+    points : (N, D) array-like of real numbers, the data or new points, or anything that `open_points` takes: they are
         read whole
     landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`, whose metric then maps the
         points too
@@ -163,10 +164,3 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     weights.eliminate_zeros()
     weights.sort_indices()
     return weights
-
-
-def checked_metric(metric: str, use: str) -> str:
-    """Return the name of a metric, checked as that of a run is; `use` says in words what points are needed for."""
-    if metric == PRECOMPUTED:
-        raise ConfigError(f"{use}, and metric='precomputed' stands for neighbours: give points and their metric")
-    return Parameters().with_values({"points": {"metric": metric}}).points.metric

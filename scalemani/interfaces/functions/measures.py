@@ -3,9 +3,10 @@
 from typing import Any
 
 from scalemani.config.validation import check_count
-from scalemani.interfaces.functions.measure_inputs import (
+from scalemani.interfaces.functions.validation import (
     check_alike,
     check_both,
+    check_clusterings,
     check_labels,
     check_neighbors,
     measured_rows,
@@ -282,8 +283,7 @@ def clustering_error(labels: Any, reference: Any) -> float:
     >>> clustering_error([0, 0, 1, 1], ["b", "b", "a", "b"])
     0.25
     """
-    classes = check_labels(labels, "labels", None)
-    return measures.clustering_error(classes, check_labels(reference, "reference", len(classes)))
+    return measures.clustering_error(*check_clusterings(labels, reference))
 
 
 def normalized_mutual_information(labels: Any, reference: Any) -> float:
@@ -311,8 +311,7 @@ def normalized_mutual_information(labels: Any, reference: Any) -> float:
     >>> round(normalized_mutual_information([0, 0, 1, 1], ["b", "b", "a", "a"]), 6)
     1.0
     """
-    classes = check_labels(labels, "labels", None)
-    return measures.normalized_mutual_information(classes, check_labels(reference, "reference", len(classes)))
+    return measures.normalized_mutual_information(*check_clusterings(labels, reference))
 
 
 def adjusted_rand_index(labels: Any, reference: Any) -> float:
@@ -340,5 +339,4 @@ def adjusted_rand_index(labels: Any, reference: Any) -> float:
     >>> round(adjusted_rand_index([0, 0, 1, 2], ["b", "b", "a", "a"]), 6)
     0.571429
     """
-    classes = check_labels(labels, "labels", None)
-    return measures.adjusted_rand_index(classes, check_labels(reference, "reference", len(classes)))
+    return measures.adjusted_rand_index(*check_clusterings(labels, reference))

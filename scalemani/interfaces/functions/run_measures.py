@@ -10,8 +10,8 @@ import numpy as np
 
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
-from scalemani.interfaces.functions.measure_inputs import check_labels
 from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
+from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import (
@@ -94,19 +94,9 @@ def measure_run(
 
 
 def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: int) -> dict[str, Measure | float]:
-    """Return what is measured against the points themselves.
+    """Return the measures at rows (M,) of the points of a run: recall of its graph, and those of its embedding (N, d).
 
-    Parameters
-    ----------
-    run : a finished run
-    positions : (N, d), its embedding; None where it has none
-    rows : (M,), the points to look at
-    k : neighbours in the embedding to look at
-
-    Returns
-    -------
-    dict
-        `recall` where the run has a graph; `trustworthiness` and `neighbor_preservation` where it has an embedding
+    The latter look at k neighbours in the embedding.
     """
     n_points, width = run.dimensions.n_points, 0
     tables = []

@@ -1,6 +1,5 @@
 """The spectral route on arrays in memory: `symmetric_affinities`, `reduce_laplacian` and `solve_reduced`."""
 
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -8,7 +7,13 @@ import scipy.sparse as sp
 
 from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError
-from scalemani.interfaces.functions.matrices import SYMMETRY_TOLERANCE, check_affinities, checked_sparse
+from scalemani.interfaces.functions.validation import (
+    SYMMETRY_TOLERANCE,
+    check_range,
+    checked_affinities,
+    checked_sparse,
+    is_number,
+)
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
 from scalemani.kernels.affinities.classes import lowered_between_classes
@@ -99,7 +104,7 @@ def symmetric_affinities(
 
 
 def _checked_codes(labels: Any, target_weight: float, n_points: int) -> np.ndarray | None:
-    if isinstance(target_weight, bool) or not isinstance(target_weight, Real) or not 0 <= target_weight < 1:
+    if target_weight != 0 and not is_number(target_weight, 0, 1):
         raise ConfigError(f"target_weight must be a number in [0, 1), got {target_weight!r}")
     if (labels is None) != (target_weight == 0):
         raise ConfigError(
@@ -128,13 +133,7 @@ def _checked_graph(indices: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
     if neighbors.dtype.kind not in "iu" or weights.dtype.kind not in "fiu":
         raise DataError(f"indices must be integers and values real, got {neighbors.dtype} and {weights.dtype}")
     n_points = len(neighbors)
-    outside = np.argwhere((neighbors < 0) | (neighbors >= n_points))
-    if len(outside):
-        row, column = outside[0]
-        raise DataError(
-            f"indices must lie in [0, {n_points}), got {neighbors[row, column]} in row {row}, column {column} "
-            f"({len(outside)} in all): -1 marks neighbours that a search did not find; search again"
-        )
+    check_range(neighbors, n_points, "-1 marks neighbours that a search did not find; search again")
     own = np.flatnonzero((neighbors == np.arange(n_points)[:, None]).any(axis=1))
     if len(own):
         raise DataError(f"{len(own)} points are their own neighbours, the first is row {own[0]}: leave self out")
@@ -182,10 +181,8 @@ def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:
            [-0.5,  0.5]]), array([[2.5, 0.5],
            [0.5, 0.5]]))
     """
-    affinities, weights = checked_sparse(W, "W"), checked_sparse(Z, "Z")
-    if affinities.shape[0] != affinities.shape[1] or affinities.shape[0] != weights.shape[0]:
-        raise DataError(f"W must be (N, N) and Z (N, L) with the same N, got {affinities.shape} and {weights.shape}")
-    check_affinities(affinities)
+    weights = checked_sparse(Z, "Z")
+    affinities = checked_affinities(W, weights.shape[0], "rows of Z")
     sums = np.asarray(weights.sum(axis=1)).ravel()
     worst = int(np.argmax(np.abs(sums - 1)))
     if abs(sums[worst] - 1) > SUM_TOLERANCE:

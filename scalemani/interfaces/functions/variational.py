@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.config.validation import check_count
 from scalemani.errors import DataError
-from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
+from scalemani.interfaces.functions.validation import checked_affinities
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps
 from scalemani.kernels.spectral.variational import variational_eigenmaps
 
@@ -49,10 +49,7 @@ def variational_nystrom(W: Any, landmarks: Any, n_components: int = 2) -> Eigenm
     >>> variational_nystrom(ring + ring.T, [0, 3, 6, 9]).embedding.shape
     (12, 2)
     """
-    affinities = checked_sparse(W, "W")
-    if affinities.shape[0] != affinities.shape[1]:
-        raise DataError(f"W must be (N, N), got {affinities.shape}")
-    check_affinities(affinities)
+    affinities = checked_affinities(W)
     rows = np.asarray(getattr(landmarks, "indices", landmarks))
     if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
         raise DataError(

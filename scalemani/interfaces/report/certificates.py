@@ -83,7 +83,7 @@ def at_most(parameter: str, factor: float = 1.0) -> Scale:
 
 
 def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
-    """Judge a recall by the one asked for, and say how uncertain it is; an exact search has to find all."""
+    """Compare a recall with its target, with its standard error; an exact search has to find all."""
     if found.get("method", "exact") == "exact" and "graph" not in run.keys:
         return Judged("good" if value == 1 else "short", "1: the search is exact")
     asked, n_queries = run.params.neighbors.recall, found.get("sampled_queries")
@@ -102,7 +102,7 @@ def angle(value: float, _: Mapping[str, Any], run: Run) -> Judged:
 
 
 def residual(value: float, _: Mapping[str, Any], run: Run) -> Judged:
-    """Judge the residual of the embedding by the one asked for, where the solver makes passes."""
+    """Compare the residual of the embedding with its target, where the solver makes passes."""
     if not run.params.embedding.by_passes:
         return Judged("says", f"of the solver {run.params.embedding.solver}, which makes no pass")
     limit = run.params.residual
@@ -152,12 +152,12 @@ NEAR_ZERO = good_if(
 )
 
 
-DEGREES = {
-    "least_degree": Meaning("the smallest sum of the affinities of one point"),
-    "largest_degree": Meaning("the largest sum of the affinities of one point"),
+DEGREES: dict[str, str | Meaning] = {
+    "least_degree": "the smallest sum of the affinities of one point",
+    "largest_degree": "the largest sum of the affinities of one point",
 }
-BANDWIDTH = {
-    "sigma": Meaning("the bandwidth of Gaussian affinities"),
+BANDWIDTH: dict[str, str | Meaning] = {
+    "sigma": "the bandwidth of Gaussian affinities",
     "floor_share": Meaning(
         "share of the edges that weigh the least there is",
         good_if(
@@ -171,23 +171,23 @@ SINGULAR = Meaning(
     none_of("their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"),
 )
 UNUSED = none_of("they take part in nothing: fewer landmarks would do as well")
-MEANINGS: dict[str, dict[str, Meaning]] = {
+TEXTS: dict[str, dict[str, str | Meaning]] = {
     "points": {
-        "points": Meaning("points that were read, all of them finite"),
-        "constant_features": Meaning("columns that are the same in all points and add nothing to any distance"),
+        "points": "points that were read, all of them finite",
+        "constant_features": "columns that are the same in all points and add nothing to any distance",
     },
     "partition": {
-        "cells": Meaning("cells of nearby points, in whose order points are stored and searched"),
-        "largest_cell": Meaning("points of the fullest cell"),
-        "empty_cells": Meaning("cells that no point is nearest to"),
+        "cells": "cells of nearby points, in whose order points are stored and searched",
+        "largest_cell": "points of the fullest cell",
+        "empty_cells": "cells that no point is nearest to",
     },
     "neighbors": {
-        "method": Meaning("how the neighbours were found"),
+        "method": "how the neighbours were found",
         "recall": Meaning("share of the true nearest neighbours that the graph has, by exact search", recall),
-        "recall_error": Meaning("standard error of the recall, which is measured on a sample"),
-        "rounds": Meaning("rounds that refined the first lists"),
-        "probes": Meaning("cells that a point looked through in the first round"),
-        "sampled_queries": Meaning("points whose true neighbours were searched for to measure the recall"),
+        "recall_error": "standard error of the recall, which is measured on a sample",
+        "rounds": "rounds that refined the first lists",
+        "probes": "cells that a point looked through in the first round",
+        "sampled_queries": "points whose true neighbours were searched for to measure the recall",
     },
     "graph": {"recall": Meaning("that of the neighbours", recall)},
     "affinities": {
@@ -198,7 +198,7 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "largest_solver_residual": Meaning(
             "the same before affinities are rounded to float32", at_most("affinities.tolerance")
         ),
-        "mean_iterations": Meaning("steps of the root finder for a point"),
+        "mean_iterations": "steps of the root finder for a point",
         "saturated_points": Meaning(
             "points with as many equally near neighbours as the perplexity, which is out of their reach",
             none_of("their affinities are uniform over those: merge duplicates or raise affinities.perplexity"),
@@ -207,11 +207,11 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
             "points whose nearest neighbour lies on them", none_of("equal points weigh as much as they are many")
         ),
         **BANDWIDTH,
-        "effective_neighbors": Meaning("neighbours of a point that count, by the entropy of their weights"),
+        "effective_neighbors": "neighbours of a point that count, by the entropy of their weights",
     },
     "components": {
         "components": Meaning("connected components of the neighbour graph", COMPONENTS),
-        "largest_components": Meaning("points of the largest ones"),
+        "largest_components": "points of the largest ones",
         "bridges": Meaning(
             "edges that were added to join components",
             none_of("how far components lie from each other in the embedding follows from few edges"),
@@ -219,41 +219,41 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "left_out": Meaning("points of other components than the largest", none_of("they have no row in the results")),
     },
     "duplicates": {
-        "rows": Meaning("rows given, of which equal ones are one point"),
-        "duplicate_rows": Meaning("rows that repeat an earlier one"),
-        "most_rows_a_point": Meaning("rows of the point that has most of them"),
+        "rows": "rows given, of which equal ones are one point",
+        "duplicate_rows": "rows that repeat an earlier one",
+        "most_rows_a_point": "rows of the point that has most of them",
     },
     "weights": {
-        "total_weight": Meaning("sum of the weights of the points"),
-        "largest_weight": Meaning("the largest weight of a point"),
+        "total_weight": "sum of the weights of the points",
+        "largest_weight": "the largest weight of a point",
     },
-    "symmetric_affinities": {"nonzeros": Meaning("nonzeros of W = (P + P^T) / 2"), **DEGREES, **BANDWIDTH},
+    "symmetric_affinities": {"nonzeros": "nonzeros of W = (P + P^T) / 2", **DEGREES, **BANDWIDTH},
     "normalized_affinities": DEGREES,
     "landmarks": {
-        "landmarks": Meaning("landmarks chosen"),
-        "geometry": Meaning("where landmarks lie under the metric of the run"),
-        "mean_distance_to_nearest_point": Meaning("of landmarks that lie off the data"),
+        "landmarks": "landmarks chosen",
+        "geometry": "where landmarks lie under the metric of the run",
+        "mean_distance_to_nearest_point": "of landmarks that lie off the data",
     },
     "landmark_weights": {
         "mean_reconstruction_error": Meaning(
             "what combinations of landmarks leave of a point, relative to its nearest landmark alone",
             good_if(lambda value, _: value < 1, "below 1, which is what the nearest landmark alone leaves"),
         ),
-        "largest_reconstruction_error": Meaning("the same of the worst point"),
+        "largest_reconstruction_error": "the same of the worst point",
         "unused_landmarks": Meaning("landmarks that are near to no point", UNUSED),
     },
     "affinity_weights": {
-        "landmarks_a_point": Meaning("landmarks that a point is a mean of, on average"),
-        "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
-        "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
+        "landmarks_a_point": "landmarks that a point is a mean of, on average",
+        "points_without_landmark": "points with no landmark among their neighbours, which take these for it",
+        "further_steps": "steps from neighbour to neighbour until every point had landmarks",
     },
     "reduced": {
-        "nonzeros": Meaning("nonzeros of Z^T L Z, on the landmarks"),
-        "density": Meaning("share of its entries that are not zero"),
+        "nonzeros": "nonzeros of Z^T L Z, on the landmarks",
+        "density": "share of its entries that are not zero",
     },
     "landmark_embedding": {
-        "largest_residual": Meaning("|A v - lambda B v| / |A| of the reduced eigenproblem, solved to rounding"),
-        "following_eigenvalue": Meaning("the eigenvalue behind those kept"),
+        "largest_residual": "|A v - lambda B v| / |A| of the reduced eigenproblem, solved to rounding",
+        "following_eigenvalue": "the eigenvalue behind those kept",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
         "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
     },
@@ -262,54 +262,52 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
         "singular_covariances": SINGULAR,
     },
     "landmark_graph": {
-        "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
+        "sigma": "the bandwidth of the kernel that weighs edges between landmarks",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
     },
     "coarse_graphs": {
-        "levels": Meaning("coarser and coarser graphs that the solver starts from"),
-        "nodes": Meaning("nodes of each"),
-        "nonzeros": Meaning("nonzeros of each, where weight within a node is on the diagonal"),
-        "made_of": Meaning("points that these graphs were made of; those appended since have joined their nodes"),
+        "levels": "coarser and coarser graphs that the solver starts from",
+        "nodes": "nodes of each",
+        "nonzeros": "nonzeros of each, where weight within a node is on the diagonal",
+        "made_of": "points that these graphs were made of; those appended since have joined their nodes",
     },
-    "coarse_embedding": {"vectors": Meaning("vectors that start the refinement")},
+    "coarse_embedding": {"vectors": "vectors that start the refinement"},
     "embedding": {
         "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", residual),
-        "passes": Meaning("passes over the graph that refined the eigenvectors"),
+        "passes": "passes over the graph that refined the eigenvectors",
         "eigengap": Meaning("how far the next eigenvalue is from the last one kept", eigengap),
-        "eigengap_error_bound": Meaning("the gap between the exact eigenvalues differs from that by at most this"),
+        "eigengap_error_bound": "the gap between the exact eigenvalues differs from that by at most this",
         "angle_bound": Meaning(
             "the largest angle that there can be between the embedding and the exact one, in radians", angle
         ),
-        "eigenvalue_error_bound": Meaning("no eigenvalue is above the exact one by more"),
+        "eigenvalue_error_bound": "no eigenvalue is above the exact one by more",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
         "far_points": Meaning(
             "points more than twice as far from every landmark as 98 % of the points from the nearest one",
             none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
         ),
     },
-    "diffusion_coordinates": {"scales": Meaning("what each eigenvector was multiplied by: |1 - lambda|^time")},
+    "diffusion_coordinates": {"scales": "what each eigenvector was multiplied by: |1 - lambda|^time"},
     "classes": {
-        "classes": Meaning("classes of the labels"),
-        "smallest_class": Meaning("points of the smallest class"),
-        "unlabelled": Meaning("points without a label, whose affinities stay as they are"),
+        "classes": "classes of the labels",
+        "smallest_class": "points of the smallest class",
+        "unlabelled": "points without a label, whose affinities stay as they are",
     },
     "clustering": {
-        "passes": Meaning("passes of k-means over all points"),
+        "passes": "passes of k-means over all points",
         "settled": Meaning("whether the centres came to rest", SETTLED),
-        "sizes": Meaning("points of each cluster"),
+        "sizes": "points of each cluster",
     },
     "layout": {
-        "iterations": Meaning("iterations of the descent"),
+        "iterations": "iterations of the descent",
         "stopped": Meaning(
             "why the descent ended",
             good_if(lambda value, _: value == "converged", "converged, and not max_iterations", "short"),
         ),
-        "objective": Meaning("the objective at the end"),
-        "gradient_norm": Meaning("the norm of its gradient at the end"),
-        "repulsion": Meaning("how the repulsion of all pairs was summed"),
-        "repulsion_tolerance": Meaning(
-            "what its sums were set to err by at the end, where they are to err by layout.tolerance at most"
-        ),
+        "objective": "the objective at the end",
+        "gradient_norm": "the norm of its gradient at the end",
+        "repulsion": "how the repulsion of all pairs was summed",
+        "repulsion_tolerance": "relative error for which its sums were set at the end; layout.tolerance is the target",
         "force_error": Meaning(
             "relative error of the repulsion at the end, against exact sums", at_most("layout.tolerance")
         ),
@@ -318,6 +316,10 @@ MEANINGS: dict[str, dict[str, Meaning]] = {
             at_most("layout.tolerance", SINGLE_POINTS),
         ),
     },
+}
+MEANINGS = {
+    stage: {name: Meaning(text) if isinstance(text, str) else text for name, text in texts.items()}
+    for stage, texts in TEXTS.items()
 }
 
 

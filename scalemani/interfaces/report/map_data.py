@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Mapping
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -18,8 +18,9 @@ from scalemani.io.figures.panels import GOLDEN_RATIO, column_limits
 from scalemani.io.figures.shading import SHADING
 from scalemani.io.sources import PointsSource, open_points
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredClustering
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.opened import ReportedRun
 
 MOST_POINTS = 2_000_000  # all drawn, one by one
 SAMPLED_POINTS = 1_000_000  # of more: drawn on top of tiles in which all are counted
@@ -101,36 +102,18 @@ class Tiles:
         return np.concatenate(grids)
 
 
-def map_data(run: Run, columns: Mapping[str, np.ndarray]) -> MapData | None:
-    """Return the map of a run, None where it has no embedding.
-
-    Parameters
-    ----------
-    columns : (N,) labels or values of the points in input order, by their names
-    """
-    if not run.embeds or not run.group(run.last_stage).complete:
+def map_data(run: "ReportedRun", labels: Mapping[str, np.ndarray]) -> MapData | None:
+    """Return the map of a run with labels or values (N,) of its points by name; None where it has no embedding."""
+    if run._n_drawn is None:
         return None
-    source = open_points(run.embedding)
+    embedding = run._drawn()
+    source, columns = open_points(embedding.positions), embedding.columns(labels)
     n_points = source.shape[0]
-    given = columns_of_results(run, columns)
     n_drawn = n_points if n_points <= MOST_POINTS else SAMPLED_POINTS
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
-    rows = drawn if run.input_rows is None else run.input_rows[drawn]
-    found = map_of(source, given, drawn, rows if len(rows) < run.n_input_points else None)
-    return found._replace(picture=picture(run.embedding, next(iter(given.values()), None)))
-
-
-def columns_of_results(run: Run, columns: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Return the labels or values (M,) of the rows of the results, and the clusters where the run has any.
-
-    Parameters
-    ----------
-    columns : (N,) labels or values of the points in input order, by their names
-    """
-    given = {name: run.of_results(values) for name, values in columns.items()}
-    if StoredClustering.STAGE in run.keys:
-        given["clusters of the run"] = np.asarray(run.labels[...])
-    return given
+    rows = drawn if embedding.rows is None else embedding.rows[drawn]
+    found = map_of(source, columns, drawn, rows if len(rows) < run.n_input_points else None)
+    return found._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
 
 
 def map_of(
@@ -141,14 +124,10 @@ def map_of(
     side: int = SIDE,
     text_bytes: int = MOST_TEXT_BYTES,
 ) -> MapData:
-    """Return the map of an embedding, without a picture.
+    """Return the map of an embedding (N, d) with labels or values (N,) by name, without a picture.
 
-    Parameters
-    ----------
-    source : the embedding (N, d), read by blocks
-    columns : (N,) labels or values by their names
-    drawn : (M,) rows of the embedding, ascending: the points; where these are not all, tiles count all
-    rows : (M,) what the page calls these, ascending; None: as they are counted from 0
+    `drawn` (M,) are the rows that are drawn, ascending; where M < N, tiles count all points. `rows` (M,) are their
+    numbers on the page.
     """
     n_points = source.shape[0]
     solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
@@ -202,15 +181,9 @@ def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
 def quantised(
     source: PointsSource, limits: np.ndarray, drawn: np.ndarray, codes: list[np.ndarray], tiles: Tiles | None
 ) -> tuple[np.ndarray, int]:
-    """Return positions (M, d) uint16 of the rows drawn, and how many of all points are put on the rim.
+    """Return positions (M, d) uint16 of the drawn rows (M,) within limits (d, 2), and the number of points outside.
 
-    Parameters
-    ----------
-    source : the embedding (N, d'), read by blocks
-    limits : (d, 2), what is shown; points outside are put on its rim
-    drawn : (M,) rows, ascending
-    codes : (N,) of the points, by each column
-    tiles : what counts all points; None: nothing does
+    Points outside lie on the rim. `tiles`, if any, count all points with their codes (N,) of each column.
     """
     table = np.empty((len(drawn), max(2, len(limits))), np.uint16)
     n_outside = 0

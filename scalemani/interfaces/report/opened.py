@@ -1,7 +1,8 @@
 """What users open: a run that also writes a page about itself."""
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -12,15 +13,112 @@ from scalemani.io.figures.palette import LARGEST_CLASSES
 from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.opened import Run
 from scalemani.runs.poor_points import poor_points
+from scalemani.stages.arrays.embeddings import StoredClustering
 
 if TYPE_CHECKING:
     from scalemani.interfaces.report.notebook import LiveMap
 
 NAME = "report.html"
+CLUSTERS = "clusters of the run"
 SUFFIXES = (".html", ".htm")
 
 
-class ReportedRun(Run):
+class DrawnEmbedding(NamedTuple):
+    """The rows of an embedding that are drawn, and how to select those of labels of all points.
+
+    Attributes
+    ----------
+    positions : (M, d), an array or one that is read by blocks
+    n_points : N, all points
+    of_rows : takes labels (N,), returns those of the M rows
+    rows : (M,) points that the rows belong to; None where M = N
+    clusters : (M,) by a name, where there are any
+    """
+
+    positions: Any
+    n_points: int
+    of_rows: Callable[[np.ndarray], np.ndarray]
+    rows: np.ndarray | None
+    clusters: dict[str, np.ndarray]
+
+    def columns(self, labels: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Return labels or values of all points (N,) as those of the rows (M,), and the clusters."""
+        return {name: self.of_rows(values) for name, values in labels.items()} | self.clusters
+
+
+class Shown:
+    """Pictures and maps of an embedding, for runs and for fitted estimators."""
+
+    def _drawn(self) -> DrawnEmbedding:
+        raise NotImplementedError
+
+    @property
+    def _n_drawn(self) -> int | None:
+        """The number of points that a notebook would show unasked; None without an embedding."""
+        raise NotImplementedError
+
+    @property
+    def _stored_run(self) -> Run:
+        """The run whose affinities certify single points."""
+        raise NotImplementedError
+
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: str = "auto",
+        poor: bool = False,
+        path: str | Path | None = None,
+        theme: str = "light",
+        point_size: float = 1.0,
+    ) -> Any:
+        """Return a picture of the embedding (Pillow's, which notebooks show), or write it and return its path.
+
+        Parameters
+        ----------
+        labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
+            by their names for a panel each; None: density
+        size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
+        title : above the picture
+        legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
+        poor : whether points are ringed whose affinities miss the requested perplexity; a fitted estimator then needs
+            `store`
+        path : where to write it, ending in .png, .svg or .pdf; None: nowhere
+        theme : "light" or "dark" paper
+        point_size : how many times as large discs are as usual; where points are dense there are none
+        """
+        look, drawn = checked_look(size, title, legend, theme, point_size), self._drawn()
+        columns = chosen_labels(labels, drawn.n_points, drawn.of_rows)
+        return picture_or_path(drawn.positions, path, columns, look, poor_points(self._stored_run) if poor else None)
+
+    def live_map(self, labels: Any = ()) -> "LiveMap":
+        """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
+
+        Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
+        counted; `report` draws more.
+
+        Parameters
+        ----------
+        labels : those of `report`
+        """
+        from scalemani.interfaces.report.notebook import LiveMap
+
+        drawn = self._drawn()
+        return LiveMap(drawn.positions, drawn.columns(named_labels(labels, drawn.n_points)), drawn.rows)
+
+    def _shown_map(self) -> "LiveMap | None":
+        """Return the map that a notebook shows unasked: that of at most a million points."""
+        from scalemani.interfaces.report.notebook import MOST_SHOWN
+
+        return self.live_map() if self._n_drawn is not None and self._n_drawn <= MOST_SHOWN else None
+
+    def _repr_png_(self) -> bytes | None:
+        shown = self._shown_map()
+        return None if shown is None else shown._repr_png_()
+
+
+class ReportedRun(Shown, Run):
     """A run as it stands in its store, with a report, and a picture where there is an embedding."""
 
     def report(
@@ -49,8 +147,7 @@ class ReportedRun(Run):
             For labels that do not fit; where the page cannot be written.
         """
         from scalemani.interfaces.report.map_data import map_data
-        from scalemani.interfaces.report.page import page
-        from scalemani.interfaces.report.quality import measure_quality
+        from scalemani.interfaces.report.page import measure_quality, page
 
         target = checked_target(self, path)
         columns = named_labels(labels, self.n_input_points)
@@ -61,66 +158,22 @@ class ReportedRun(Run):
             file.write(text.encode())
         return target
 
-    def plot(
-        self,
-        labels: Any = None,
-        size: Size = 900,
-        title: str = "",
-        legend: str = "auto",
-        poor: bool = False,
-        path: str | Path | None = None,
-        theme: str = "light",
-        point_size: float = 1.0,
-    ) -> Any:
-        """Return a picture of the embedding, one of Pillow, which notebooks show; or write it and return its path.
+    def _drawn(self) -> DrawnEmbedding:
+        clusters = {CLUSTERS: np.asarray(self.labels[...])} if StoredClustering.STAGE in self.keys else {}
+        return DrawnEmbedding(self.embedding, self.n_input_points, self.of_results, self.input_rows, clusters)
 
-        Parameters
-        ----------
-        labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
-            by their names for a panel each; None: density
-        size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
-        title : above the picture
-        legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
-        poor : whether points are ringed whose affinities fall short of the perplexity asked for
-        path : where to write it, ending in .png, .svg or .pdf; None: nowhere
-        theme : "light" or "dark" paper
-        point_size : how many times as large discs are as usual; where points are dense there are none
-        """
-        look = checked_look(size, title, legend, theme, point_size)
-        columns = chosen_labels(labels, self.n_input_points, self.of_results)
-        return picture_or_path(self.embedding, path, columns, look, poor_points(self) if poor else None)
+    @property
+    def _n_drawn(self) -> int | None:
+        return self.dimensions.n_points if self.embeds and self.group(self.last_stage).complete else None
 
-    def live_map(self, labels: Any = ()) -> "LiveMap":
-        """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
-
-        Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
-        counted; `report` draws more.
-
-        Parameters
-        ----------
-        labels : those of `report`
-        """
-        from scalemani.interfaces.report.map_data import columns_of_results
-        from scalemani.interfaces.report.notebook import LiveMap
-
-        columns = columns_of_results(self, named_labels(labels, self.n_input_points))
-        return LiveMap(self.embedding, columns, self.input_rows)
-
-    def _shown_map(self) -> "LiveMap | None":
-        """Return the map that a notebook shows without being asked: that of points that are not too many."""
-        from scalemani.interfaces.report.notebook import MOST_SHOWN
-
-        drawn = self.embeds and self.group(self.last_stage).complete and self.dimensions.n_points <= MOST_SHOWN
-        return self.live_map() if drawn else None
+    @property
+    def _stored_run(self) -> Run:
+        return self
 
     def _repr_html_(self) -> str:
         from scalemani.interfaces.report.notebook import summary
 
         return summary(self, self._shown_map())
-
-    def _repr_png_(self) -> bytes | None:
-        shown = self._shown_map()
-        return None if shown is None else shown._repr_png_()
 
 
 def is_classes(values: np.ndarray) -> bool:

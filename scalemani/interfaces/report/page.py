@@ -1,4 +1,4 @@
-"""The page itself: facts of a run, put into a template that escapes every text."""
+"""The page: facts of a run and measures of its quality, put into a template that escapes every text."""
 
 import base64
 import hashlib
@@ -14,12 +14,15 @@ from dask.utils import format_bytes
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
-from scalemani.config.stages import CLASSES, DUPLICATES, WEIGHTS
+from scalemani.config.stages import CLASSES, DUPLICATES, PRECOMPUTED, WEIGHTS
+from scalemani.config.validation import check_count
+from scalemani.interfaces.functions.measures import SAMPLED_POINTS
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
 from scalemani.interfaces.report.map_data import MapData
-from scalemani.interfaces.report.quality import Quality
 from scalemani.io.sources.base import without_credentials
+from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
 
@@ -27,6 +30,18 @@ SCRIPTS = ("page", "points", "tiles", "density", "canvas", "pace", "map")
 TEMPLATES = files("scalemani.interfaces.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
+MOST_PRODUCTS = 1e11  # of coordinates, in the distances of sampled points to all: some ten seconds
+FEWEST_POINTS = 100  # a share of a half is then known to five percent
+LEAST_INPUT = 3  # points, for neighbours to be measured at all
+MEASURES = {
+    "recall": "share of the true nearest neighbours that the graph has",
+    "trustworthiness": "how far neighbours in the embedding are neighbours of the points; 1 is best",
+    "neighbor_preservation": "share of the nearest points that are still the nearest in the embedding",
+    "clustering_error": "share of the points outside the class that their cluster stands for",
+    "normalized_mutual_information": "between clusters and labels; 1 is best",
+    "adjusted_rand_index": "of clusters and labels; 0 is chance, 1 is best",
+}
+NEAREST = "points that most of their nearest points in the embedding would give the right label"
 
 
 class StageRow(NamedTuple):
@@ -54,6 +69,23 @@ class Parameter(NamedTuple):
     def changed(self) -> bool:
         """Whether it differs from what would have been taken had nothing been asked."""
         return bool(self.value != self.default)
+
+
+class QualityRow(NamedTuple):
+    """A measure as the page shows it."""
+
+    name: str
+    value: str
+    error: str
+    n_sampled: str
+    meaning: str
+
+
+class Quality(NamedTuple):
+    """Measures, and a note on them or in place of them."""
+
+    rows: tuple[QualityRow, ...]
+    note: str = ""
 
 
 def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
@@ -117,7 +149,7 @@ def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
 
 
 def commands(run: Run) -> tuple[str, ...]:
-    """Return the commands that make the same run anew, and go on from it; POINTS stands for the points."""
+    """Return the commands that repeat the run and inspect it; POINTS stands for the points."""
     asked = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
     for parameter in parameters_beside_defaults(run):
         if parameter.name == "points.metric" and parameter.changed:
@@ -170,7 +202,7 @@ def shown(value: Any) -> str:
 
 
 def environment() -> jinja2.Environment:
-    """Return the templates, which escape whatever is put into them and refuse what was not given."""
+    """Return the templates, which escape all values and refuse undefined ones."""
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
         autoescape=True,
@@ -183,7 +215,7 @@ def environment() -> jinja2.Environment:
 
 
 def text_of(name: str) -> str:
-    """Return a file beside the templates."""
+    """Return a file from the folder of templates."""
     return (TEMPLATES / name).read_text(encoding="utf-8")
 
 
@@ -199,3 +231,31 @@ def policy(style: str, scripts: Sequence[str]) -> str:
 def digest(text: str) -> str:
     """Return the source expression that allows an inline text."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
+    """Return the measures of a run, against classes (N,) too where given, on as many points as the cost allows."""
+    if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
+        return Quality((), "Nothing was measured, as requested: scalemani measure RUN measures.")
+    if set(run.records()) != set(run.keys):
+        return Quality((), "The run is not finished, so nothing was measured.")
+    if run.metric == PRECOMPUTED:
+        return Quality(
+            (), "Neighbours or affinities were given and no points, so there is nothing to measure them against."
+        )
+    n_points = run.dimensions.n_points
+    if n_points < LEAST_INPUT:
+        return Quality((), "There are too few points to measure neighbours.")
+    affordable = int(MOST_PRODUCTS / (n_points * run.dimensions.n_features))
+    wanted = max(FEWEST_POINTS, min(SAMPLED_POINTS, affordable)) if n_sampled is None else n_sampled
+    found = measure_run(run, labels, n_sampled=wanted, random_state=random_state)
+    told = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
+    return Quality(tuple(quality_row(name, value) for name, value in found.items()), told)
+
+
+def quality_row(name: str, value: Measure | float) -> QualityRow:
+    """Return a measure as the page shows it."""
+    meaning, plain = MEASURES.get(name, NEAREST), name.replace("_", " ")
+    if isinstance(value, Measure):
+        return QualityRow(plain, f"{value.value:.4f}", f"± {value.error:.4f}", f"{value.n_sampled:,}", meaning)
+    return QualityRow(plain, f"{value:.4f}", "", "all", meaning)

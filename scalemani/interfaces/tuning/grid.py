@@ -55,13 +55,7 @@ def flat_lists(tables: Mapping[str, Any]) -> dict[str, list[Any]]:
 
 
 def combinations(lists: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Return every combination of the values in lists, by name; the last name varies fastest.
-
-    Raises
-    ------
-    ConfigError
-        For a list that is empty or repeats a value, and for more combinations than anybody waits for.
-    """
+    """Return every combination of the values in lists, by name; the last name varies fastest."""
     n_cells = 1
     for name, values in lists.items():
         texts = [repr(value) for value in values]

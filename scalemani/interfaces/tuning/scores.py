@@ -9,8 +9,8 @@ import numpy as np
 from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.functions import measures
-from scalemani.interfaces.functions.measure_inputs import check_labels
 from scalemani.interfaces.functions.run_measures import against_points
+from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels, points_in_memory
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure
@@ -103,20 +103,7 @@ SCORES = {
 
 
 def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neighbors: int | None = None) -> Judge:
-    """Return what runs of N points are compared with, checked.
-
-    Parameters
-    ----------
-    n_points : N
-    labels : (N,) classes in input order, or a file of them; None for none
-    reference : (N, d) embedding, or whatever `open_points` takes; None for none
-    n_neighbors : of the scores that look at neighbours; None: 1 for labels, 15 for others
-
-    Raises
-    ------
-    ConfigError, DataError
-        For numbers out of range, and for labels or a reference that are not one for each point.
-    """
+    """Return validated labels (N,), reference (N, d), or files of these, that runs of N points are compared with."""
     if n_neighbors is not None:
         check_count(n_neighbors, "n_neighbors", 1, (n_points - 1) // 2, "less than half of the points")
     classes = None if labels is None else check_labels(open_labels(labels, n_points), "labels", n_points)
@@ -127,7 +114,7 @@ def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neigh
 
 
 def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) -> tuple[str, ...]:
-    """Return the names of the scores, the first of which ranks; those that the judge allows where none is asked for.
+    """Return the names of the scores, the first of which ranks; where none is requested, those that the judge allows.
 
     Clusters are compared with labels, other embeddings too, by neighbours; without labels embeddings with a reference;
     without either the eigengap is left.

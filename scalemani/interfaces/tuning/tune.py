@@ -7,14 +7,13 @@ from sklearn.base import clone
 
 from scalemani.config.routes import takes_labels
 from scalemani.errors import ConfigError, ScalemaniError, nearest_name
-from scalemani.interfaces.estimators.fitting import Asked, Embedder, asked_of, with_classes
+from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD
 from scalemani.interfaces.tuning.grid import combinations
-from scalemani.interfaces.tuning.results import Tuning
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
-from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, check_one_kind, search
+from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource
 
 ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
@@ -84,22 +83,24 @@ def tune(
         raise ConfigError(f"tune takes estimators that embed, such as LaplacianEigenmaps(), got {estimator!r}")
     grids = [param_grid] if isinstance(param_grid, Mapping) else list(param_grid)
     tried = [(one, values) for one in estimators for grid in grids for values in combinations(checked_grid(one, grid))]
-    asked = [asked_or_error(*cell) for cell in tried]
-    source = tuned_points(estimators, asked, X, y)
-    judge = make_judge(source.shape[0], y, reference, n_neighbors)
-    names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
-    scores = chosen_scores(names, judge, [one._method for one in estimators])
+    requested = [requested_or_error(*cell) for cell in tried]
     candidates = [
         Candidate(
             {METHOD: one._method, **values} if len(estimators) > 1 else values,
             one._method,
-            cell.params if isinstance(cell, Asked) else cell,
+            cell.params if isinstance(cell, Requested) else cell,
         )
-        for (one, values), cell in zip(tried, asked, strict=True)
+        for (one, values), cell in zip(tried, requested, strict=True)
     ]
+    follows_classes = any(params.follows_classes for params in valid_params(candidates))
+    learns = any(takes_labels(one._method) for one in estimators)
+    source = with_classes(tuned_points(estimators, requested, X), y, learns, follows_classes)
+    judge = make_judge(source.shape[0], y, reference, n_neighbors)
+    names = (scoring,) if isinstance(scoring, str) else tuple(scoring or ())
+    scores = chosen_scores(names, judge, [one._method for one in estimators])
     first = estimators[0]
     with store_or_temporary(first.store) as folder:
-        with executor_for(**resources_of(first.get_params(deep=False))) as executor:
+        with executor_for(**resources_of(first)) as executor:
             found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
         if found.best_index_ is not None:
             estimator, values = tried[found.best_index_]
@@ -134,25 +135,22 @@ def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def asked_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Asked | ScalemaniError:
-    """Return what an estimator asks of a run with the values of a cell, or why these make no parameters."""
+def requested_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Requested | ScalemaniError:
+    """Return what an estimator requests with the values of a cell, or the error of invalid ones."""
     try:
-        asked = asked_of(estimator, changed(estimator, values))
-        asked.params  # noqa: B018 - which checks them
+        requested = requested_of(estimator, changed(estimator, values))
+        requested.params  # noqa: B018 - which checks them
     except ScalemaniError as error:
         return error
-    return asked
+    return requested
 
 
 def tuned_points(
-    estimators: Sequence[Embedder], asked: Sequence[Asked | ScalemaniError], points: Any, labels: Any
+    estimators: Sequence[Embedder], requested: Sequence[Requested | ScalemaniError], points: Any
 ) -> PointsSource:
-    """Return the source of the points (N, D), with their classes where a cell of the grid learns from them."""
-    usable = [one for one in asked if isinstance(one, Asked)]
-    if not usable:
-        raise next(one for one in asked if isinstance(one, ScalemaniError))
-    check_one_kind([one.params for one in usable])
-    if len({(id(one.start), id(one.landmarks)) for one in usable}) > 1:
+    """Return the source of the points (N, D) that all estimators read alike."""
+    valid = [one for one in requested if isinstance(one, Requested)]
+    if len({(id(one.start), id(one.landmarks)) for one in valid}) > 1:
         raise ConfigError(
             "a start or landmarks that are given as arrays are those of all cells: tune them one at a time"
         )
@@ -162,6 +160,4 @@ def tuned_points(
             f"estimators are tuned on the same points, got use_rep {', '.join(read_as)}: give all of them the same, or "
             "tune them one at a time"
         )
-    source = usable[0].source(points, estimators[0].use_rep)
-    learnt = any(takes_labels(one._method) for one in estimators)
-    return with_classes(source, labels, learnt, any(one.params.follows_classes for one in usable))
+    return valid[0].source(points, estimators[0].use_rep)

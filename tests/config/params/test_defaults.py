@@ -15,7 +15,7 @@ from scalemani.config.stages import GIVEN_LANDMARKS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options
-from scalemani.interfaces.estimators.fitting import Embedder, asked_of
+from scalemani.interfaces.estimators.fitting import Embedder, requested_of
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS, defaults_of
 from scalemani.kernels.affinities.orders import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
@@ -119,7 +119,7 @@ def test_an_estimator_has_the_defaults_of_the_command_line(method):
             assert same_default(PARAMETERS[name], value, method), name
         else:
             assert value == OTHERS[name], name
-    asked = asked_of(ESTIMATORS[method]()).params
+    asked = requested_of(ESTIMATORS[method]()).params
     assert asked.resolved(method, 10**6) == Parameters().resolved(method, 10**6)
 
 
@@ -214,7 +214,7 @@ def test_a_descent_starts_from_a_rougher_embedding_in_both_faces():
 
 def test_settings_are_parameters_by_their_names_and_checked_as_those_of_the_command_line():
     points = np.random.default_rng(0).normal(size=(40, 3))
-    asked = asked_of(sm.TSNE(settings={"neighbors.recall": 0.99, "layout.jitter": 1e-3, "seed": 4})).params
+    asked = requested_of(sm.TSNE(settings={"neighbors.recall": 0.99, "layout.jitter": 1e-3, "seed": 4})).params
     assert (asked.neighbors.recall, asked.layout.jitter, asked.seed) == (0.99, 1e-3, 4)
     for settings, message in (
         ({"neighbors.recal": 0.9}, r"unknown parameter neighbors.recal: did you mean 'recall'"),

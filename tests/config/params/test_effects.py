@@ -10,7 +10,7 @@ from scalemani.config.params import Parameters, names_of_parameters, set_value
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.interfaces.estimators.fitting import Embedder, asked_of
+from scalemani.interfaces.estimators.fitting import Embedder, requested_of
 from scalemani.interfaces.estimators.graphs import ARGUMENTS
 from scalemani.interfaces.estimators.parameters import PARAMETERS, RESOURCES, SETTINGS, defaults_of, settings_of
 from scalemani.io.sources import open_points
@@ -174,7 +174,7 @@ def test_an_estimator_hands_every_parameter_to_its_run(method):
             if method == "knn-graph":
                 params = Parameters().with_settings(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
             else:
-                params = asked_of(ESTIMATORS[method](**taken)).params
+                params = requested_of(ESTIMATORS[method](**taken)).params
             assert params.value(name) == row.value
 
 

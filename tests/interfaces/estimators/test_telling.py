@@ -10,7 +10,7 @@ import sklearn.exceptions
 import scalemani as sm
 from scalemani.descents import placement
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning
-from scalemani.interfaces.estimators.telling import LoggedProgress
+from scalemani.interfaces.estimators.running import LoggedProgress
 from scalemani.runs.opened import open_run
 
 UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
@@ -108,7 +108,9 @@ def test_a_callback_that_changes_what_it_is_given_changes_it_for_nobody_else():
         seen.append(embedding.copy())
         embedding[:] = 0
 
-    LoggedProgress([spoil, spoil], every=1).iterate(0, 1.0, true.copy)
+    progress = LoggedProgress()
+    progress.callbacks, progress.callbacks_every = [spoil, spoil], 1
+    progress.iterate(0, 1.0, true.copy)
     assert len(seen) == 2
     assert all((embedding == true).all() for embedding in seen)
 

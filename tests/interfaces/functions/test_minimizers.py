@@ -9,7 +9,7 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
-from scalemani.interfaces.functions.minimizers import NUMBERS
+from scalemani.interfaces.functions.nonlinear import NUMBERS
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
 from scalemani.stages import layout

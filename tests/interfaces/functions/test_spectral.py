@@ -56,7 +56,7 @@ def test_graphs_that_cannot_be_used(indices, values, message):
 def test_matrices_that_cannot_be_used():
     w = symmetric_affinities(*graph(60))
     eye = sp.eye_array(60, format="csr")
-    with pytest.raises(DataError, match="same N"):
+    with pytest.raises(DataError, match="N = 50 rows of Z, got"):
         reduce_laplacian(w, sp.eye_array(50, format="csr"))
     with pytest.raises(DataError, match="sum to one"):
         reduce_laplacian(w, 2 * eye)

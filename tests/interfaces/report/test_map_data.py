@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as arrays
 
 from scalemani.interfaces.report import map_data as module
 from scalemani.interfaces.report.map_data import encoded_column, map_data, map_of, packed
+from scalemani.interfaces.report.opened import DrawnEmbedding
 from scalemani.io.sources import named_labels, open_points
 from scalemani.runs.exporting import export_map
 
@@ -82,17 +83,8 @@ def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs, monkeypatch)
 def test_rows_are_those_of_the_points_that_were_given(runs):
     kept = np.flatnonzero(np.arange(2000) % 4)
     run = runs["t-sne"]
-    largest = SimpleNamespace(
-        embeds=True,
-        last_stage=run.last_stage,
-        group=run.group,
-        keys=run.keys,
-        params=run.params,
-        embedding=run.embedding,
-        input_rows=kept,
-        n_input_points=2000,
-        of_results=lambda values: values[kept],
-    )
+    drawn = DrawnEmbedding(run.embedding, 2000, lambda values: values[kept], kept, {})
+    largest = SimpleNamespace(params=run.params, n_input_points=2000, _n_drawn=1500, _drawn=lambda: drawn)
     found = map_data(largest, {"row": np.arange(2000) % 7})
     np.testing.assert_array_equal(np.cumsum(unpacked(found.arrays["rows"], "u4", 1500)[:, 0]), kept)
     np.testing.assert_array_equal(unpacked(found.arrays["column-0"], "u1", 1500)[:, 0], kept % 7)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DiskSpaceError
-from scalemani.interfaces.tuning import results
-from scalemani.interfaces.tuning.results import Cell, Stage, Tuning
+from scalemani.interfaces.tuning import search
+from scalemani.interfaces.tuning.search import Cell, Stage, Tuning
 from scalemani.kernels.measures import Measure
 
 MORE, LESS = "trustworthiness", "clustering-error"
@@ -94,7 +94,7 @@ def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, monkeypa
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(
-        results, *(("plain", no_space) if name == "tuning.csv" else ("json", SimpleNamespace(dumps=no_space)))
+        search, *(("plain", no_space) if name == "tuning.csv" else ("json", SimpleNamespace(dumps=no_space)))
     )
     with pytest.raises(DiskSpaceError, match=name):
         tuning(cell(0.7, perplexity=7)).write(tmp_path)

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.errors import DataError, DisconnectedGraphError
-from scalemani.interfaces.functions.matrices import check_affinities, checked_sparse
+from scalemani.interfaces.functions.validation import check_affinities, checked_sparse
 
 
 @pytest.mark.parametrize(

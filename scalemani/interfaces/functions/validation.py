@@ -1,0 +1,243 @@
+"""Input validation of the functions: neighbour lists, matrices, tables of points, labels and numbers."""
+
+import math
+from numbers import Real
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.config.params import Parameters
+from scalemani.config.validation import check_count, check_seed, check_shape, refuse_masked
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, nearest_name
+from scalemani.io.sources import points_in_memory, rows_in_memory
+from scalemani.io.sources.label_values import values_of
+from scalemani.kernels.affinities.orders import ORDERS
+from scalemani.kernels.affinities.root_finders import SOLVERS
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import PRECOMPUTED
+
+LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
+SYMMETRY_TOLERANCE = 1e-9
+
+
+def is_number(value: Any, low: float = 0.0, high: float = math.inf) -> bool:
+    """Return whether a value is a real number, no flag, in the open interval (low, high)."""
+    return not isinstance(value, bool | np.bool_) and isinstance(value, Real) and low < float(value) < high
+
+
+def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.ndarray:
+    """Return the distances (n, k) as float32 or float64, or raise a DataError that says what is wrong and where."""
+    refuse_masked(distances, "distances")
+    table = np.asarray(distances)
+    if table.dtype.kind not in "fiu":
+        raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")
+    if table.ndim != 2 or table.shape[1] < least_neighbors:
+        raise DataError(f"distances must be (n_points, k) with k >= {least_neighbors}, got shape {table.shape}")
+    if table.dtype not in (np.float32, np.float64) or not table.dtype.isnative:
+        table = table.astype(np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64)
+    for start in range(0, table.shape[0], TILE_ROWS):
+        rows = table[start : start + TILE_ROWS]
+        for name, wrong in (
+            ("NaN or infinite", ~np.isfinite(rows).all(axis=1)),
+            ("negative", (rows < 0.0).any(axis=1)),
+            ("not ascending", (rows[:, 1:] < rows[:, :-1]).any(axis=1)),
+        ):
+            if wrong.any():
+                listed = ", ".join(str(start + row) for row in np.flatnonzero(wrong)[:5])
+                raise DataError(
+                    f"distances are {name} in row(s) {listed}: each row must hold the finite distances to a point's "
+                    "neighbours, nearest first, without the point itself"
+                )
+    return table
+
+
+def check_range(indices: np.ndarray, n_points: int, reason: str) -> None:
+    """Raise DataError, with a reason, for neighbours (n, k) that are no rows of the points."""
+    outside = np.argwhere((indices < 0) | (indices >= n_points))
+    if len(outside):
+        row, column = outside[0]
+        raise DataError(
+            f"indices must lie in [0, {n_points}), got {indices[row, column]} in row {row}, column {column} "
+            f"({len(outside)} in all): {reason}"
+        )
+
+
+def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], why: str, instead: str = "") -> np.ndarray:
+    """Return neighbour indices (n, k); `why` says what needs them, `instead` what else can be given."""
+    if indices is None:
+        raise ConfigError(f"{why}: give indices=graph.indices{instead and ','}{instead}")
+    table = np.asarray(indices)
+    if table.shape != shape or table.dtype.kind not in "iu":
+        raise DataError(f"indices must be integers of the distances' shape {shape}, got {table.dtype} {table.shape}")
+    return table
+
+
+def check_perplexity(perplexity: float, n_neighbors: int, copies: float | None = None) -> None:
+    """Raise ConfigError for a perplexity outside (1, k), or (1, copies) where neighbours have multiplicities."""
+    if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
+        raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
+    if not math.isfinite(perplexity):
+        raise ConfigError(f"perplexity must be finite, got {perplexity}: try 30")
+    if perplexity <= 1.0:
+        raise ConfigError(f"perplexity must be > 1, got {perplexity}: it is the effective number of neighbours, try 30")
+    if copies is not None and perplexity >= copies:
+        raise ConfigError(
+            f"perplexity must be below {copies:g}, the neighbours of some row with all copies, got {perplexity}: lower "
+            "it or ask the graph for more neighbours"
+        )
+    if copies is None and perplexity >= n_neighbors:
+        raise ConfigError(
+            f"perplexity must be < n_neighbors (k={n_neighbors}), got {perplexity}: lower it or ask the graph for "
+            "3 to 5 times as many neighbours"
+        )
+
+
+def check_search(solver: str, order: str, tol: float) -> None:
+    """Raise ConfigError for an unknown solver or order, or a tolerance that rounding cannot reach."""
+    if solver not in SOLVERS:
+        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
+    if order not in ORDERS:
+        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
+    if tol != LEAST_TOLERANCE and not is_number(tol, LEAST_TOLERANCE, 1.0):
+        raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")
+
+
+def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
+    """Return a real, finite, nonempty matrix (m, n), sparse or dense, as CSR of floats; messages call it `name`."""
+    try:
+        checked = sp.csr_matrix(matrix)
+    except (TypeError, ValueError) as error:
+        raise DataError(f"{name} must be a sparse or dense matrix of real numbers ({error})") from error
+    if checked.dtype.kind not in "fiub":
+        raise DataError(f"{name} must be real, got dtype {checked.dtype}")
+    if min(checked.shape) == 0:
+        raise DataError(f"{name} must have rows and columns, got shape {checked.shape}")
+    if not np.isfinite(checked.data).all():
+        raise DataError(
+            f"{name} must be finite, got {np.count_nonzero(~np.isfinite(checked.data))} values that are not"
+        )
+    return checked if checked.dtype.kind == "f" else checked.astype(np.float64)
+
+
+def check_affinities(affinities: sp.csr_matrix) -> None:
+    """Refuse affinities (N, N) that are negative or asymmetric, and points without any."""
+    if affinities.nnz and affinities.data.min() < 0:
+        raise DataError(f"W must not be negative, its least entry is {affinities.data.min():.3g}")
+    skew = abs(affinities - affinities.T)
+    if skew.nnz and skew.max() > SYMMETRY_TOLERANCE * affinities.max():
+        raise DataError(
+            f"W must be symmetric, W - W^T reaches {skew.max():.3g}: pass symmetric_affinities(indices, values) "
+            "or (W + W.T) / 2"
+        )
+    isolated = np.flatnonzero(~(row_sums(affinities.data, affinities.indptr) > 0))
+    if len(isolated):
+        raise DisconnectedGraphError(
+            f"{len(isolated)} points have no affinity to any other, the first is row {isolated[0]}: "
+            "use more neighbours, or leave these points out"
+        )
+
+
+def checked_affinities(matrix: Any, n_points: int | None = None, noun: str = "") -> sp.csr_matrix:
+    """Return symmetric affinities W (N, N) in CSR form; `noun` says what N, if given, is the number of."""
+    affinities = checked_sparse(matrix, "W")
+    if affinities.shape != (affinities.shape[0], affinities.shape[0] if n_points is None else n_points):
+        wanted = "" if n_points is None else f" with N = {n_points} {noun}"
+        raise DataError(f"W must be (N, N){wanted}, got {affinities.shape}")
+    check_affinities(affinities)
+    return affinities
+
+
+def rows_of_affinities(affinities: sp.csr_matrix) -> AffinityRows:
+    """Return affinities (N, N) as the rows that a descent reads."""
+    return AffinityRows(affinities.indptr.astype(np.int64), affinities.indices.astype(np.uint32), affinities.data)
+
+
+def checked_metric(metric: str, use: str) -> str:
+    """Return the name of a metric, checked as that of a run is; `use` says in words what points are needed for."""
+    if metric == PRECOMPUTED:
+        raise ConfigError(f"{use}, and metric='precomputed' stands for neighbours: give points and their metric")
+    return Parameters().with_values({"points": {"metric": metric}}).points.metric
+
+
+def sampled(n_points: int, n_sampled: int | None, random_state: Any, name: str) -> np.ndarray:
+    """Return the rows to look at, ascending."""
+    seed = check_seed(random_state)
+    wanted = n_points if n_sampled is None else check_count(n_sampled, "n_sampled")
+    return sample_rows(seed, f"measures/{name}", n_points, wanted)
+
+
+def measured_rows(points: Any, metric: str) -> Points:
+    """Return points (N, D), sparse ones sparse, in whose Euclidean distances those of a metric ascend."""
+    return rows_in_memory(points, checked_metric(metric, "what is measured are points"))
+
+
+def check_both(points: Any, embedding: Any, metric: str) -> tuple[Points, np.ndarray]:
+    """Return points, as `measured_rows` does, and their embedding as tables of as many rows, at least three."""
+    table, positions = measured_rows(points, metric), points_in_memory(embedding, "embedding")
+    check_shape(table.shape, "points", 3)
+    if table.shape[0] != len(positions):
+        raise DataError(
+            f"embedding has {len(positions)} rows, points {table.shape[0]}: give one position for each point"
+        )
+    return table, positions
+
+
+def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two tables of one shape."""
+    first, second = points_in_memory(one, "embedding"), points_in_memory(reference, "reference")
+    if first.shape != second.shape:
+        raise DataError(f"embedding {first.shape} and reference {second.shape} must have one shape (N, d)")
+    return first, second
+
+
+def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
+    """Return classes (N,), or raise DataError."""
+    classes = labels if isinstance(labels, np.ndarray) else values_of(labels, name)
+    if classes.ndim != 1 or len(classes) == 0 or (n_points is not None and len(classes) != n_points):
+        wanted = "(N,)" if n_points is None else f"({n_points},)"
+        raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
+    if classes is not labels and classes.dtype.kind == "U" and (n_missing := int(np.count_nonzero(classes == ""))):
+        raise DataError(f"{name} must be classes, got {n_missing} points without one: leave them out, or give them one")
+    if classes.dtype.kind == "f" and not np.array_equal(classes, np.rint(classes)):
+        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
+    try:
+        np.unique(classes)
+    except TypeError as error:
+        kinds = ", ".join(sorted({type(value).__name__ for value in classes}))
+        raise DataError(
+            f"{name} must be classes of one type, got objects of {kinds}, which have no order: leave out points "
+            "without a class, or give them one"
+        ) from error
+    return classes
+
+
+def check_clusterings(labels: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return two lists of as many classes."""
+    classes = check_labels(labels, "labels", None)
+    return classes, check_labels(reference, "reference", len(classes))
+
+
+def check_neighbors(indices: Any, n_points: int) -> np.ndarray:
+    """Return rows of neighbours (N, k) of N points, or raise DataError."""
+    neighbors = np.asarray(indices)
+    if neighbors.ndim != 2 or neighbors.dtype.kind not in "iu" or len(neighbors) != n_points or neighbors.size == 0:
+        raise DataError(
+            f"indices must be (N, k) integers with N = {n_points} points, got {neighbors.dtype} {neighbors.shape}: "
+            "give graph.indices"
+        )
+    if neighbors.min() < 0 or neighbors.max() >= n_points:
+        raise DataError(
+            f"indices must be rows of points in [0, {n_points}), got {neighbors.min()} to {neighbors.max()}"
+        )
+    ordered = np.sort(neighbors, axis=1)
+    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1) | (neighbors == np.arange(n_points)[:, None]).any(axis=1)
+    if twice.any():
+        raise DataError(
+            f"indices must name k different points other than the point itself, row {int(np.argmax(twice))} does not"
+        )
+    return neighbors
