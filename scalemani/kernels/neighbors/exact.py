@@ -164,16 +164,8 @@ def search_tile(one: SketchedRows, own: Lists, other: SketchedRows, others: List
 
     Sketches are multiplied where these leave few pairs to be settled, else all coordinates.
     """
-    n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
-    by_sketches = n_terms >= n_features
-    if not by_sketches:
-        tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
-        some, bounds = np.ascontiguousarray(one.sketches[tried]), np.ascontiguousarray(own.bounds[tried])
-        products, squares = multiplied(some, other.sketches), lowered_squares(some)
-        near = count_near(products, squares, lowered_squares(other.sketches), bounds, others.bounds)
-        by_sketches = n_terms + SETTLED_COST * n_features * near / products.size < n_features
     vectors, other_vectors = one.sketches, other.sketches
-    if not by_sketches:
+    if not sketches_suffice(one, own, other, others):
         middle = middle_of_rows(other.points)
         vectors, other_vectors = (about(middle, rows.points, one.scale) for rows in (one, other))
     products = multiplied(vectors, other_vectors)
@@ -181,6 +173,18 @@ def search_tile(one: SketchedRows, own: Lists, other: SketchedRows, others: List
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
     squares = lowered_squares(vectors), lowered_squares(other_vectors)
     settle_near(products, squares, (one.points, other.points), own, others, one.scale)
+
+
+def sketches_suffice(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> bool:
+    """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products."""
+    n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
+    if n_terms >= n_features:
+        return True
+    tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
+    some = np.ascontiguousarray(one.sketches[tried])
+    bounds = np.add.outer(lowered_squares(some), lowered_squares(other.sketches)) - multiplied(some, other.sketches)
+    near = np.mean(bounds <= np.maximum.outer(own.bounds[tried], others.bounds))
+    return bool(n_terms + SETTLED_COST * n_features * near < n_features)
 
 
 def multiplied(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -222,19 +226,6 @@ def about(middle: np.ndarray, points: np.ndarray, scale: float) -> np.ndarray:
             coordinate = (np.float64(points[i, d]) - middle[d]) / scale
             vectors[i, d] = min(max(coordinate, -IN_SIGHT), IN_SIGHT)
     return vectors
-
-
-@compiled
-def count_near(
-    products: np.ndarray, squares: np.ndarray, other_squares: np.ndarray, bounds: np.ndarray, other_bounds: np.ndarray
-) -> int:
-    """Return how many pairs of a tile would be settled: parameters are those of `settle_near`."""
-    count = 0
-    for i in range(np.uint64(products.shape[0])):
-        for j in range(np.uint64(products.shape[1])):
-            least = squares[i] + other_squares[j] - products[i, j]
-            count += np.int64(least <= max(bounds[i], other_bounds[j]))
-    return count
 
 
 @compiled
