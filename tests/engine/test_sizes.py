@@ -12,7 +12,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.needs import GROWING
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
-from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, no_aggregates
 from scalemani.stages.table import STAGES
@@ -38,7 +38,7 @@ def symmetric(indices, decay=0.0):
 def nearest(points, n_neighbors):
     rows = SketchedRows(points, points.astype(np.float32), 1.0)
     labels, limits = np.arange(len(points)), np.full(len(points), np.inf)
-    return exact_neighbors(rows, labels, rows, 0, no_neighbors(len(points), n_neighbors), limits).indices
+    return nearest_among(rows, labels, rows, 0, no_neighbors(len(points), n_neighbors), limits).indices
 
 
 @given(st.integers(4, 60), st.integers(1, 3), st.integers(0, 2**32 - 1))

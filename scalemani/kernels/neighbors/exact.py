@@ -1,28 +1,43 @@
-"""Exact nearest neighbours by looking at every row, with sketch distances as lower bounds."""
+"""Exact nearest neighbours: products of float32 tiles bound squared distances from below, exact distances settle.
+
+A tile is some hundred queries times as many rows. Their vectors a, b are the sketches, or all coordinates about the
+middle of the rows; neither are ever farther apart than the points. BLAS multiplies a tile, and a compiled loop compares
+|a|^2 + |b|^2 - 2 a.b, 64 entries at a time, with what the lists of both sides still take. The distance of what is near
+enough is computed in float64 (of integers exactly), and ties go to the smaller index. So neither tiles and their order
+nor BLAS change a bit of the result.
+
+Rounding: a product of n terms in float32 is off by at most n u |a| |b|, u = 2^-24, in any order of summation [Higham,
+Accuracy and Stability of Numerical Algorithms, 2002, section 3.1]. Since 2 |a| |b| <= |a|^2 + |b|^2, squared lengths
+that are lowered by n u of themselves, and some more for their own rounding, give a bound of what is computed.
+"""
 
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.machine.compile import compiled, compiled_sums
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.distances import squared_row_distance
-from scalemani.kernels.rows.products import (
-    PANEL_ROWS,
-    QUERY_GROUP,
-    build_panels,
-    center_queries,
-    middle_row,
-    multiply_panel,
-    number_lanes,
-)
-from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
+from scalemani.kernels.rows.products import middle_of_rows
+from scalemani.kernels.rows.sketches import IN_SIGHT
+from scalemani.kernels.rows.smallest import insert_neighbor
 
-# What float32 may add to a sketch distance, as a share of the lengths that went into it: some 20 times the rounding
-# of projections and products seen in practice. It costs a few more exact distances; too little would lose neighbours.
-ROUNDING_SHARE = 1e-5
-CHUNK_QUERIES = 252  # centred queries, in whole groups, that stay in the second-level cache while the panels go by
+MOST_ROWS, LEAST_ROWS = 512, 128  # of a tile: its products stay in the second-level cache, and BLAS at its speed
+TILE_BYTES = 2**20  # of coordinates in float32
+TERMS_AT_ONCE = 1024  # of a product: sums of more are sums of such sums, which rounds less
+UNIT_ROUNDOFF = 2.0**-24
+# Beside those of n terms, 16 roundings: of squared lengths, of the comparison, and of sketches as far as they are off
+# by less than 1e-5 of their lengths, some 20 times what is seen.
+MORE_ROUNDINGS = 16
+REACH_SLACK = 1.002  # of squared distances: (x + e)^2 <= 1.001 x^2 + 1001 e^2, e the rounding of two vectors
+UNDERFLOW = np.float32(1e-35)  # of products, in squares of the unit of length
+LANES = 64
+TRIED_ROWS = 32  # of a tile, evenly spread: do their sketches leave few pairs?
+SETTLED_COST = 6  # times a product of the same length
 
 
 class SketchedRows(NamedTuple):
@@ -32,9 +47,41 @@ class SketchedRows(NamedTuple):
     sketches: np.ndarray  # (n, s) float32
     scale: float  # of the sketch basis
 
+    def part(self, rows: slice) -> "SketchedRows":
+        """Return consecutive rows."""
+        return SketchedRows(self.points[rows], self.sketches[rows], self.scale)
 
-@compiled
-def exact_neighbors(
+
+class Lists(NamedTuple):
+    """Lists of neighbours that are being filled, and what they still take; changed in place."""
+
+    labels: np.ndarray  # (n,) int64, the indices of the rows whose lists these are; -1 for none
+    indices: np.ndarray  # (n, k) int
+    distances: np.ndarray  # (n, k) float
+    limits: np.ndarray  # (n,) float64, squared distances that are not exceeded
+    bounds: np.ndarray  # (n,) float32, the same for bounds of squared distances, in squares of the unit of length
+
+    @classmethod
+    def of(cls, labels: np.ndarray, known: Neighbors, limits: np.ndarray, scale: float) -> "Lists":
+        """Return a copy of known lists; `limits` (n,) are distances beyond which no neighbour is wanted."""
+        reaches = np.minimum(limits, known.distances[:, -1].astype(np.float64))
+        with np.errstate(over="ignore"):
+            squares, bounds = reaches**2 * LIMIT_SLACK, ((reaches / scale) ** 2 * REACH_SLACK).astype(np.float32)
+        return cls(labels, known.indices.copy(), known.distances.copy(), squares, bounds + UNDERFLOW)
+
+    @classmethod
+    def closed(cls, labels: np.ndarray, like: "Lists") -> "Lists":
+        """Return what stands for the lists of rows that take no neighbours."""
+        shape = len(labels), 1
+        indices, distances = np.empty(shape, like.indices.dtype), np.empty(shape, like.distances.dtype)
+        return cls(labels, indices, distances, np.full(len(labels), -1.0), np.full(len(labels), -np.inf, np.float32))
+
+    def part(self, rows: slice) -> "Lists":
+        """Return the lists of consecutive rows, which are filled with these."""
+        return Lists(*(field[rows] for field in self))
+
+
+def nearest_among(
     queries: SketchedRows,
     query_labels: np.ndarray,
     rows: SketchedRows,
@@ -44,12 +91,13 @@ def exact_neighbors(
 ) -> Neighbors:
     """Return the nearest of the known neighbours and a block of rows, by exact distance, ties by index.
 
-    Blocks of rows are taken one after the other, or each by itself and joined by `merge_neighbors`. Exact as long as
-    float32 rounding stays under ROUNDING_SHARE of the lengths of the sketches.
+    Blocks of rows are taken one after the other, or each by itself and joined by `merge_neighbors`. Points are dense
+    or sparse, those of queries and rows of one dtype.
 
     Parameters
     ----------
     query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
+    start : the index of the first row
     known : (n, k) neighbours, none of them among the rows
     limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
 
@@ -57,59 +105,199 @@ def exact_neighbors(
     -------
     Neighbors (n, k) in the dtypes of `known`
     """
-    indices, distances = known.indices.copy(), known.distances.copy()
-    query_points, row_points = queries.points, rows.points  # fields taken in a loop would be counted as references
-    reaches = np.minimum(limits, distances[:, -1].astype(np.float64))
-    scale = rows.scale
-    rounded = np.empty(1, dtype=distances.dtype)
-    center = middle_row(rows.sketches)
-    panels, norms = build_panels(rows.sketches, center)
-    lengths = np.sqrt(squared_lengths(queries.sketches))
-    longest, widest = _greatest_of_panels(np.sqrt(squared_lengths(rows.sketches))), _greatest_of_panels(norms.ravel())
-    centered = np.empty((CHUNK_QUERIES, rows.sketches.shape[1]), dtype=np.float32)
-    bases = np.zeros(CHUNK_QUERIES, dtype=np.float32)
-    products = np.empty((QUERY_GROUP, PANEL_ROWS), dtype=np.float32)
-    numbers = np.empty(PANEL_ROWS, dtype=np.int32)
-    squares = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
-    near = np.empty(squares.size, dtype=np.int32)
-    for chunk in range(0, query_labels.size, CHUNK_QUERIES):
-        members = np.arange(chunk, min(chunk + CHUNK_QUERIES, query_labels.size))
-        center_queries(queries.sketches, members, center, centered, bases)
-        for p in range(panels.shape[0]):
-            number_lanes(numbers, p * PANEL_ROWS)
-            for first in range(0, members.size, QUERY_GROUP):
-                multiply_panel(centered, bases, first, panels, norms, p, products)
-                for j in range(first, min(first + QUERY_GROUP, members.size)):
-                    i = members[j]
-                    reach = reaches[i] / scale + ROUNDING_SHARE * (lengths[i] + longest[p])
-                    bound = reach**2 + ROUNDING_SHARE * (bases[j] + widest[p])
-                    n_near = append_within(products, j - first, bound, numbers, squares, near, 0)
-                    for row in near[:n_near]:
-                        if start + row != query_labels[i] and row < row_points.shape[0]:
-                            limit = reaches[i] ** 2 * LIMIT_SLACK
-                            square = squared_row_distance(query_points, i, row_points, row, limit)
-                            if square <= limit:
-                                rounded[0] = np.sqrt(square)  # in the dtype of the lists, so that ties stay ties
-                                insert_neighbor(indices, distances, i, start + row, rounded[0])
-                                reaches[i] = min(reaches[i], distances[i, -1])
-    return Neighbors(indices, distances)
+    if sp.issparse(rows.points):
+        return sparse_neighbors(queries.points, query_labels, rows.points, start, known, limits)
+    lists = Lists.of(query_labels, known, limits, rows.scale)
+    size = tile_rows(rows.points.shape[1])
+    for tile in slices(len(query_labels), size):
+        some, own = queries.part(tile), lists.part(tile)
+        for other in slices(rows.points.shape[0], size):
+            labels = np.arange(start + other.start, start + other.stop)
+            search_tile(some, own, rows.part(other), Lists.closed(labels, own))
+    return Neighbors(lists.indices, lists.distances)
 
 
-@compiled
-def squared_lengths(sketches: np.ndarray) -> np.ndarray:
-    """Return the squared lengths (n,) float64 of `sketches` (n, s) float32."""
-    squares = np.zeros(sketches.shape[0])
-    for i in range(sketches.shape[0]):
-        for d in range(sketches.shape[1]):
-            squares[i] += np.float64(sketches[i, d]) ** 2
+def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map) -> Neighbors:
+    """Return what `nearest_among` does of dense points among themselves, where all are at hand.
+
+    Each pair of tiles is multiplied once, for the lists of both. A round has pairs of which no two share a tile.
+
+    Parameters
+    ----------
+    known : (n, k) empty lists
+    map_fn : runs the pairs of a round side by side, as the builtin `map` does
+
+    Returns
+    -------
+    Neighbors (n, k) in the dtypes of `known`
+    """
+    n_points, n_features = rows.points.shape
+    lists = Lists.of(np.arange(n_points), known, np.full(n_points, np.inf), rows.scale)
+    tiles = [(rows.part(tile), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))]
+
+    def search_pair(pair: tuple[int, int]) -> None:
+        search_tile(*tiles[pair[0]], *tiles[pair[1]])
+
+    for pairs in pair_rounds(n_points, n_features):
+        run(map_fn(search_pair, pairs))
+    return Neighbors(lists.indices, lists.distances)
+
+
+def pair_rounds(n_points: int, n_features: int) -> list[list[tuple[int, int]]]:
+    """Return rounds of pairs of tiles of so many points: each with itself, then as in a tournament."""
+    count = -(-n_points // tile_rows(n_features))
+    rounds, ring = [[(number, number) for number in range(count)]], list(range(count + count % 2))
+    for _ in range(len(ring) - 1):
+        opposite = zip(ring[: len(ring) // 2], reversed(ring), strict=False)
+        rounds.append([pair for pair in opposite if max(pair) < count])
+        ring = [ring[0], ring[-1], *ring[1:-1]]
+    return rounds
+
+
+def tile_rows(n_features: int) -> int:
+    """Return how many queries and rows a tile of points with so many features has."""
+    return min(max(TILE_BYTES // (4 * n_features) // LANES * LANES, LEAST_ROWS), MOST_ROWS)
+
+
+def search_tile(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> None:
+    """Offer some rows to the lists of others, and those to theirs; rows that are offered to themselves are one object.
+
+    Sketches are multiplied where these leave few pairs to be settled, else all coordinates.
+    """
+    vectors, other_vectors = one.sketches, other.sketches
+    if not sketches_suffice(one, own, other, others):
+        middle = middle_of_rows(other.points)
+        vectors, other_vectors = (about(middle, rows.points, one.scale) for rows in (one, other))
+    products = multiplied(vectors, other_vectors)
+    if one is other:
+        products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
+    squares = lowered_squares(vectors), lowered_squares(other_vectors)
+    settle_near(products, squares, (one.points, other.points), own, others, one.scale)
+
+
+def sketches_suffice(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> bool:
+    """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products."""
+    n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
+    if n_terms >= n_features:
+        return True
+    tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
+    some = np.ascontiguousarray(one.sketches[tried])
+    bounds = np.add.outer(lowered_squares(some), lowered_squares(other.sketches)) - multiplied(some, other.sketches)
+    near = np.mean(bounds <= np.maximum.outer(own.bounds[tried], others.bounds))
+    return bool(n_terms + SETTLED_COST * n_features * near < n_features)
+
+
+def multiplied(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return twice the products (n, m) float32 of vectors (n, s) and (m, s) float32."""
+    doubled, products = 2.0 * vectors, None
+    for terms in slices(vectors.shape[1], TERMS_AT_ONCE):
+        part = doubled[:, terms] @ others[:, terms].T
+        products = part if products is None else np.add(products, part, out=products)
+    return products
+
+
+def lowered_squares(vectors: np.ndarray) -> np.ndarray:
+    """Return the squared lengths (n,) float32 of vectors (n, s), less what rounding may add to products of them."""
+    n_terms = vectors.shape[1]
+    roundings = min(n_terms, TERMS_AT_ONCE) + n_terms // TERMS_AT_ONCE + MORE_ROUNDINGS
+    squares = squared_lengths(vectors) * (1.0 - roundings * UNIT_ROUNDOFF)
+    return squares.astype(np.float32)
+
+
+@compiled_sums
+def squared_lengths(vectors: np.ndarray) -> np.ndarray:
+    """Return the squared lengths (n,) float64 of vectors (n, s) float32."""
+    squares = np.zeros(vectors.shape[0])
+    for i in range(vectors.shape[0]):
+        for d in range(vectors.shape[1]):
+            squares[i] += np.float64(vectors[i, d]) ** 2
     return squares
 
 
 @compiled
-def _greatest_of_panels(values: np.ndarray) -> np.ndarray:
-    """Return the greatest finite one of each run of 128 `values`: (ceil(n / 128),) float64."""
-    greatest = np.zeros((values.size + PANEL_ROWS - 1) // PANEL_ROWS)
-    for i in range(values.size):
-        if np.isfinite(values[i]):
-            greatest[i // PANEL_ROWS] = max(greatest[i // PANEL_ROWS], values[i])
-    return greatest
+def about(middle: np.ndarray, points: np.ndarray, scale: float) -> np.ndarray:
+    """Return points (n, D) about a middle (D,) float64, in units of `scale`: (n, D) float32, finite.
+
+    To clip coordinates brings no two points farther apart.
+    """
+    vectors = np.empty(points.shape, np.float32)
+    for i in range(np.uint64(points.shape[0])):
+        for d in range(np.uint64(points.shape[1])):
+            coordinate = (np.float64(points[i, d]) - middle[d]) / scale
+            vectors[i, d] = min(max(coordinate, -IN_SIGHT), IN_SIGHT)
+    return vectors
+
+
+@compiled
+def settle_near(
+    products: np.ndarray,
+    squares: tuple[np.ndarray, np.ndarray],
+    points: tuple[np.ndarray, np.ndarray],
+    own: Lists,
+    others: Lists,
+    scale: float,
+) -> None:
+    """Insert the rows of a tile that are near enough into the lists of both sides.
+
+    Parameters
+    ----------
+    products : (n, m) float32, twice the products of the vectors of both sides; NaN for a pair that is left out
+    squares : (n,) and (m,) float32, from `lowered_squares`
+    points : (n, D) and (m, D)
+    own, others : of n and m rows
+    """
+    own_squares, other_squares = squares
+    own_points, other_points = points
+    # Fields taken in a loop would be counted as references.
+    own_labels, own_indices, own_distances, own_limits, own_bounds = own
+    other_labels, other_indices, other_distances, other_limits, other_bounds = others
+    rounded = np.empty(1, own_distances.dtype)
+    lanes, n_rows = np.uint64(LANES), np.uint64(products.shape[1])
+    for i in range(np.uint64(products.shape[0])):
+        square, j = own_squares[i], np.uint64(0)
+        while j < n_rows:
+            if j + lanes <= n_rows and not _any_near(
+                products, i, j, square, other_squares, own_bounds[i], other_bounds
+            ):
+                j += lanes
+                continue
+            last = min(j + lanes, n_rows)
+            while j < last:
+                near = square + other_squares[j] - products[i, j] <= max(own_bounds[i], other_bounds[j])
+                if near and own_labels[i] != other_labels[j]:
+                    limit, other_limit = own_limits[i], other_limits[j]
+                    exact = squared_row_distance(own_points, i, other_points, j, max(limit, other_limit))
+                    rounded[0] = np.sqrt(exact)  # in the dtype of the lists, so that ties stay ties
+                    if exact <= limit:
+                        insert_neighbor(own_indices, own_distances, i, other_labels[j], rounded[0])
+                        _lower(own_distances, own_limits, own_bounds, i, scale)
+                    if exact <= other_limit:
+                        insert_neighbor(other_indices, other_distances, j, own_labels[i], rounded[0])
+                        _lower(other_distances, other_limits, other_bounds, j, scale)
+                j += np.uint64(1)
+
+
+@compiled
+def _any_near(
+    products: np.ndarray,
+    i: int,
+    first: int,
+    square: float,
+    other_squares: np.ndarray,
+    bound: float,
+    other_bounds: np.ndarray,
+) -> bool:
+    """Return whether one of 64 pairs from `first` on is near enough for one side."""
+    near = np.int32(0)
+    for lane in range(np.uint64(LANES)):
+        j = first + lane
+        near |= np.int32(square + other_squares[j] - products[i, j] <= max(bound, other_bounds[j]))
+    return near != 0
+
+
+@compiled
+def _lower(distances: np.ndarray, limits: np.ndarray, bounds: np.ndarray, i: int, scale: float) -> None:
+    """Lower what a list takes to its last distance."""
+    reach = np.float64(distances[i, distances.shape[1] - 1])
+    limits[i] = min(limits[i], reach**2 * LIMIT_SLACK)
+    bounds[i] = min(bounds[i], np.float32((reach / scale) ** 2 * REACH_SLACK) + UNDERFLOW)

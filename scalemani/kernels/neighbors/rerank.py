@@ -12,10 +12,6 @@ LEAST_BATCH = 16  # candidates measured before the limit is drawn in
 PREFETCH_AHEAD = 6  # candidates, each some 30 ns of work
 # Taking the root, rounding it to float32 and squaring again must not put the limit below the square it stands for.
 LIMIT_SLACK = 1.0 + 4 * float(np.finfo(np.float32).eps)
-# What products in float32 may add to a squared distance, as a share of the squared lengths that went into it: some 20
-# times the rounding of sums over 50,000 features, or some thousand nonzeros, that is seen in practice. It costs a few
-# more exact distances; too little would lose neighbours.
-PRODUCT_SHARE = 1e-4
 
 
 class Neighbors(NamedTuple):
@@ -29,23 +25,6 @@ def no_neighbors(n_queries: int, n_neighbors: int) -> Neighbors:
     """Return empty lists (n_queries, n_neighbors): indices -1 in int32, distances inf in float64."""
     shape = (n_queries, n_neighbors)
     return Neighbors(np.full(shape, -1, dtype=np.int32), np.full(shape, np.inf))
-
-
-def lists_to_fill(known: Neighbors, limits: np.ndarray) -> tuple[Neighbors, np.ndarray]:
-    """Return a copy of known lists, and how far their queries look.
-
-    Parameters
-    ----------
-    known : (n, k) neighbours
-    limits : (n,) distances beyond which no neighbour is wanted, inf for none
-
-    Returns
-    -------
-    found : Neighbors (n, k), to be changed in place
-    reaches : (n,) float64, distances beyond which no row enters a list
-    """
-    found = Neighbors(known.indices.copy(), known.distances.copy())
-    return found, np.minimum(limits, found.distances[:, -1].astype(np.float64))
 
 
 class Entries(NamedTuple):

@@ -8,11 +8,15 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, PRODUCT_SHARE, Neighbors, lists_to_fill
+from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, squared_distance_of_compressed
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LANES = 64
+# What products in float32 may add to a squared distance, as a share of the squared lengths that went into it: some 20
+# times the rounding of sums over some thousand nonzeros that is seen in practice. It costs a few more exact distances;
+# too little would lose neighbours.
+PRODUCT_SHARE = 1e-4
 _LANES = np.uint64(LANES)
 
 
@@ -24,28 +28,19 @@ def sparse_neighbors(
     known: Neighbors,
     limits: np.ndarray,
 ) -> Neighbors:
-    """As `wide_neighbors`, of sparse points.
-
-    Parameters
-    ----------
-    queries, rows : (n, D) and (u, D) points, columns ascending in each row
-    query_labels, start, known, limits : those of `wide_neighbors`
-
-    Returns
-    -------
-    Neighbors (n, k) in the dtypes of `known`
-    """
-    found, reaches = lists_to_fill(known, limits)
+    """Return what `exact.nearest_among` does, of sparse points whose columns ascend in each row."""
+    lists = Neighbors(known.indices.copy(), known.distances.copy())
+    reaches = np.minimum(limits, lists.distances[:, -1].astype(np.float64))
     scan_tiles(
         compressed_rows(queries),
         query_labels,
         compressed_rows(rows, queried=False),
         start,
-        found,
+        lists,
         reaches,
         np.full(queries.shape[1], -1, np.int32),
     )
-    return found
+    return lists
 
 
 @compiled
@@ -54,7 +49,7 @@ def scan_tiles(
     query_labels: np.ndarray,
     rows: CompressedRows,
     start: int,
-    found: Neighbors,
+    lists: Neighbors,
     reaches: np.ndarray,
     slots: np.ndarray,
 ) -> None:
@@ -63,11 +58,11 @@ def scan_tiles(
     Parameters
     ----------
     queries, query_labels, rows, start : as in `sparse_neighbors`
-    found : (n, k) neighbours; they change in place
-    reaches : (n,) float64, distances beyond which no row is wanted; they change too
+    lists : (n, k) neighbours, changed in place
+    reaches : (n,) float64, distances beyond which no row is wanted; changed in place
     slots : (D,) int32, -1; written, and -1 again in the end
     """
-    indices, distances, n_rows = found.indices, found.distances, rows.indptr.size - 1
+    indices, distances, n_rows = lists.indices, lists.distances, rows.indptr.size - 1
     products = np.empty(LANES, np.float32)
     rounded = np.empty(1, dtype=distances.dtype)
     for first in range(0, n_rows, LANES):

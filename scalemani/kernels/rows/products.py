@@ -128,7 +128,13 @@ def whole_groups(n_queries: int) -> int:
 
 @compiled
 def middle_row(rows: np.ndarray) -> np.ndarray:
-    """Return the median (s,) float32, in each coordinate, of five means (float64) of up to 13 of `rows` (u, s) float32.
+    """Return `middle_of_rows` of `rows` (u, s) float32 in float32: (s,)."""
+    return middle_of_rows(rows).astype(np.float32)
+
+
+@compiled
+def middle_of_rows(rows: np.ndarray) -> np.ndarray:
+    """Return the median (s,) float64, in each coordinate, of five means of up to 13 of `rows` (u, s) real.
 
     It is near the mean, but no one or two far rows draw it away from all others, whose distances by float32 products
     would lose their digits then. The rows are evenly spread and go to the means in turn. Of less than five rows it is
@@ -141,13 +147,13 @@ def middle_row(rows: np.ndarray) -> np.ndarray:
         for row in range(np.uint64(n_rows)):
             for d in range(np.uint64(n_dims)):
                 means[0, d] += rows[row, d] / n_rows
-        return means[0].astype(np.float32)
+        return means[0]
     step = n_rows // (CENTER_MEANS * each)
     for number in range(each * CENTER_MEANS):
         row, mean = np.uint64(number * step), np.uint64(number % CENTER_MEANS)
         for d in range(np.uint64(n_dims)):
             means[mean, d] += rows[row, d] / each
-    center = np.empty(n_dims, dtype=np.float32)
+    center = np.empty(n_dims)
     for d in range(np.uint64(n_dims)):
         center[d] = _median_of_five(means[0, d], means[1, d], means[2, d], means[3, d], means[4, d])
     return center

@@ -12,9 +12,8 @@ from scalemani.engine.reading import ArrayReader
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
-from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
@@ -115,11 +114,9 @@ class NeighborIndex:
         """Return the nearest of what is known and consecutive training points, by exact distance."""
         none = np.full(points.shape[0], -1)
         held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
-        if self.sparse:
-            return sparse_neighbors(points, none, held, rows.start, known, limits)
         queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
         block = SketchedRows(held, self.sketches[rows], self.basis.scale)
-        return exact_neighbors(queries, none, block, rows.start, known, limits)
+        return nearest_among(queries, none, block, rows.start, known, limits)
 
     def _within_sight(self, points: np.ndarray) -> np.ndarray:
         """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""

@@ -25,7 +25,7 @@ from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
-from scalemani.stages.neighbors.exact import compared_recall, exact_block
+from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
@@ -95,10 +95,11 @@ def run(work: StageWork) -> dict[str, Any]:
         write_last_round(task, 0)
         return {"method": PRECOMPUTED}
     method = asked.method_for(task.dimensions.n_points)
-    first = {"exact": exact_block, "partition": near_cells_block, "pynndescent": pynndescent_block}[method]
+    first = pynndescent_block if method == "pynndescent" else near_cells_block
     continued = method == "partition" and task.earlier is not None
     if method == "exact":
-        run_round(work, 0, first)
+        done = whole(task.output, 0, task.dimensions.n_blocks)
+        run_round(work, 0, exact_block if done else exact_search(work))
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)

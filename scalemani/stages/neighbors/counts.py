@@ -12,6 +12,17 @@ COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer th
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
 KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
+MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an interrupted run computes again
+BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
+
+
+def paired_bytes(search: StageTask | Sizes) -> int:
+    """Return what points and lists take in memory where an exact search has all of them at hand; 0 where it has not."""
+    dimensions = search.dimensions
+    if dimensions.sparse or dimensions.n_points > MOST_PAIRED:
+        return 0
+    edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
+    return dimensions.n_points * (dimensions.row_bytes + search.params.n_neighbors * edge + BYTES_OF_LIMITS)
 
 
 def n_compared(dimensions: Dimensions) -> int:

@@ -1,83 +1,86 @@
-"""Neighbours by looking at every point: of a block, and of any other queries.
+"""Neighbours by looking at every point: of all points at once, of a block, and of any other queries.
 
 The recall of the exact search itself is measured by plain distances, which share no code with it.
 """
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, pair_rounds, paired_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
-from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
-from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES, wide_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.counts import n_compared
+from scalemani.stages.neighbors.counts import n_compared, paired_bytes
 from scalemani.stages.neighbors.lists import no_known, round_arrays
-from scalemani.stages.neighbors.tables import sketch_tables
+from scalemani.stages.neighbors.tables import sketch_tables, work_points_of
+
+
+def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
+    """Return what gives the exact neighbours of a block: out of those of all points, where these have room here."""
+    in_threads = work.executor.scheduler in (None, "threads")
+    if in_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes:
+        return functools.partial(paired_block, search_pairs(work))
+    return exact_block
+
+
+def search_pairs(work: StageWork) -> Neighbors:
+    """Return the neighbours of all points, on threads of this process."""
+    task, executor = work.task, work.executor
+    points = work_points_of(task).points.read()
+    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    executor.progress.start(task.stage, len(pair_rounds(*points.shape)), "round")
+
+    def map_round(function: Callable[[Any], Any], pairs: Sequence[Any]) -> list[Any]:
+        results = executor.over(function, pairs)
+        executor.progress.advance()
+        return results
+
+    empty = no_neighbors(len(points), task.params.n_neighbors)
+    lists = Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
+    return paired_neighbors(SketchedRows(points, sketch_tables(task).by_row[:], scale), lists, map_round)
+
+
+def paired_block(lists: Neighbors, task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block out of those of all points."""
+    rows = slice(*task.dimensions.rows(block))
+    found = Neighbors(lists.indices[rows], lists.distances[rows])
+    return round_arrays(found, np.ones(found.indices.shape, np.uint8))
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block by looking at every point."""
-    start, stop = task.dimensions.rows(block)
-    rows = np.arange(start, stop)
-    found, queries = no_known(task, block), sketched_rows(task, rows)
+    labels, lists, queries = np.arange(*task.dimensions.rows(block)), no_known(task, block), sketched_block(task, block)
+    unlimited = np.full(len(labels), np.inf)
     for other in range(task.dimensions.n_blocks):
-        found = nearest_of_block(task, queries, rows, found, np.full(stop - start, np.inf), other)
-    return round_arrays(found, np.ones(found.indices.shape, np.uint8))
+        lists = nearest_of_block(task, queries, labels, lists, unlimited, other)
+    return round_arrays(lists, np.ones(lists.indices.shape, np.uint8))
 
 
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
-    work_points = StoredWorkPoints(task.inputs["work_points"])
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.gather(rows), sketch_tables(task).by_row[rows], scale)
+    return SketchedRows(work_points_of(task).points.gather(rows), sketch_tables(task).by_row[rows], scale)
 
 
 def sketched_block(task: StageTask, block: int) -> SketchedRows:
     """Return the points of a block, with their sketches."""
-    work_points, rows = StoredWorkPoints(task.inputs["work_points"]), slice(*task.dimensions.rows(block))
+    rows = slice(*task.dimensions.rows(block))
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.read_block(block), sketch_tables(task).by_row[rows], scale)
+    return SketchedRows(work_points_of(task).points.read_block(block), sketch_tables(task).by_row[rows], scale)
 
 
 def nearest_of_block(
-    task: StageTask, queries: SketchedRows, rows: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
+    task: StageTask, queries: SketchedRows, labels: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
 ) -> Neighbors:
-    """Return the nearest of what is known and a block of points.
-
-    Parameters
-    ----------
-    queries, known, limits : as of `nearest_of_rows`
-    rows : (n,) int64, the work rows of the queries
-    """
-    start, _ = task.dimensions.rows(block)
-    return nearest_of_rows(queries, rows, sketched_block(task, block), start, known, limits)
-
-
-def nearest_of_rows(
-    queries: SketchedRows, labels: np.ndarray, others: SketchedRows, start: int, known: Neighbors, limits: np.ndarray
-) -> Neighbors:
-    """Return the nearest of what is known and some points, by the kernel that is quickest for rows of their kind.
-
-    Parameters
-    ----------
-    labels : (n,) int64, the numbers of the queries among the points; -1 for one that is none of them
-    known : (n, k) neighbours, none of them among the points
-    limits : (n,) distances beyond which no neighbour is wanted, inf for none
-    """
-    points = others.points
-    if sp.issparse(points):
-        return sparse_neighbors(queries.points, labels, points, start, known, limits)
-    if points.shape[1] * points.itemsize > WIDE_ROW_BYTES:
-        return wide_neighbors(queries.points, labels, points, start, known, limits)
-    return exact_neighbors(queries, labels, others, start, known, limits)
+    """Return the nearest of what is known and a block of points: parameters are those of `nearest_among`."""
+    return nearest_among(queries, labels, sketched_block(task, block), task.dimensions.rows(block)[0], known, limits)
 
 
 class StoredLists(NamedTuple):

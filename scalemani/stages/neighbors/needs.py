@@ -15,12 +15,11 @@ from scalemani.engine.needs import (
     Written,
 )
 from scalemani.engine.sizes import Sizes, written
+from scalemani.kernels.neighbors.exact import TERMS_AT_ONCE, tile_rows
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.sparse_scan import LANES
-from scalemani.kernels.neighbors.wide import ROWS_AT_ONCE as WIDE_ROWS_AT_ONCE
-from scalemani.kernels.neighbors.wide import WIDE_ROW_BYTES
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed
+from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed, paired_bytes
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -33,7 +32,8 @@ COPIES_OF_VISITS = 3  # as found, by cell, and numbered
 COPIES_OF_CELLS = 4  # while rows are listed by cell
 COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
-COPIES_OF_SKETCHES = 4  # of two blocks, as read and in panels
+COPIES_OF_PRODUCTS = 2  # of all terms, and of some
+COPIES_OF_SKETCHES = 2  # of two blocks
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -46,19 +46,16 @@ def memory(sizes: Sizes) -> list[Held]:
     return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
 
-def compared_held(sizes: Sizes, queries: int, step: str = "") -> list[Held]:
-    """List what wide points take that are compared by products."""
+def compared_held(sizes: Sizes, step: str = "") -> list[Held]:
+    """List what a comparison of points by products takes beside them."""
     features = sizes.dimensions.n_features
     if sizes.dimensions.sparse:
         # Of each query one row is spread out; of a tile of rows, at most all columns have a place in it.
         spread = Held("a row spread out, and the places of columns", EACH_TASK, features, 2, step=step)
         return [spread, Held("tile of rows side by side", EACH_TASK, features, LANES, "float32", step=step)]
-    if sizes.dimensions.row_bytes <= WIDE_ROW_BYTES:
-        return []
-    converted = Held("wide points about their centre", EACH_TASK, queries, features, "float32", step=step)
-    tile = Held("wide rows about it, and it", EACH_TASK, WIDE_ROWS_AT_ONCE + 2, features, "float32", step=step)
-    products = Held("their products and bounds", EACH_TASK, queries, WIDE_ROWS_AT_ONCE, "float64", 3, step)
-    return [converted, tile, products]
+    rows, terms = tile_rows(features), min(features, TERMS_AT_ONCE)
+    vectors = Held("coordinates of both sides of a tile", EACH_TASK, rows, 2 * features + terms, "float32", step=step)
+    return [vectors, Held("their products", EACH_TASK, rows, rows, "float32", COPIES_OF_PRODUCTS, step)]
 
 
 def exact_held(sizes: Sizes) -> list[Held]:
@@ -69,9 +66,9 @@ def exact_held(sizes: Sizes) -> list[Held]:
     return [
         Held("sketches of all points", LOOKED_UP, dimensions.n_points, width, "float32"),
         Held("points of a block and of the one it is compared with", EACH_TASK, rows, *dimensions.kept_row, 2),
-        Held("block that points are in while they are gathered", EACH_TASK, rows, *dimensions.kept_row),
+        Held("points of all blocks, and their lists", CACHE, paired_bytes(sizes), 1, "uint8"),
         Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
-        *compared_held(sizes, rows),
+        *compared_held(sizes),
         Held("sampled queries", EACH_PROCESS, n_compared(dimensions), *dimensions.kept_row, step="recall"),
         Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, *compared, step="recall"),
     ]
@@ -96,7 +93,7 @@ def partition_held(sizes: Sizes) -> list[Held]:
         Held("sampled queries", EACH_PROCESS, n_queries, *row),
         Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
         Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
-        *compared_held(sizes, n_queries, "recall"),
+        *compared_held(sizes, "recall"),
         Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
         Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
         *continued_held(sizes),

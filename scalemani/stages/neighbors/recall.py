@@ -15,14 +15,14 @@ from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.cells import nearest_cells
-from scalemani.kernels.neighbors.exact import SketchedRows
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.neighbors.cells import candidates_of_rows
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates
-from scalemani.stages.neighbors.exact import nearest_of_rows, sketched_block, sketched_rows
+from scalemani.stages.neighbors.exact import sketched_block, sketched_rows
 from scalemani.stages.neighbors.lists import holds_points, nearest_of_candidates, no_known
 from scalemani.stages.neighbors.tables import query_sketches, sketch_tables, work_points_of
 
@@ -162,7 +162,7 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     others, found = points_of_block(task, block), no_neighbors(len(sample.rows), width)
     if not sample.kept.all():
         places, rows, points = task.once(queries_of, False)
-        near = nearest_of_rows(points, rows, others, start, no_neighbors(len(rows), width), limits[places])
+        near = nearest_among(points, rows, others, start, no_neighbors(len(rows), width), limits[places])
         found.indices[places], found.distances[places] = near
     if sample.kept.any():
         appended, (places, rows, points) = task.once(appended_points), task.once(queries_of, True)
@@ -172,7 +172,7 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
         )
         # Appended points are numbered among themselves, and no query that stays is one of them.
         labels = np.full(len(rows), -1)
-        near = nearest_of_rows(points, labels, among, first, no_neighbors(len(rows), width), limits[places])
+        near = nearest_among(points, labels, among, first, no_neighbors(len(rows), width), limits[places])
         found.indices[places] = np.where(near.indices < 0, near.indices, appended.new[near.indices])
         found.distances[places] = near.distances
     return found

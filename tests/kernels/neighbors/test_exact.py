@@ -1,9 +1,25 @@
+"""Exact search: the neighbours of brute force to the last bit, whatever tiles, sketches and float32 lose."""
+
+from concurrent.futures import ThreadPoolExecutor
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 
-from scalemani.kernels.neighbors.exact import SketchedRows, exact_neighbors, squared_lengths
+from scalemani.kernels.neighbors import exact as search
+from scalemani.kernels.neighbors.exact import (
+    SketchedRows,
+    lowered_squares,
+    multiplied,
+    nearest_among,
+    pair_rounds,
+    paired_neighbors,
+    squared_lengths,
+    tile_rows,
+)
 from scalemani.kernels.neighbors.rerank import merge_neighbors, no_neighbors
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
@@ -18,15 +34,28 @@ def brute_force(points, k):
     return order, np.take_along_axis(squares, order, axis=1)
 
 
-def exact(points, k, n_dims=64, block=None, limits=None):
+def sketched(points, n_dims=64):
     basis = fit_sketch(points, n_dims)
-    sketched = SketchedRows(points, sketch_points(points, basis), basis.scale)
-    lists, block = no_neighbors(len(points), k), block or len(points)
+    return SketchedRows(points, sketch_points(points, basis), basis.scale)
+
+
+def exact(points, k, n_dims=64, block=None, limits=None):
+    queries, lists, block = sketched(points, n_dims), no_neighbors(len(points), k), block or len(points)
     limits = np.full(len(points), np.inf) if limits is None else limits
     for start in range(0, len(points), block):
-        rows = SketchedRows(points[start : start + block], sketched.sketches[start : start + block], basis.scale)
-        lists = exact_neighbors(sketched, np.arange(len(points)), rows, start, lists, limits)
+        rows = queries.part(slice(start, start + block))
+        lists = nearest_among(queries, np.arange(len(points)), rows, start, lists, limits)
     return lists
+
+
+def in_tiles(n_rows):
+    """Cut points into tiles of so many rows."""
+    return patch.object(search, "tile_rows", lambda n_features: n_rows)
+
+
+def assert_same(lists, others):
+    np.testing.assert_array_equal(lists.indices, others.indices)
+    np.testing.assert_array_equal(lists.distances, others.distances)
 
 
 @st.composite
@@ -55,8 +84,8 @@ def difficult_points(draw):
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)
-@given(difficult_points(), st.integers(1, 12), st.integers(1, 24), st.integers(1, 60))
-def test_exact_neighbors_are_those_of_brute_force(points, k, n_dims, block):
+@given(difficult_points(), st.integers(1, 12), st.integers(1, 24), st.integers(1, 60), st.integers(1, 60))
+def test_exact_neighbors_are_those_of_brute_force(points, k, n_dims, block, n_rows):
     k = min(k, len(points) - 1)
     indices, distances = exact(points, k, n_dims)
     expected_indices, expected_distances = brute_force(points, k)
@@ -68,9 +97,72 @@ def test_exact_neighbors_are_those_of_brute_force(points, k, n_dims, block):
     )
     np.testing.assert_allclose(at_found[differ].astype(float), expected_distances[differ], rtol=1e-12)
     assert not np.any(indices == np.arange(len(points))[:, None])
-    in_blocks = exact(points, k, n_dims, block)
-    np.testing.assert_array_equal(in_blocks.indices, indices)
-    np.testing.assert_array_equal(in_blocks.distances, distances)
+    with in_tiles(n_rows):
+        in_blocks = exact(points, k, n_dims, block)
+        by_pairs = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
+    for lists in (in_blocks, by_pairs):
+        np.testing.assert_array_equal(lists.indices, indices)
+        np.testing.assert_array_equal(lists.distances, distances)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("width", [70, 3000])
+def test_neighbours_are_the_same_by_sketches_and_by_all_coordinates(dtype, width):
+    rng = np.random.default_rng(1)
+    points = (100 + 20 * rng.normal(size=(400, 8)) @ rng.normal(size=(8, width)) / 3).clip(0, 255).astype(dtype)
+    rows, lists = sketched(points), []
+    for cost in (0, np.inf):
+        with patch.object(search, "SETTLED_COST", cost), in_tiles(150):
+            lists.append(paired_neighbors(rows, no_neighbors(400, 9)))
+    assert_same(*lists)
+    squares = ((points[:, None].astype(float) - points.astype(float)) ** 2).sum(axis=2)
+    np.fill_diagonal(squares, np.inf)
+    np.testing.assert_array_equal(lists[0].indices, np.argsort(squares, axis=1, kind="stable")[:, :9])
+
+
+@pytest.mark.parametrize("n_rows", [64, 100])
+def test_pairs_side_by_side_have_the_bits_of_one_after_the_other(n_rows):
+    points = np.random.default_rng(2).integers(0, 4, (900, 5)).astype(np.uint8)
+    with in_tiles(n_rows), ThreadPoolExecutor(4) as pool:
+        side_by_side = paired_neighbors(sketched(points), no_neighbors(900, 7), pool.map)
+    assert_same(side_by_side, paired_neighbors(sketched(points), no_neighbors(900, 7)))
+    assert_same(side_by_side, exact(points, 7))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
+def test_rounds_hold_every_pair_once_and_no_tile_twice(count):
+    with in_tiles(10):
+        rounds = pair_rounds(10 * count - 3, 5)
+    for pairs in rounds[1:]:
+        assert len({tile for pair in pairs for tile in pair}) == 2 * len(pairs)
+    pairs = [tuple(sorted(pair)) for pairs in rounds for pair in pairs]
+    assert sorted(pairs) == [(i, j) for i in range(count) for j in range(i, count)]
+
+
+def test_tiles_of_wide_points_have_fewer_rows():
+    assert tile_rows(3) == tile_rows(384) == 512
+    assert tile_rows(784) == 320
+    assert tile_rows(50_000) == 128
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([10, 1000, 60_000]), st.sampled_from([0.0, 1.0, 1e3]))
+def test_bounds_lie_below_the_distances_and_not_far_below(seed, features, offset):
+    vectors = (np.random.default_rng(seed).normal(size=(6, features)) + offset).astype(np.float32)
+    squares = lowered_squares(vectors)
+    bounds = squares[:, None] + squares - multiplied(vectors, vectors)
+    lengths = squared_lengths(vectors)
+    distances = np.array([[np.sum((a - b) ** 2) for b in vectors.astype(float)] for a in vectors.astype(float)])
+    assert np.all(bounds <= distances)
+    assert np.all(bounds >= distances - 1.5e-4 * (lengths[:, None] + lengths))
+
+
+def test_sparse_points_have_the_neighbours_of_dense_ones():
+    points = np.random.default_rng(5).poisson(0.3, (200, 40)).astype(np.float32)
+    rows = sketched(points)
+    held = SketchedRows(sparse.csr_matrix(points), rows.sketches, rows.scale)
+    lists = nearest_among(held, np.arange(200), held, 0, no_neighbors(200, 5), np.full(200, np.inf))
+    assert_same(lists, exact(points, 5))
 
 
 def test_ties_go_to_the_smaller_index():
@@ -86,11 +178,8 @@ def test_limits_keep_lists_complete_up_to_them():
 
 
 def test_queries_from_elsewhere_have_no_self():
-    points = np.random.default_rng(0).normal(size=(50, 3))
-    basis = fit_sketch(points)
-    sketched = SketchedRows(points, sketch_points(points, basis), basis.scale)
-    unlabelled = np.full(50, -1)
-    lists = exact_neighbors(sketched, unlabelled, sketched, 0, no_neighbors(50, 1), np.full(50, np.inf))
+    rows = sketched(np.random.default_rng(0).normal(size=(50, 3)))
+    lists = nearest_among(rows, np.full(50, -1), rows, 0, no_neighbors(50, 1), np.full(50, np.inf))
     np.testing.assert_array_equal(lists.indices[:, 0], np.arange(50))
     np.testing.assert_array_equal(lists.distances, 0.0)
 
@@ -104,30 +193,22 @@ def test_too_few_rows_leave_places_empty():
 def test_merging_blocks_equals_the_whole():
     points = np.random.default_rng(3).integers(0, 4, (150, 4)).astype(float)
     whole = exact(points, 9)
-    basis = fit_sketch(points)
-    sketches = sketch_points(points, basis)
-    queries = SketchedRows(points, sketches, basis.scale)
+    queries = sketched(points)
     parts = [
-        exact_neighbors(
-            queries,
-            np.arange(150),
-            SketchedRows(points[start:stop], sketches[start:stop], basis.scale),
-            start,
-            no_neighbors(150, 9),
-            np.full(150, np.inf),
+        nearest_among(
+            queries, np.arange(150), queries.part(part), part.start, no_neighbors(150, 9), np.full(150, np.inf)
         )
-        for start, stop in ((0, 40), (40, 150))
+        for part in (slice(0, 40), slice(40, 150))
     ]
     for a, b in (parts, parts[::-1]):
         merged = merge_neighbors(a, b, 9)
-        np.testing.assert_array_equal(merged.indices, whole.indices)
-        np.testing.assert_array_equal(merged.distances, whole.distances)
+        assert_same(merged, whole)
     again = merge_neighbors(whole, parts[0], 9)
     np.testing.assert_array_equal(again.indices, whole.indices)
 
 
 @pytest.mark.parametrize("n_rows", [127, 128, 129, 300])
-def test_a_far_row_in_any_panel_hides_no_neighbour(n_rows):
+def test_a_far_row_in_any_tile_hides_no_neighbour(n_rows):
     points = np.random.default_rng(4).normal(size=(n_rows, 6))
     points[n_rows // 2] *= 1e9
     indices, distances = exact(points, 5, n_dims=2)

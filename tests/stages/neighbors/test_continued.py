@@ -37,7 +37,7 @@ def goes(points, tmp_path_factory):
     asked = {"n_neighbors": K, "method": "partition", "n_probes": 3, "sampled_queries": SAMPLED, "recall": 0.9}
     values = {"neighbors": asked, "partition": {"cell_points": 50}}
     run(open_points(points[: BOUNDS[0]]), folder, "knn-graph", Parameters().with_values(values), executor(1), 1024)
-    patch, pairs, compare = pytest.MonkeyPatch(), [], recall.nearest_of_rows
+    patch, pairs, compare = pytest.MonkeyPatch(), [], recall.nearest_among
 
     def comparing(queries, labels, others, *rest):
         pairs[-1].append(len(labels) * len(others.sketches))
@@ -49,7 +49,7 @@ def goes(points, tmp_path_factory):
         looking[-1].append(np.count_nonzero((visited >= 0).any(axis=1)))
         return propose(sketches, start, own, visited, *rest)
 
-    patch.setattr(recall, "nearest_of_rows", comparing)
+    patch.setattr(recall, "nearest_among", comparing)
     patch.setattr(neighbors, "propose_by_tiles", proposing)
     found = []
     for start, stop in itertools.pairwise(BOUNDS):

@@ -8,8 +8,9 @@ from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages.neighbors import exact
+from scalemani.stages.neighbors import counts, exact
 
 K = 6
 
@@ -21,13 +22,14 @@ def points():
 
 @pytest.fixture
 def blind(monkeypatch):
-    """Make the exact search blind to every point of one block out of three."""
+    """Search block by block, blind to every point of one block out of three."""
     search = exact.nearest_of_block
 
     def nearest_of_block(task, queries, rows, known, limits, block):
         return known if block == 1 else search(task, queries, rows, known, limits, block)
 
     monkeypatch.setattr(exact, "nearest_of_block", nearest_of_block)
+    monkeypatch.setattr(counts, "MOST_PAIRED", 0)
 
 
 def share_of_true_neighbours(points, indices):
@@ -70,10 +72,27 @@ def test_neighbours_with_wrong_row_numbers_are_not_found_whatever_their_distance
         assert sm.knn_graph(points, K, method="exact").recall < 0.2
 
 
-def test_wide_points_have_the_neighbours_that_others_have(points, tmp_path, listening, monkeypatch):
-    usual = graph_of(points, tmp_path / "usual", listening).group("graph")
-    monkeypatch.setattr(exact, "WIDE_ROW_BYTES", 0)
-    wide = graph_of(points, tmp_path / "wide", listening)
-    np.testing.assert_array_equal(wide.group("graph").read("indices"), usual.read("indices"))
-    np.testing.assert_array_equal(wide.group("graph").read("distances"), usual.read("distances"))
-    assert wide.certificates["neighbors"]["recall"] == 1.0
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.uint8])
+def test_blocks_and_pairs_of_tiles_have_the_same_neighbours(points, tmp_path, listening, monkeypatch, dtype):
+    points = (20 * points + 100).clip(0, 255).astype(dtype)
+    by_pairs = graph_of(points, tmp_path / "pairs", listening).group("neighbors")
+    monkeypatch.setattr(counts, "MOST_PAIRED", 0)
+    monkeypatch.setattr(exact, "search_pairs", None)
+    by_blocks = graph_of(points, tmp_path / "blocks", listening)
+    assert by_blocks.group("neighbors").content_digest == by_pairs.content_digest
+    assert by_blocks.certificates["neighbors"]["recall"] == 1.0
+
+
+def test_a_search_in_one_go_goes_through_all_pairs_where_blocks_are_missing(points, tmp_path, listening, monkeypatch):
+    searches, search, folder = [], exact.search_pairs, tmp_path / "run"
+
+    def counted(work):
+        searches.append(work)
+        return search(work)
+
+    monkeypatch.setattr(exact, "search_pairs", counted)
+    digest = graph_of(points, folder, listening).group("neighbors").content_digest
+    for lost, count in (("round_0-block-000001", 2), ("last_round", 2)):
+        open_run(folder).group("neighbors").forget([lost])
+        assert graph_of(points, folder, listening).group("neighbors").content_digest == digest
+        assert len(searches) == count
