@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
-from scalemani.kernels.machine.compile import compiled_sums, inlined_sums
+from scalemani.kernels.machine.compile import compiled_sums, inlined_sums, square_of
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.kernels.repulsion.pair_sums import GAUSSIAN, KERNELS, LEAST_SUM, STUDENT
@@ -39,7 +39,7 @@ def _products(
         for m in range(positions.shape[0]):
             square = 0.0
             for d in range(n_dims):
-                square += (positions[n, d] - positions[m, d]) ** 2
+                square += square_of(positions[n, d] - positions[m, d])
             second = 4.0 * (weights[n] + weights[m]) * _derivatives(kernel, square)[1]
             for d in range(n_dims):
                 difference = positions[n, d] - positions[m, d]
@@ -58,11 +58,11 @@ def _diagonals(
                 continue
             square = 0.0
             for d in range(n_dims):
-                square += (positions[n, d] - positions[m, d]) ** 2
+                square += square_of(positions[n, d] - positions[m, d])
             slope, second = _derivatives(kernel, square)
             degrees[row] += 2.0 * (weights[n] + weights[m]) * slope
             for d in range(n_dims):
-                out[row, d] += 4.0 * (weights[n] + weights[m]) * second * (positions[n, d] - positions[m, d]) ** 2
+                out[row, d] += 4.0 * (weights[n] + weights[m]) * second * square_of(positions[n, d] - positions[m, d])
 
 
 @dataclass(frozen=True)

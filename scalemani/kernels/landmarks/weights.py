@@ -194,7 +194,7 @@ def _weights_of_gram(gram: np.ndarray, factor: np.ndarray, how: tuple[float, boo
         weights[k] /= total
 
 
-@compiled_sums
+@inlined_sums
 def _factorise(gram: np.ndarray, factor: np.ndarray, trace: float, added: float) -> bool:
     """Cholesky factor of gram / trace + added I by rows; False at the first pivot that is not positive."""
     for k in range(gram.shape[0]):

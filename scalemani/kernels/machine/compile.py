@@ -48,3 +48,13 @@ compiled_fused: Any = _decorator(FUSE)
 # A process may have several compilations of a function that kernels call: its own, and a copy in each caller. Sums in
 # them may be associated differently, and which one a call reaches depends on what was loaded before. Hence inlined.
 inlined_sums: Any = _decorator(REASSOCIATE, inlined=True)
+inlined: Any = _decorator(inlined=True)
+
+
+@inlined
+def square_of(value: float) -> float:
+    """Return the square of a number, rounded once.
+
+    Numba compiles `value ** 2` once a process for all kernels, with what the first of them permits the compiler.
+    """
+    return value * value

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, row_panels
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cells import locality_order
 
@@ -61,7 +61,7 @@ def _cell_means(
         counts[cell] += 1
         for d in range(sample.shape[1]):
             sums[cell, d] += sample[i, d]
-            squares[i] += (sample[i, d] - centroids[cell, d]) ** 2
+            squares[i] += square_of(sample[i, d] - centroids[cell, d])
     means = np.empty_like(centroids)
     for cell in range(counts.size):
         for d in range(sums.shape[1]):

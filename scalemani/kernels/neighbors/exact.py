@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.compressed import Points
@@ -210,7 +210,7 @@ def squared_lengths(vectors: np.ndarray) -> np.ndarray:
     squares = np.zeros(vectors.shape[0])
     for i in range(vectors.shape[0]):
         for d in range(vectors.shape[1]):
-            squares[i] += np.float64(vectors[i, d]) ** 2
+            squares[i] += square_of(np.float64(vectors[i, d]))
     return squares
 
 
@@ -299,5 +299,5 @@ def _any_near(
 def _lower(distances: np.ndarray, limits: np.ndarray, bounds: np.ndarray, i: int, scale: float) -> None:
     """Lower what a list takes to its last distance."""
     reach = np.float64(distances[i, distances.shape[1] - 1])
-    limits[i] = min(limits[i], reach**2 * LIMIT_SLACK)
-    bounds[i] = min(bounds[i], np.float32((reach / scale) ** 2 * REACH_SLACK) + UNDERFLOW)
+    limits[i] = min(limits[i], square_of(reach) * LIMIT_SLACK)
+    bounds[i] = min(bounds[i], np.float32(square_of(reach / scale) * REACH_SLACK) + UNDERFLOW)

@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.rows.distances import Rows, prefetch_for_distance, squared_row_distance
 from scalemani.kernels.rows.smallest import insert_neighbor
 
@@ -61,7 +61,7 @@ def refine_neighbors(
     entries = Entries(np.empty((2, batch), dtype=indices.dtype), np.empty((2, batch), dtype=distances.dtype))
     for i in range(indices.shape[0]):
         for start in range(0, n_candidates, batch):
-            limit = np.float64(distances[i, n_neighbors - 1]) ** 2 * LIMIT_SLACK
+            limit = square_of(np.float64(distances[i, n_neighbors - 1])) * LIMIT_SLACK
             n_entries = np.uint64(0)
             for j in range(start, min(start + batch, n_candidates)):
                 ahead = candidates[i, min(j + PREFETCH_AHEAD, n_candidates - 1)]

@@ -7,7 +7,7 @@ nonzero of a query is then multiplied with all 64 at once, and where no row of t
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, squared_distance_of_compressed
 from scalemani.kernels.rows.smallest import insert_neighbor
@@ -72,7 +72,7 @@ def scan_tiles(
             _multiply_tile(queries, i, slots, packed, products)
             for lane in range(count):
                 row = first + lane
-                limit = reaches[i] ** 2 * LIMIT_SLACK
+                limit = square_of(reaches[i]) * LIMIT_SLACK
                 squares = queries.squares[i] + rows.squares[row]
                 bound = (1.0 - PRODUCT_SHARE) * squares - 2.0 * np.float64(products[lane])
                 if bound > limit or start + row == query_labels[i]:  # what overflowed in float32 is no number

@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, inlined_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
@@ -114,7 +114,7 @@ def _exact_rows(
                 continue
             square = 0.0
             for k in range(points.shape[1]):
-                square += (points[n, k] - points[m, k]) ** 2
+                square += square_of(points[n, k] - points[m, k])
             value, slope = respond(kind, square)
             sums[i] += charges[m] * value
             for k in range(points.shape[1]):
@@ -139,7 +139,7 @@ def square_distances(columns: np.ndarray, target: np.ndarray, begin: int, end: i
     for k in range(len(columns)):
         column, y = columns[k, begin:end], target[k]
         for j in range(np.uint64(len(column))):
-            squared[j] = (squared[j] if k > 0 else 0.0) + (y - column[j]) ** 2
+            squared[j] = (squared[j] if k > 0 else 0.0) + square_of(y - column[j])
 
 
 @inlined_sums

@@ -105,3 +105,20 @@ def test_sums_that_kernels_call_are_inlined():
     }
     assert len(in_any_order) > 10
     assert not called & in_any_order
+
+
+def test_kernels_raise_no_float_to_a_power():
+    # Numba compiles `**` once a process, as the first kernel permits: bits would depend on the order of kernels.
+    powers = {
+        f"{node.name}: {ast.unparse(power)}"
+        for _, node in decorated_functions()
+        for power in ast.walk(node)
+        if isinstance(power, ast.BinOp | ast.AugAssign) and isinstance(power.op, ast.Pow)
+    }
+    of_integers = {
+        "mean_distances: (2 * reach[0] + 1) ** 2",
+        "shortest_edges: (2 * reach[0] + 1) ** 2",
+        "spread: 2 ** 63",
+    }
+    of_two = {"_write_keys: 2.0 ** levels"}  # exact
+    assert powers == of_integers | of_two

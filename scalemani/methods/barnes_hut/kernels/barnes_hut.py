@@ -19,7 +19,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, inlined_sums
+from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
 from scalemani.kernels.machine.vector_exp import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
@@ -321,7 +321,7 @@ def _walk(
         squared = 0.0
         for k in range(n_dims):
             center = tree.centers[node, k]
-            squared += max(box[0, k] - center, center - box[1, k], 0.0) ** 2
+            squared += square_of(max(box[0, k] - center, center - box[1, k], 0.0))
         charge, size, first, last = (
             tree.totals[node, CHARGE],
             tree.totals[node, SIZE],
@@ -329,7 +329,7 @@ def _walk(
             tree.last[node],
         )
         meets_own = first < own[1] and last > own[0]
-        if squared > (reach + size * np.sqrt(n_dims)) ** 2:
+        if squared > square_of(reach + size * np.sqrt(n_dims)):
             node = tree.skip[node]
         elif size == 0.0:  # coincident points, however many, act as one without an error
             if meets_own:

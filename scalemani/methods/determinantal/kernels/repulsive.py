@@ -13,7 +13,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.points_by_row import PointsByRow
 
@@ -195,7 +195,7 @@ def _probability(values: np.ndarray, place: int, threshold: float, taken: _Taken
             return 0.0
         if square <= taken.reaches[landmark]:
             ratio = np.sqrt(square) / rule.scale
-            product *= np.sin(ratio) ** 2 if rule.sine else -np.expm1(-0.5 * ratio * ratio)
+            product *= square_of(np.sin(ratio)) if rule.sine else -np.expm1(-0.5 * ratio * ratio)
         if product <= threshold:
             return product
     return product

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.methods.fast_gauss.kernels.boxes import Grid
 from scalemani.methods.fast_gauss.kernels.expansions import hermite_functions
 
@@ -150,7 +150,7 @@ def pair_errors(axis: AxisErrors, steps: np.ndarray, reach: int, summed: bool) -
     for step in steps:
         exact = axis.steepest[step] * kept / axis.most[step]
         found = (axis.steepest[step] + axis.slope_error[step]) * wrong / (axis.most[step] + axis.error[step])
-        squares += (exact if beyond else found - exact) ** 2
+        squares += square_of(exact if beyond else found - exact)
     return (kept if beyond else wrong - kept), np.sqrt(squares)
 
 
