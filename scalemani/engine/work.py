@@ -5,7 +5,7 @@ import functools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -89,7 +89,8 @@ class StageWork:
     def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
         parts = range(self.task.dimensions.n_blocks if count is None else count)
-        self._map(functools.partial(write_part, function, step), [[part] for part in parts], step)
+        batch = self._block_batch if count is None else self.batch
+        self._map(functools.partial(write_part, function, step), [[part] for part in parts], step, batch)
 
     def map_runs(self, function: RunFunction, blocks: int) -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
@@ -104,21 +105,29 @@ class StageWork:
 
         Parameters
         ----------
-        runs : of blocks, as `folds.runs_of` makes them
+        runs : of blocks or tiles, as `folds.runs_of` makes them
         """
-        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
-        part = functools.partial(part_of_fold, function, shown or "part", self.task)
-        return self.executor.fold(part, combine, runs, self.at_once, self.batch)
+        return self._fold(function, combine, runs, shown, self.batch)
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
         """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
         runs = runs_of(self.task.dimensions.n_blocks)
-        return self.fold(functools.partial(folded, function, combine), combine, runs, shown)
+        return self._fold(functools.partial(folded, function, combine), combine, runs, shown, self._block_batch)
 
     def run_blocks(self, bytes_per_block: int) -> int:
         """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
         fit = max(1, self.task.cache_bytes // self.in_one_process // bytes_per_block)
         return min(fit, -(-self.task.dimensions.n_blocks // self.at_once))
+
+    @property
+    def _block_batch(self) -> Batch:
+        """The batch of tasks that are blocks or block ranges: their rows can be named."""
+        return replace(self.batch, rows=self.task.dimensions.rows)
+
+    def _fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str, batch: Batch) -> Any:
+        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
+        part = functools.partial(part_of_fold, function, shown or "part", self.task)
+        return self.executor.fold(part, combine, runs, self.at_once, batch)
 
     def _runs(self, blocks: int) -> list[list[int]]:
         n_blocks = self.task.dimensions.n_blocks
@@ -130,10 +139,14 @@ class StageWork:
         self.task.output.refresh()
 
     def _map(
-        self, write: Callable[[StageTask, Sequence[int]], None], runs: Sequence[Sequence[int]], step: str = ""
+        self,
+        write: Callable[[StageTask, Sequence[int]], None],
+        runs: Sequence[Sequence[int]],
+        step: str = "",
+        batch: Batch | None = None,
     ) -> None:
         missing = self._missing(runs, step)
-        self.executor.each(functools.partial(write, self.task), missing, self.at_once, self.batch)
+        self.executor.each(functools.partial(write, self.task), missing, self.at_once, batch or self._block_batch)
         self.task.output.refresh()
 
     def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:

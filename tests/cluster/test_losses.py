@@ -3,8 +3,10 @@
 import collections
 import contextlib
 import functools
+import operator
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import pytest
 from distributed import KilledWorker
 
 from scalemani.config.params import Parameters
+from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.engine.workers import cluster as tasks
 from scalemani.engine.workers.budget import Batch, Budget, MemoryNeed
@@ -26,6 +29,7 @@ from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, Wo
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
 from tests.cluster.tasks_of_losses import (
+    always_end,
     crash,
     end_at_zero,
     grow,
@@ -144,6 +148,19 @@ def test_of_blocks_that_end_their_workers_and_those_beside_them_the_first_that_d
             mapped(executor, functools.partial(end_at_zero, str(tmp_path)), range(4))
         assert isinstance(ended.value.__cause__, KilledWorker)
     assert {name.partition("-")[0] for name in os.listdir(tmp_path)} >= {"0", "2", "3"}
+
+
+def test_where_every_block_ends_its_workers_few_are_tried(tmp_path):
+    executor, units = Executor(scheduler="processes", workers=1), [[block] for block in range(40)]
+    batch = Batch("demo", "scope", rows=Dimensions(40_000, 3, "float32", 1024).rows)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), executor.started():
+        named = r"stage demo, block (\d+) \(rows \d+ to \d+ of its arrays\): workers died"
+        with pytest.raises(PoisonTaskError, match=named) as ended:
+            executor.fold(functools.partial(always_end, str(tmp_path)), operator.add, units, batch=batch)
+    block = int(re.search(named, str(ended.value)).group(1))
+    assert f"rows {1024 * block} to {min(1024 * block + 1023, 39_999)} of" in str(ended.value)
+    tried = {name.partition("-")[0] for name in os.listdir(tmp_path)}
+    assert len(tried) <= 4 * tasks.MOST_SUSPECTS
 
 
 def test_a_block_that_takes_more_memory_than_workers_have_is_named_with_what_to_do(start_cluster, mapped):

@@ -1,5 +1,6 @@
 """What a stage needs of memory, and how many of its tasks run side by side in the budget of a process."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -50,8 +51,10 @@ class Batch:
     """The tasks that an executor is given together: their stage, the cache they share, and what they need.
 
     `cache` names what a process keeps between tasks: a worker drops it when the first task of another cache comes.
+    `rows` gives the first row of a block and the one after its last, where tasks are blocks or block ranges.
     """
 
     stage: str = "a stage"
     cache: str = ""
     need: MemoryNeed = MemoryNeed()
+    rows: Callable[[int], tuple[int, int]] | None = None

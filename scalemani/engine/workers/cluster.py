@@ -2,7 +2,7 @@
 
 Dask queues tasks, balances them, and runs those of lost workers again. Where workers died each time, it gives a task up
 with `KilledWorker`; another task of theirs may have ended them. Such a unit is tried once more when nothing else of the
-stage is at work, and named where its workers die again.
+stage is at work, and named where its workers die again. With more than MOST_SUSPECTS of them the others wait meanwhile.
 """
 
 import collections
@@ -28,7 +28,7 @@ from scalemani.engine.workers.connections import RESOURCE, budget_of
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
-MOST_SUSPECTS = 4  # that are still tried once a unit is known to end its workers
+MOST_SUSPECTS = 4  # whose workers died each time, before they are retried alone and the other units wait
 POLL_SECONDS = 1.0  # between two looks at the workers
 ANSWER_SECONDS = 10.0
 SCHEDULER_LOST_SECONDS = 30.0
@@ -96,21 +96,21 @@ class Workers:
 class Tasks:
     """Units of work on their way through a cluster: waiting, running, done.
 
-    `send` submits the units of some numbers with options of `Client.map`, and returns a future each; `names` are theirs
-    in messages. `advance` is called for each unit that is done, and `keep` given its number and result, in the order in
-    which they come; without it, results are not fetched.
+    `send` submits the units of some numbers with options of `Client.map`, and returns a future each; `units` give
+    their names in messages. `advance` is called for each unit that is done, and `keep` given its number and result, in
+    the order in which they come; without it, results are not fetched.
     """
 
     client: Client
     batch: Batch
     send: Callable[..., list[Future]]
-    names: Sequence[str]
+    units: Sequence[Any]
     advance: Callable[[], None]
     keep: Callable[[int, Any], Any] | None = None
 
     def __post_init__(self) -> None:
         self._workers = Workers(self.client, self.batch)
-        self._waiting = collections.deque(range(len(self.names)))
+        self._waiting = collections.deque(range(len(self.units)))
         self._suspects: collections.deque[int] = collections.deque()  # to be tried alone, after all others
         self._killed: set[int] = set()
         self._poisoned: PoisonTaskError | None = None  # raised once all others are done
@@ -146,16 +146,32 @@ class Tasks:
     def _poison(self, number: int, error: KilledWorker) -> PoisonTaskError:
         """Return the error of a unit whose workers died each time."""
         poisoned = PoisonTaskError(
-            f"stage {self.batch.stage}, block {self.names[number]}: workers died whenever they worked on it, also with "
-            "nothing else of the stage at work: it needs more memory than a worker has, or compiled code crashed; give "
-            "workers more memory, or start a new run with smaller blocks (--block-rows)"
+            f"stage {self.batch.stage}, block {self._place(number)}: workers died whenever they worked on it, also "
+            "with nothing else of the stage at work: it needs more memory than a worker has, or compiled code crashed; "
+            "give workers more memory, or start a new run with smaller blocks (--block-rows)"
         )
         poisoned.__cause__ = error
         return poisoned
 
+    def _place(self, number: int) -> str:
+        """Return the name of a unit, and its rows where it is a block or a block range."""
+        unit = self.units[number]
+        if self.batch.rows is None:
+            return unit_name(unit)
+        first, last = (unit[0], unit[-1]) if isinstance(unit, list | range) else (unit, unit)
+        return f"{unit_name(unit)} (rows {self.batch.rows(first)[0]} to {self.batch.rows(last)[1] - 1} of its arrays)"
+
+    def _recall(self) -> None:
+        """Have the units that have not ended wait again."""
+        recalled = [(number, future) for number, future in self._running.values() if future.status == "pending"]
+        self.client.cancel([future for _, future in recalled])
+        for number, future in recalled:
+            del self._running[future.key]
+            self._waiting.append(number)
+
     def _submit(self) -> None:
-        limit = len(self.names) if self._workers.limit is None else self._workers.limit
-        count = max(0, min(len(self._waiting), limit - len(self._running)))
+        limit = len(self.units) if self._workers.limit is None else self._workers.limit
+        count = 0 if len(self._suspects) > MOST_SUSPECTS else min(len(self._waiting), limit - len(self._running))
         numbers = [self._waiting.popleft() for _ in range(count)]
         if not numbers and not self._running and self._suspects:
             numbers.append(self._suspects.popleft())
@@ -193,6 +209,8 @@ class Tasks:
                 return
             self._killed.add(number)
             self._suspects.append(number)
+            if len(self._suspects) > MOST_SUSPECTS:
+                self._recall()
             return
         self._failures[number] += 1
         may_pass = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
@@ -211,14 +229,14 @@ def map_on_cluster(
 ) -> None:
     """Call a function on every unit; parameters and errors are those of `Tasks`."""
     task = functools.partial(run_unit, cloudpickle.dumps(function), batch.cache)
-    names, sent = [unit_name(unit) for unit in units], itertools.count()
+    sent = itertools.count()
     prefix = f"{batch.stage}-{uuid.uuid4().hex[:8]}"
 
     def send(numbers: Sequence[int], **options: Any) -> list[Future]:
-        keys = [(prefix, names[number], next(sent)) for number in numbers]
+        keys = [(prefix, unit_name(units[number]), next(sent)) for number in numbers]
         return client.map(task, [units[number] for number in numbers], key=keys, pure=False, **options)
 
-    Tasks(client, batch, send, names, advance, keep).run()
+    Tasks(client, batch, send, units, advance, keep).run()
 
 
 def compute_on_cluster(client: Client, values: Sequence[Delayed], stage: str, advance: Callable[[], None]) -> None:
@@ -227,7 +245,7 @@ def compute_on_cluster(client: Client, values: Sequence[Delayed], stage: str, ad
     def send(numbers: Sequence[int], **options: Any) -> list[Future]:
         return client.compute([values[number] for number in numbers], **options)
 
-    Tasks(client, Batch(stage), send, [str(number) for number in range(len(values))], advance).run()
+    Tasks(client, Batch(stage), send, range(len(values)), advance).run()
 
 
 @functools.lru_cache(maxsize=4)

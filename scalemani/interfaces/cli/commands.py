@@ -122,14 +122,20 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
 def plan(
     options: Options,
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
+    graph: Annotated[
+        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no Graphviz")
+    ] = None,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Silent
+    from scalemani.interfaces.cli.graphs import check_graph_file, write_graph
     from scalemani.interfaces.cli.summaries import earlier_seconds, show_needs, show_plan
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
+    if graph is not None:
+        check_graph_file(graph)
     source, executor = options.source(params), options.executor(Silent())
     there = RunStore(options.run).is_marked
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
@@ -138,6 +144,9 @@ def plan(
         show_needs(planned, explain)
     else:
         show_plan(planned, seconds)
+    if graph is not None:
+        write_graph(planned, graph)
+        say(f"the graph of its tasks: {graph}")
     planned.check()  # what does not fit is shown too: the table says where the bytes are
 
 

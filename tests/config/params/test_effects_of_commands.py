@@ -95,7 +95,11 @@ TABLES = {
     "stage": ("points POINTS RUN " + SMALL, {"debug": traced("nothing POINTS RUN")}),
     "plan": (
         "POINTS RUN " + SMALL,
-        {"explain": Effect("--explain neighbors", "said"), "debug": traced("POINTS RUN --set seed=-1")},
+        {
+            "explain": Effect("--explain neighbors", "said"),
+            "graph": Effect("--graph FOLDER/graph.dot", "said"),
+            "debug": traced("POINTS RUN --set seed=-1"),
+        },
     ),
     "info": ("RUN", {"as_json": Effect("--json", "said"), "debug": traced("NOWHERE")}),
     "measure": (

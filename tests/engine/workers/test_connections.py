@@ -31,7 +31,7 @@ def expected(points):
 
 def test_a_cluster_that_starts_with_no_worker_is_asked_for_one(points, expected):
     with LocalCluster(n_workers=0, **LOCAL) as cluster:
-        cluster.adapt(minimum=0, maximum=1)
+        cluster.adapt(minimum=0, maximum=4)
         np.testing.assert_array_equal(sm.knn_graph(points, 5, scheduler=cluster).indices, expected)
 
 
