@@ -48,7 +48,7 @@ class SolverChoice:
             return f"embedding.solver=auto is refine: {takes}"
         return (
             f"embedding.solver=auto is lll: {takes}, which was given {format_bytes(self.memory)}; the embedding is "
-            "that of the landmarks (landmarks.n_landmarks). embedding.solver=refine refines it in files, which is slow"
+            "that of the landmarks (landmarks.n_landmarks); with a larger --memory it is refined"
         )
 
     def as_dict(self) -> dict[str, Any]:

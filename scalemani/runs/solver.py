@@ -1,4 +1,4 @@
-"""The solver of a run that names none: refinement where W and its vectors fit the driver, landmarks beyond."""
+"""The solver of a run that names none: refinement where it fits the memory of the driver, landmarks beyond."""
 
 from dataclasses import replace
 
@@ -37,7 +37,10 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     """Return what `auto` is resolved to, from the outline of a run that refines."""
     params = outline.params
     sizes = Sizes(outline.survey.dimensions, params, None, outline.survey.side.weights is not None)
-    needed = PROCESS_BYTES + memory_need(STAGES[STAGE].memory(sizes)).total(1)
+    need = memory_need(STAGES[STAGE].memory(sizes))
+    needed = (
+        PROCESS_BYTES + need.total(1) - need.growing
+    )  # arrays with a row for each point are mapped files if need be
     # Landmarks are points, and a descent holds W on the driver in any case.
     always_refines = bool(params.given_instead) or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory

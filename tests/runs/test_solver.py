@@ -1,4 +1,4 @@
-"""embedding.solver=auto: refinement where W and its vectors fit the driver, landmarks beyond; the store keeps which."""
+"""embedding.solver=auto: refinement where it fits the driver, landmarks beyond; the store keeps which."""
 
 import numpy as np
 import pytest

@@ -373,9 +373,9 @@ class LandmarkEmbeddingParams:
 class EmbeddingParams:
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
 
-    `auto` is `refine` where W and the vectors of the refinement fit the memory of the driver, and `lll` beyond; of
-    precomputed inputs and descents it is always `refine`. It is resolved once, before keys are made: `scalemani plan`
-    says to which, and a store keeps the answer.
+    `auto` is `refine` where the refinement fits the memory of the driver, with arrays that have a row for each point in
+    mapped files if need be, and `lll` beyond; for precomputed inputs and descents it is always `refine`. It is resolved
+    before keys are made; `scalemani plan` prints the decision and the store keeps it.
 
     `refine` starts from the eigenvectors of coarse graphs and passes over the graph until `residual` or `max_passes`
     passes; `lll` is Z times the landmark eigenvectors, without a pass; `variational-nystrom` the same with another Z,
