@@ -157,6 +157,7 @@ INTERRUPTED = """
 import signal, sys
 import scalemani
 
+signal.signal(signal.SIGINT, signal.default_int_handler)  # shells start background jobs with SIGINT ignored
 moments = {moments!r}
 
 class Interrupting:

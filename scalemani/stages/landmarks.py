@@ -39,7 +39,7 @@ def memory(sizes: Sizes) -> list[Held]:
     landmarks, n_compared = (n_landmarks, features, dtype), min(n_points, SAMPLED_POINTS)
     held = [
         Held("landmarks", EACH_PROCESS, *landmarks),
-        Held("block that points are in", EACH_TASK, dimensions.block_rows, features, dtype),
+        Held("block that points are in", EACH_TASK, dimensions.block_rows, *dimensions.kept_row),
         Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
     ]
     if sizes.n_appended:

@@ -169,13 +169,13 @@ def test_new_points_measures_and_alignment_are_those_of_the_distinct_points(merg
 def test_an_anndata_has_all_rows(merged):
     found = annotations_of(merged)
     assert found.n_obs == N_ROWS
-    np.testing.assert_array_equal(found.arrays["obsm/X_tsne"].read(0, N_ROWS), merged.embedding[...])
+    np.testing.assert_array_equal(found.elements["obsm/X_tsne"].read(0, N_ROWS), merged.embedding[...])
 
 
 def test_eigenvectors_of_an_anndata_are_those_of_the_transition_matrix_of_all_rows(folder):
     values = {**MERGED, "landmark_embedding": {"n_components": 3}}
     found = annotations_of(computed(open_points(GIVEN), folder / "merged", values, "diffusion-maps"))
-    basis = found.arrays["obsm/X_diffmap"].read(0, N_ROWS)
+    basis = found.elements["obsm/X_diffmap"].read(0, N_ROWS)
     np.testing.assert_allclose(basis.T @ basis, np.eye(4), atol=1e-6)
     np.testing.assert_array_equal(basis, basis[_FIRST][ROWS])
 

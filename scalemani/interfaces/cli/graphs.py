@@ -17,7 +17,7 @@ COMPLETE, MISSING = "gray80", "white"
 def check_graph_file(path: Path) -> None:
     """Refuse a file that cannot be drawn on this machine, before any work; raises ConfigError."""
     if path.suffix not in (".dot", *DRAWN):
-        raise ConfigError(f"--graph writes .dot, {', '.join(DRAWN)}, got {path}")
+        raise ConfigError(f"--graph must name a file that ends in .dot, {', '.join(DRAWN)}, got {path}")
     if path.suffix in DRAWN and shutil.which("dot") is None:
         raise ConfigError(
             f"--graph {path} needs the program dot of Graphviz, which is not installed (apt install graphviz, conda "

@@ -34,7 +34,10 @@ def test_blocks_of_small_runs_are_drawn_and_counted_in_others(tmp_path, n_points
 
 def test_what_cannot_be_drawn_is_refused_before_any_work(scalemani, tmp_path, monkeypatch):
     monkeypatch.setattr(graphs.shutil, "which", lambda name: None)
-    for name, told in (("graph.svg", "needs the program dot of Graphviz"), ("graph.txt", "--graph writes .dot")):
+    for name, told in (
+        ("graph.svg", "needs the program dot of Graphviz"),
+        ("graph.txt", "--graph must name a file that ends in .dot"),
+    ):
         status, _, errors = scalemani("plan", tmp_path / "no.npy", tmp_path / "run", "--graph", tmp_path / name)
         assert status == 2
         assert told in errors
