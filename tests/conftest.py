@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from scalemani.datasets import generator
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.interfaces.cli import main
 
 CLUSTER = ("tests/cluster/", "tests/engine/workers/")
@@ -63,7 +63,7 @@ def mnist() -> np.ndarray:
         return file["X"]
 
 
-class Listening(Silent):
+class Listening(Progress):
     """Keeps what a run warns of, and what it notes."""
 
     def __init__(self) -> None:

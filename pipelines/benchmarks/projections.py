@@ -19,7 +19,7 @@ import numpy as np
 from measuring import settings, show
 
 from scalemani.datasets import generator, write
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.budget import PROCESS_BYTES
 from scalemani.interfaces.cli.options import Options
 from scalemani.runs.opened import open_run
@@ -55,7 +55,7 @@ def rows_of(features: int, options: Options) -> list[dict[str, Any]]:
         options.run,
         options.method,
         options.parameters(),
-        options.executor(Silent()),
+        options.executor(Progress()),
         None,
     )
     budget = [f"--memory={options.memory}"] if options.memory else []

@@ -37,8 +37,22 @@ EACH_PROCESS, EACH_TASK, CACHE, GROWING, LOOKED_UP = Span
 STORED, PASSING, ENCODED, MAPPED = Stay
 
 
+class Arrays:
+    """Arrays of one kind: `copies` of (rows, columns)."""
+
+    rows: float
+    columns: float
+    dtype: DTypeLike
+    copies: float
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of all copies."""
+        return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
+
+
 @dataclass(frozen=True)
-class Held:
+class Held(Arrays):
     """Arrays of one kind that are in memory: `copies` of (rows, columns), in all steps of the stage or in one."""
 
     name: str
@@ -48,11 +62,6 @@ class Held:
     dtype: DTypeLike = np.float64
     copies: float = 1
     step: str = ""
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all copies."""
-        return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
 
 
 def entries_held(
@@ -66,7 +75,7 @@ def entries_held(
 
 
 @dataclass(frozen=True)
-class Written:
+class Written(Arrays):
     """Arrays of one kind that are written: `copies` of (rows, columns), before they are compressed."""
 
     name: str
@@ -75,11 +84,6 @@ class Written:
     columns: float = 1
     dtype: DTypeLike = np.float64
     copies: float = 1
-
-    @property
-    def bytes(self) -> int:
-        """The bytes of all copies."""
-        return int(self.rows * self.columns * self.copies * np.dtype(self.dtype).itemsize)
 
 
 class DiskNeed(NamedTuple):

@@ -15,6 +15,7 @@ from numpy.typing import DTypeLike
 from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
 from scalemani.engine.task import Dimensions
+from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
 from scalemani.kernels.spectral.coarsening import DENSE_NODES
@@ -34,6 +35,7 @@ MERGED_SHARE = 0.35
 FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
 NODES_PER_NODE = 0.35  # of each following one
 NODES_PER_POINT = 0.8  # of all coarse graphs
+COPIES_OF_PART = 3.5  # of items that are grouped: numbers, labels, places, and what sorting them takes
 # What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
 SPARSE_BLOCK_BYTES = 32 * 2**10
 DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
@@ -246,6 +248,23 @@ def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
     features, exact = sizes.dimensions.n_features, np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32
     centred = Held("a tile of points, centred", span, TILE_ROWS, features, "float32", step=step)
     return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]
+
+
+def grouping_held(n_items: int, items: str, labels: str, step: str) -> list[Held]:
+    """Return what `group_large` takes: the order of the items, their labels, and a part of both while it is sorted."""
+    return [
+        Held(items, GROWING, n_items, 1, "int64", step=step),
+        Held(labels, GROWING, n_items, 1, "int32", step=step),
+        Held(
+            "some of them while they are sorted",
+            EACH_PROCESS,
+            min(n_items, PART_ITEMS),
+            1,
+            "int64",
+            COPIES_OF_PART,
+            step,
+        ),
+    ]
 
 
 def coarse_graphs_held(sizes: Sizes) -> list[Held]:

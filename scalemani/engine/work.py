@@ -6,7 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -38,7 +38,17 @@ class PointsInput:
 
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
-FoldFunction = Callable[[StageTask, range], Any]
+
+
+class FoldUnit(Protocol):
+    """What one task of a fold works on, such as a range of blocks."""
+
+    @property
+    def start(self) -> int:
+        """The first of its blocks or tiles."""
+
+
+FoldFunction = Callable[[StageTask, Any], Any]
 Combine = Callable[[Any, Any], Any]
 
 
@@ -100,7 +110,7 @@ class StageWork:
         """As `map_runs`, for ragged arrays."""
         self._map(functools.partial(write_run_parts, function, step), self._runs(blocks), step)
 
-    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str = "") -> Any:
+    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[FoldUnit], shown: str = "") -> Any:
         """Return function(task, run) of all runs, combined in order, for what is not stored.
 
         Parameters
@@ -124,7 +134,9 @@ class StageWork:
         """The batch of tasks that are blocks or block ranges: their rows can be named."""
         return replace(self.batch, rows=self.task.dimensions.rows)
 
-    def _fold(self, function: FoldFunction, combine: Combine, runs: Sequence[range], shown: str, batch: Batch) -> Any:
+    def _fold(
+        self, function: FoldFunction, combine: Combine, runs: Sequence[FoldUnit], shown: str, batch: Batch
+    ) -> Any:
         self.executor.progress.start(shown or self.task.stage, len(runs), "part")
         part = functools.partial(part_of_fold, function, shown or "part", self.task)
         return self.executor.fold(part, combine, runs, self.at_once, batch)
@@ -159,7 +171,7 @@ class StageWork:
         return missing
 
 
-def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: range) -> Any:
+def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: FoldUnit) -> Any:
     """Compute what a run adds to a fold."""
     with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
         return function(task, run)

@@ -18,7 +18,7 @@ from scalemani.config.stages import (
     REFINING_SOLVERS,
     Stage,
 )
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run
@@ -73,7 +73,7 @@ def try_landmarks(run: Run, params: Parameters, folder: Path, executor: Executor
     """
     own = [stage for stage in EIGENVECTOR_STAGES if embed or stage is LANDMARKS]
     stages = stages_to_embedding(run, params) if embed else (POINTS, LANDMARKS)
-    quiet = replace(executor, progress=Silent())  # what is warned of is that no embedding was refined
+    quiet = replace(executor, progress=Progress())  # what is warned of is that no embedding was refined
     plan = trial_plan(run, params, stages, {stage.name for stage in own}, folder, quiet)
     plan.check()
     stored, every = StoredPoints(run.group(POINTS.name)), np.arange(run.dimensions.n_points)

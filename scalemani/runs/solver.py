@@ -38,9 +38,8 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     params = outline.params
     sizes = Sizes(outline.survey.dimensions, params, None, outline.survey.side.weights is not None)
     need = memory_need(STAGES[STAGE].memory(sizes))
-    needed = (
-        PROCESS_BYTES + need.total(1) - need.growing
-    )  # arrays with a row for each point are mapped files if need be
+    # Arrays with a row for each point are mapped files where memory has no room for them.
+    needed = PROCESS_BYTES + need.total(1) - need.growing
     # Landmarks are points, and a descent holds W on the driver in any case.
     always_refines = bool(params.given_instead) or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory

@@ -7,11 +7,10 @@ import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, Written
-from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.sizes import Sizes, grouping_held, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.arrays.workspace import Empty, Workspace
@@ -34,7 +33,6 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
-COPIES_OF_PART = 3.5  # of the order by component: rows, labels, places, and what sorting them takes
 COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
 COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
 COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
@@ -49,17 +47,7 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("degrees of the points", GROWING, n_points, 1),
         Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
-        Held("order of the points by component", GROWING, n_points, 1, "int64", step="bridges"),
-        Held("components of these points", GROWING, n_points, 1, "int32", step="bridges"),
-        Held(
-            "some of it while it is sorted",
-            EACH_PROCESS,
-            min(n_points, PART_ITEMS),
-            1,
-            "int64",
-            COPIES_OF_PART,
-            "bridges",
-        ),
+        *grouping_held(n_points, "order of the points by component", "components of these points", "bridges"),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
         Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),

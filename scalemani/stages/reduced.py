@@ -137,8 +137,7 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     """Return one block's part of the sums."""
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
-    reached, places = graph.reached(affinities.indices)
-    renumbered = sp.csr_matrix((affinities.data, places, affinities.indptr), shape=(len(degrees), len(reached)))
+    reached, renumbered = graph.on_reached(affinities)
     own = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
     affinity = weighted_product(own, renumbered, weights_at(task, reached))
     return part_arrays(affinity, diagonal_product(own, degrees))

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, Written
-from scalemani.engine.sizes import Sizes, points_written, sketched_tile, written
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.sizes import Sizes, grouping_held, points_written, sketched_tile, written
 from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
-from scalemani.kernels.arrays.grouping import PART_ITEMS, group_large
+from scalemani.kernels.arrays.grouping import group_large
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
@@ -24,7 +24,6 @@ from scalemani.store.schema import RowArray
 
 RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
 COPIES_OF_ORDER = 4  # row numbers of a run: as stored, sorted, their places, and the blocks they are in
-COPIES_OF_PART = 3.5  # of the order: items, labels, places, and what sorting them takes
 COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
 COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 # Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
@@ -44,17 +43,7 @@ def memory(sizes: Sizes) -> list[Held]:
     all_runs = CACHE if dimensions.sparse else LOOKED_UP
     n_points = dimensions.n_points
     held = [
-        Held("row numbers", GROWING, n_points, 1, "int64", step="order"),
-        Held("cells of these points", GROWING, n_points, 1, "int32", step="order"),
-        Held(
-            "some of them while they are sorted",
-            EACH_PROCESS,
-            min(n_points, PART_ITEMS),
-            1,
-            "int64",
-            COPIES_OF_PART,
-            "order",
-        ),
+        *grouping_held(n_points, "row numbers", "cells of these points", "order"),
         Held(
             "row numbers of the runs at work",
             EACH_PROCESS,

@@ -13,7 +13,7 @@ import pytest
 from scalemani.config.params import Parameters
 from scalemani.engine import checkpoints
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
@@ -43,7 +43,7 @@ main()
 """
 
 
-class Counting(Silent):
+class Counting(Progress):
     """Records how many units of refinement were reported at once, from its start."""
 
     def __init__(self):

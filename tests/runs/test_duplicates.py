@@ -9,7 +9,7 @@ import zarr
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
 from scalemani.interfaces.functions.run_measures import measure_run
@@ -48,7 +48,7 @@ def computed(points, folder, values, method="t-sne", block_rows=None):
 
 
 def planned(points, values, method="t-sne", **resources):
-    executor = Executor(workers=1, progress=Silent(), **resources)
+    executor = Executor(workers=1, progress=Progress(), **resources)
     return plan_run(open_points(points), "unused", method, Parameters().with_values(values), executor)
 
 
@@ -129,7 +129,7 @@ def test_rows_are_equal_as_the_metric_maps_them_dense_or_sparse_and_in_any_block
     keys = set()
     for block_rows in (1024, 2048):
         given = open_points(sp.csr_matrix(scaled) if sparse else scaled)
-        plan = plan_run(given, "unused", "t-sne", params, Executor(workers=1, progress=Silent()), block_rows)
+        plan = plan_run(given, "unused", "t-sne", params, Executor(workers=1, progress=Progress()), block_rows)
         keys.add(tuple(planned.key for planned in plan.stages))
     assert len(keys) == 1
     if metric == "cosine":

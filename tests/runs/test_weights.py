@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.cli.commands import app
@@ -120,7 +120,9 @@ def test_diffusion_divides_by_the_density_of_copies(folder):
 
 
 def keys(points, method="t-sne", **values):
-    plan = plan_run(points, "unused", method, Parameters().with_values(values), Executor(workers=1, progress=Silent()))
+    plan = plan_run(
+        points, "unused", method, Parameters().with_values(values), Executor(workers=1, progress=Progress())
+    )
     return {planned.stage.name: planned.key for planned in plan.stages}
 
 

@@ -7,7 +7,7 @@ import pytest
 from sklearn.datasets import load_digits
 
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
@@ -22,7 +22,7 @@ def affinities_of(points, folder, block_rows=1024, workers=2, progress=None, **v
     """Return the run, and the stage's group, of points with these parameters of the affinities."""
     asked = {"neighbors": {"n_neighbors": K}, "affinities": {"perplexity": 4, **values}, "embedding": {"solver": "lll"}}
     params = Parameters().with_values({**asked, "landmarks": {"n_landmarks": 60}})
-    executor = Executor(workers=workers, progress=progress or Silent())
+    executor = Executor(workers=workers, progress=progress or Progress())
     finished = run(open_points(points), folder, "laplacian-eigenmaps", params, executor, block_rows)
     return finished, finished.group("affinities")
 

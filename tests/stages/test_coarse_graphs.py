@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh
 
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
@@ -22,7 +22,7 @@ BOUNDS = (4000, 4060, 4150)
 
 
 def executor():
-    return Executor(workers=2, progress=Silent())
+    return Executor(workers=2, progress=Progress())
 
 
 def embed(points, folder):
@@ -101,7 +101,7 @@ class Stopped(Exception):
     """Raised in the middle of a refinement."""
 
 
-class Stopping(Silent):
+class Stopping(Progress):
     """Raises at the second pass of the refinement."""
 
     def __init__(self):
@@ -122,6 +122,6 @@ def test_a_refinement_with_kept_graphs_that_was_stopped_ends_with_the_same_bits(
     with pytest.raises(Stopped):
         append_points(open_run(folder), new, Executor(workers=1, progress=Stopping()))
     np.testing.assert_array_equal(open_run(folder).embedding[...], before.embedding[...])
-    grown = append_points(open_run(folder), new, Executor(workers=1, progress=Silent())).run
+    grown = append_points(open_run(folder), new, Executor(workers=1, progress=Progress())).run
     assert grown.keys == goes[0].keys
     np.testing.assert_array_equal(grown.embedding[...], goes[0].embedding[...])

@@ -5,7 +5,7 @@ import pytest
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -56,7 +56,7 @@ def test_another_seed_and_another_sample_choose_other_landmarks(roll, tmp_path, 
     assert not np.array_equal(larger, chosen["minmax"])
 
 
-class Counting(Silent):
+class Counting(Progress):
     """Notes the units of the landmarks that are announced, and counts those that are done."""
 
     def __init__(self):

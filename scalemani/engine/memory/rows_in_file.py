@@ -37,10 +37,15 @@ class RowsInFile:
         return self.shape[0]
 
     def __getitem__(self, rows: slice | np.ndarray) -> np.ndarray:
-        """Return a copy of a slice of rows, or of rows by ascending numbers (n,)."""
+        """Return a copy of a slice of rows, or of rows by numbers (n,) in any order."""
         if isinstance(rows, slice):
             return self.take_runs(*self._run(rows))
-        return self.take_runs(np.asarray(rows, np.int64), np.ones(len(rows), np.int64))
+        starts, lengths = np.asarray(rows, np.int64), np.ones(len(rows), np.int64)
+        if np.all(starts[1:] >= starts[:-1]):
+            return self.take_runs(starts, lengths)
+        order, values = np.argsort(starts, kind="stable"), np.empty((len(starts), *self.shape[1:]), self.dtype)
+        values[order] = self.take_runs(starts[order], lengths)  # neighbouring rows are read together
+        return values
 
     def __setitem__(self, rows: slice | np.ndarray, values: np.ndarray) -> None:
         """Write a slice of rows, or rows by numbers (n,) in any order."""

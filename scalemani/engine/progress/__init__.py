@@ -62,9 +62,6 @@ class Progress:
         (self.give_warning or self.show_warning)(message, kind)
 
 
-Silent = Progress
-
-
 def in_notebook() -> bool:
     """Return whether this process is the kernel of a notebook, whose cells show more than text."""
     shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
@@ -82,7 +79,7 @@ def progress_for(stream: TextIO | None, log: str = "text", quiet: bool = False) 
     if log not in LOGS:
         raise ConfigError(f"unknown log {log!r}: {nearest_name(log, LOGS)}")
     if stream is None or getattr(stream, "closed", False):
-        return Silent()
+        return Progress()
     notebook = stream is sys.stderr and in_notebook()
     if quiet or log == "json" or not (notebook or stream.isatty()):
         return ProgressLines(stream, as_json=log == "json", quiet=quiet)

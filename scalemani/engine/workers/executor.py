@@ -18,7 +18,7 @@ from dask.utils import format_bytes, parse_bytes
 from distributed import Client
 from distributed.system import memory_limit
 
-from scalemani.engine.progress import Progress, Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
 from scalemani.engine.workers.budget import Batch, Budget
 from scalemani.engine.workers.cluster import compute_on_cluster, map_on_cluster
@@ -48,7 +48,7 @@ class Executor:
     scheduler: Any = None
     workers: int = field(default_factory=cpu_count)
     memory: int | None = None
-    progress: Progress = field(default_factory=Silent)
+    progress: Progress = field(default_factory=Progress)
     tls: str | None = None
     wait: float = 0.0
     keep: bool = False
@@ -107,6 +107,11 @@ class Executor:
         if self._client is None:
             return [Budget(self.workers, self.driver_memory)]
         return capacities(self._client)
+
+    @property
+    def on_threads(self) -> bool:
+        """Whether tasks run on threads of this process."""
+        return self.scheduler in (None, "threads")
 
     @property
     def on_cluster(self) -> bool:

@@ -128,7 +128,7 @@ def plan(
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
-    from scalemani.engine.progress import Silent
+    from scalemani.engine.progress import Progress
     from scalemani.interfaces.cli.graphs import check_graph_file, write_graph
     from scalemani.interfaces.cli.summaries import earlier_seconds, show_needs, show_plan
     from scalemani.runs.walk import plan_run
@@ -136,7 +136,7 @@ def plan(
 
     if graph is not None:
         check_graph_file(graph)
-    source, executor = options.source(params), options.executor(Silent())
+    source, executor = options.source(params), options.executor(Progress())
     there = RunStore(options.run).is_marked
     seconds = earlier_seconds(RunStore.open(options.run), source.shape[0]) if there else {}
     planned = plan_run(source, options.run, options.method, params, executor, options.block_rows)

@@ -13,7 +13,7 @@ import numpy as np
 from scalemani.config.params import Parameters
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_count, check_seed
-from scalemani.engine.progress import Progress, Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_name
@@ -147,7 +147,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     requested = {stage: dict(values) for stage, values in checked_settings(settings).items()}
     if n_landmarks is not None:
         requested.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
-    executor = Executor.asked_for(None, workers, memory, progress or Silent())
+    executor = Executor.asked_for(None, workers, memory, progress or Progress())
     with executor.started(), run_of(points, requested.pop("points", {}), executor) as found:
         reference = refined_embedding(found)
         params = with_requested(found.params, requested, reference is not None)
@@ -204,7 +204,7 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
         return
     params = Parameters().with_values({"points": {"metric": metric}})
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
-        quiet = replace(executor, progress=Silent())
+        quiet = replace(executor, progress=Progress())
         yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")
 
 

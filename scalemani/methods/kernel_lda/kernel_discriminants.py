@@ -95,9 +95,7 @@ def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
     n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
-    reached, places = np.unique(affinities.indices, return_inverse=True)
-    shape = (len(degrees), len(reached))
-    renumbered = sp.csr_matrix((affinities.data.astype(np.float64), places, affinities.indptr), shape=shape)
+    reached, renumbered = graph.on_reached(affinities.astype(np.float64))
     indices, values = task.read_table(weights.indices)[reached], task.read_table(weights.values)[reached]
     spread = renumbered @ sparse_weights(indices, values, n_landmarks) + weights.read_matrix(block, n_landmarks)
     return sp.csr_matrix(sp.hstack([spread, sp.csr_matrix(1 + degrees).T]))

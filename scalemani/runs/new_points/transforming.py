@@ -314,9 +314,9 @@ def place_blocks(
     points, source : the new points as given, and opened as the metric of the run takes them
     """
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
-    anywhere = isinstance(points, str) and (source.remote or executor.scheduler in (None, "threads", "processes"))
+    anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster)
     anywhere = anywhere and not source.sequential
-    here = executor.scheduler in (None, "threads") or not anywhere
+    here = executor.on_threads or not anywhere
     threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
     job = Job(str(run.store.root), json.dumps(run.plan), points if anywhere else source, threads)
     task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)

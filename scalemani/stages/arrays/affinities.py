@@ -87,6 +87,12 @@ class StoredAffinityMatrix(StoredStage):
         rows, places = np.unique(columns, return_inverse=True)
         return rows, places
 
+    def on_reached(self, rows_of_w: sp.csr_matrix) -> tuple[np.ndarray, sp.csr_matrix]:
+        """Return the work rows (m,) that rows of W (n, N) reach, and these rows with a column for each: (n, m)."""
+        reached, places = self.reached(rows_of_w.indices)
+        shape = (rows_of_w.shape[0], len(reached))
+        return reached, sp.csr_matrix((rows_of_w.data, places, rows_of_w.indptr), shape=shape)
+
     def read_degrees(self, n_points: int, empty: Empty = np.empty) -> np.ndarray:
         """Return the degrees (N,) float64 of W in an array made by `empty`."""
         degrees, first, block = empty((n_points,), np.float64), 0, 0

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.memory.rows_in_file import Table
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, entries_held
@@ -93,7 +92,10 @@ def block_sums(task: StageTask, block: int) -> QuotientSums:
     graph, vectors = affinity_graph(task.inputs), task.once(vectors_table)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)[:, np.newaxis]
     own = vectors[slice(*task.dimensions.rows(block))]
-    images = degrees * own - product(affinities, vectors)
+    if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read
+        reached, affinities = graph.on_reached(affinities)
+        vectors = vectors[reached]
+    images = degrees * own - np.asarray(affinities @ vectors)
     return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
 
 
@@ -102,22 +104,13 @@ def added(one: QuotientSums, other: QuotientSums) -> QuotientSums:
     return QuotientSums(*map(operator.add, one, other))
 
 
-def product(affinities: sp.csr_matrix, vectors: Table) -> np.ndarray:
-    """Return rows of W (n, N) times the vectors (N, d); of a table in a file, the rows that they reach are read."""
-    if isinstance(vectors, np.ndarray):
-        return np.asarray(affinities @ vectors)
-    reached, places = np.unique(affinities.indices, return_inverse=True)
-    shape = (affinities.shape[0], len(reached))
-    return np.asarray(sp.csr_matrix((affinities.data, places, affinities.indptr), shape=shape) @ vectors[reached])
-
-
 def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield consecutive blocks of the embedding, in input order."""
     vectors, first = task.once(vectors_table), task.dimensions.rows(blocks[0])[0]
     places = work_rows(task, first, task.dimensions.rows(blocks[-1])[1])
     for block in blocks:
         start, stop = task.dimensions.rows(block)
-        yield block, {StoredEmbedding.embedding: rows_at(vectors, places[start - first : stop - first])}
+        yield block, {StoredEmbedding.embedding: vectors[places[start - first : stop - first]]}
 
 
 def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
@@ -129,14 +122,4 @@ def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
         input_rows = order.read_rows(part)
         inside = np.flatnonzero((input_rows >= first) & (input_rows < last))
         found[input_rows[inside] - first] = part.start + inside
-    return found
-
-
-def rows_at(table: Table, rows: np.ndarray) -> np.ndarray:
-    """Return rows of a table by numbers (n,) in any order."""
-    if isinstance(table, np.ndarray):
-        return table[rows]
-    order = np.argsort(rows)
-    found = np.empty((len(rows), *table.shape[1:]), table.dtype)
-    found[order] = table[rows[order]]
     return found

@@ -24,8 +24,7 @@ from scalemani.stages.neighbors.tables import sketch_tables, work_points_of
 
 def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
     """Return what gives the exact neighbours of a block: out of those of all points, where these have room here."""
-    in_threads = work.executor.scheduler in (None, "threads")
-    if in_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes:
+    if work.executor.on_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes:
         return functools.partial(paired_block, search_pairs(work))
     return exact_block
 

@@ -2,7 +2,7 @@
 
 import operator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,10 +17,15 @@ FEW_BLOCKS = 16  # are read by the driver: tasks would take as long to start
 
 
 class RowsOfBlocks(NamedTuple):
-    """Ascending rows (n,) int64 of consecutive blocks that have some; `start` is the first of these blocks."""
+    """Ascending rows (n,) int64 of the blocks from `start` to `last` that have some."""
 
     start: int
+    last: int
     rows: np.ndarray
+
+    def __str__(self) -> str:
+        """Return the blocks, as messages and keys of tasks name them."""
+        return f"{self.start} to {self.last}"
 
 
 @dataclass(frozen=True)
@@ -47,7 +52,7 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     together = np.array_split(blocks, min(MOST_PARTS, len(blocks)))
     bounds = np.searchsorted(ascending, [part[0] * task.dimensions.block_rows for part in together])
     parts = np.split(ascending, bounds[1:])
-    runs: Any = [RowsOfBlocks(int(part[0]), chosen) for part, chosen in zip(together, parts, strict=True)]
+    runs = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
     found = work.fold(rows_of_blocks, operator.add, runs)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
@@ -58,6 +63,6 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     )
 
 
-def rows_of_blocks(task: StageTask, run: Any) -> list[Points]:
+def rows_of_blocks(task: StageTask, run: RowsOfBlocks) -> list[Points]:
     """Return a list of the points at the rows of a `RowsOfBlocks`."""
     return [StoredPoints(task.inputs["points"]).points.gather(run.rows)]

@@ -11,7 +11,7 @@ import pytest
 import scipy.sparse as sp
 
 import scalemani as sm
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from tests.config.params.effects import ROWS, Row, Same, moved_by, points_of_each_kind
 
 DRAW = np.random.default_rng(3)
@@ -72,7 +72,7 @@ TABLES = [
             "points": Row(X[::-1] ** 2), "n_landmarks": Row(9), "methods": Row(["spread"]), "seeds": Row([1]),
             "sigma": Row(0.3), "n_sampled": Row(30), "settings": Row({"landmark_weights": {"n_neighbors": 2}}),
             "workers": Same(2, "a resource"), "memory": Same("2GB", "a resource"),
-            "progress": Same(Silent(), "it is told"),
+            "progress": Same(Progress(), "it is told"),
         },
         points=X, n_landmarks=15, methods=["random"],
     ),

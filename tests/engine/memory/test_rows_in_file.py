@@ -33,7 +33,14 @@ def test_rows_are_those_of_an_array(seed, n_rows, columns, plainly):
             values = rng.integers(0, 10**6, expected[chosen].shape)
             rows[chosen], expected[chosen] = values, values
         ascending = np.sort(rng.integers(0, n_rows, 2 * n_rows))
-        for chosen in (slice(None), slice(start, stop), ascending, ascending[:0], ascending.astype(np.int32)):
+        for chosen in (
+            slice(None),
+            slice(start, stop),
+            ascending,
+            ascending[:0],
+            ascending.astype(np.int32),
+            scattered,
+        ):
             np.testing.assert_array_equal(rows[chosen], expected[chosen])
         starts = np.sort(rng.integers(0, n_rows, 9))
         lengths = rng.integers(0, n_rows + 1 - starts)

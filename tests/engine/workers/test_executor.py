@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.budget import Budget
 from scalemani.engine.workers.executor import Executor, bytes_of
 from scalemani.errors import ConfigError
@@ -44,9 +44,9 @@ def test_the_command_line_and_estimators_refuse_the_same_sizes(estimator, memory
 
 
 def test_what_is_left_open_is_the_default():
-    asked = Executor.asked_for(None, None, None, Silent())
+    asked = Executor.asked_for(None, None, None, Progress())
     assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
-    assert Executor.asked_for("threads", 3, "1kB", Silent(), wait=2.0).memory == 1000
+    assert Executor.asked_for("threads", 3, "1kB", Progress(), wait=2.0).memory == 1000
 
 
 @pytest.mark.parametrize(

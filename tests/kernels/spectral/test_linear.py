@@ -5,15 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.kernels.spectral.linear import add_moments, independent
-
-
-def weights_and_points(n_points=200, n_landmarks=12, n_features=7, seed=0):
-    rng = np.random.default_rng(seed)
-    indices = np.array([rng.choice(n_landmarks, 3, replace=False) for _ in range(n_points)])
-    values = rng.dirichlet(np.ones(3), n_points)
-    z = np.zeros((n_points, n_landmarks))
-    np.put_along_axis(z, indices, values, axis=1)
-    return indices, values, z, rng.normal(size=(n_points, n_features)) @ np.diag(3.0 ** -np.arange(n_features)) + 5
+from tests.kernels.spectral.reduced_problems import weights_and_points
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])

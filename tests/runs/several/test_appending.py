@@ -13,7 +13,7 @@ from scipy.sparse.linalg import eigsh
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import open_points
@@ -206,7 +206,7 @@ class Interrupted(Exception):
     """Raised in the middle of an append."""
 
 
-class Interrupting(Silent):
+class Interrupting(Progress):
     """Raises when something of a stage was done for a given number of times."""
 
     def __init__(self, stage, times=1):

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
@@ -21,7 +21,7 @@ def embedded(points, folder, solver, n_components=2, progress=None, **values):
     asked = {"affinities": {"perplexity": 8}, "landmarks": {"n_landmarks": 150}}
     shape = {"landmark_embedding": {"n_components": n_components}}
     params = Parameters().with_values({**asked, **shape, "embedding": {"solver": solver, **values}})
-    executor = Executor(progress=progress or Silent())
+    executor = Executor(progress=progress or Progress())
     return run(open_points(points), folder, "laplacian-eigenmaps", params, executor, 1024)
 
 

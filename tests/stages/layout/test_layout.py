@@ -17,7 +17,7 @@ from scalemani.descents.descent import State
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.engine import checkpoints
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
@@ -40,7 +40,7 @@ class InterruptedDescent(Exception):
     """Raised in the middle of a descent."""
 
 
-class InterruptingProgress(Silent):
+class InterruptingProgress(Progress):
     """Raises after so many iterations of the layout."""
 
     def __init__(self, iterations):

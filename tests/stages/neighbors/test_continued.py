@@ -7,7 +7,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Silent
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
@@ -22,7 +22,7 @@ BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
 
 
 def executor(workers):
-    return Executor(workers=workers, keep=True, progress=Silent())
+    return Executor(workers=workers, keep=True, progress=Progress())
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
+from scalemani.engine.workers.cluster import unit_name
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -59,3 +60,7 @@ def test_rows_come_in_any_order_and_more_than_once(points, tmp_path, monkeypatch
     assert sp.issparse(found[0]) == sparse
     expected = source[rows]
     assert np.array_equal(found[0].toarray(), expected.toarray()) if sparse else np.array_equal(found[0], expected)
+
+
+def test_messages_name_the_blocks_and_not_the_rows_of_a_task():
+    assert unit_name(sampled_rows.RowsOfBlocks(3, 9, np.arange(1000))) == "3 to 9"

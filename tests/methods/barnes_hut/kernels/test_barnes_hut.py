@@ -8,21 +8,10 @@ from hypothesis import strategies as st
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.exact import ExactSums
 from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
+from tests.methods.clustered_maps import clusters, relative
 
 KERNELS = ["student", "gaussian"]
 seeds = st.integers(0, 2**32 - 1)
-
-
-def clusters(seed, n, d, extent):
-    random = np.random.default_rng(seed)
-    centers, spreads = random.normal(size=(20, d)), random.gamma(2.0, 0.05, 20)
-    member = random.integers(20, size=n)
-    points = centers[member] + spreads[member, None] * random.normal(size=(n, d))
-    return points / np.abs(points).max() * extent / 2
-
-
-def relative(found, exact):
-    return np.linalg.norm(found - exact) / np.linalg.norm(exact)
 
 
 @settings(max_examples=40, deadline=None)
