@@ -18,8 +18,7 @@ from measuring import show
 
 from scalemani.config.params import Parameters
 from scalemani.descents.descent import State
-from scalemani.descents.phases import descend
-from scalemani.descents.recipes import phases_of
+from scalemani.descents.phases import descend, phases_of
 from scalemani.kernels.graph.attraction import AffinityRows
 
 SHARE, APART = 0.3, 0.01  # of a map that a copy takes, and between the middles of copies

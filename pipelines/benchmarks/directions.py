@@ -27,7 +27,7 @@ from scalemani.descents.descent import State
 from scalemani.descents.phases import Phase, descend
 from scalemani.io.figures import line_figure
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 
 SMALL = (
     "gradient-descent",

@@ -22,8 +22,7 @@ from scalemani.descents.descent import State
 from scalemani.descents.force_errors import measured_errors
 from scalemani.descents.phases import Phase, descend
 from scalemani.descents.repulsion import make_repulsion
-from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
+from scalemani.kernels.graph.attraction import AffinityRows, rounded_attraction_gradient
 from scalemani.runs.opened import open_run
 
 TIMED = 5

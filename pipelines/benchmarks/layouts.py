@@ -10,9 +10,9 @@ import numpy as np
 from scalemani.config.objectives import objective_of
 from scalemani.descents.problem import Problem
 from scalemani.descents.problem import problem_of as problem_of_objective
-from scalemani.kernels.arrays.threads import threads as side_by_side
+from scalemani.kernels.arrays.workspace import threads as side_by_side
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.runs.opened import open_run
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 from measuring import show
 
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums
 from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
 from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
 

@@ -22,8 +22,8 @@ from pathlib import Path
 import measuring
 import numpy as np
 
-from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
+from scalemani.kernels.arrays.workspace import threads
+from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 
 N_POINTS = 1_000_000
 N_CLUSTERS = 200

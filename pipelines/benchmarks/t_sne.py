@@ -29,8 +29,7 @@ from measuring import THREAD_VARIABLES, scalemani, settings, show
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.descents.descent import State
-from scalemani.descents.phases import descend
-from scalemani.descents.recipes import phases_of
+from scalemani.descents.phases import descend, phases_of
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.runs.opened import open_run
 

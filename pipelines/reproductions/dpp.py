@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 import scalemani as sm
 from scalemani.datasets.generator import Generator
 from scalemani.datasets.surfaces import FishBowl, SwissRoll
-from scalemani.kernels.landmarks.choice import Diversity
+from scalemani.kernels.landmarks.selection import Diversity
 from scalemani.methods.determinantal.kernels.diverse import determinantal_rows, repulsive_rows
 
 N_POINTS, SIGMA = 1000, 1.0

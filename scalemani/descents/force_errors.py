@@ -16,8 +16,7 @@ from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import Mapper
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 
 CERTIFIED_TARGETS = 1000
 ADAPTATION_TARGETS = 250

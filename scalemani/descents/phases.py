@@ -1,11 +1,18 @@
-"""What a descent does in which order: phases of one direction and one weight of the two halves of the objective."""
+"""What a descent does in which order: phases of one direction and one weight of the two halves of the objective.
+
+A map is doubled where that alone lowers the objective substantially. Attraction, exaggerated, contracts a map to a
+tenth of its width. Its parts then push each other away over hundreds of iterations, the longer the more points there
+are, since far ones hardly push. The objective of a larger map can be evaluated at once.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalemani.config.params.defaults import PAIRS
+from scalemani.config.params import LayoutParams
+from scalemani.config.params.defaults import FIRST_DOUBLING, PAIRS
+from scalemani.config.stages import GIVEN_START
 from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
 from scalemani.descents.directions import (
     ConjugateGradients,
@@ -16,16 +23,47 @@ from scalemani.descents.directions import (
     OfCopies,
     Preconditioned,
     SpectralMinus,
+    shifted_laplacian,
+    spectral_operator,
 )
 from scalemani.descents.force_errors import ADAPT_EVERY, adapt_tolerance
-from scalemani.descents.growth import ERROR_GROWTH, NEVER, doubled_if_lower, may_double
-from scalemani.descents.laplacian import shifted_laplacian, spectral_operator
 from scalemani.descents.problem import Problem
-from scalemani.descents.repulsion import make_repulsion
+from scalemani.descents.repulsion import largest_radius, make_repulsion
 from scalemani.errors import ConfigError
-from scalemani.kernels.descent.curvature import PairCurvature
-from scalemani.kernels.graph.strongest import without_loops
+from scalemani.kernels.arrays.coordinates import moved
+from scalemani.kernels.descent import PairCurvature
+from scalemani.kernels.graph.attraction import without_loops
 from scalemani.kernels.repulsion.pair_sums import PairSums
+
+NEVER = 1.0  # a share of the objective that doubling a map does not take away
+# Iterations of a phase from look to look: those at which the error of forces is measured, since a map that was doubled
+# needs finer sums.
+LOOK_EVERY = ADAPT_EVERY
+# Of the error of forces, within five iterations: the parts of a map that was doubled draw together again. Of 70,000 and
+# of a million digits it grew to 1.2 and 1.45 times as much.
+ERROR_GROWTH = 1.5
+
+
+def may_double(state: State) -> bool:
+    """Return whether a map may be doubled after so many iterations of its phase."""
+    return state.phase_iteration >= FIRST_DOUBLING and state.phase_iteration % LOOK_EVERY == 0
+
+
+def doubled_if_lower(problem: Problem, sums: PairSums, state: State, least_fall: float) -> State:
+    """Return the state with its map twice as large, where the objective falls by a share `least_fall`; else as it is.
+
+    Where a window of the descent ends here, the next one starts from the value of the larger map. Velocities stay.
+    """
+    larger, reach = moved(state.positions, 1.0, state.positions, problem.workspace)
+    if reach > largest_radius(problem.n_copies, larger.shape[1]):
+        return state
+    value = state.value if np.isfinite(state.value) else problem.value(state.positions, sums)
+    larger_value = problem.value(larger, sums)
+    if not value - larger_value >= least_fall * abs(value):
+        return state
+    reference = larger_value if state.reference == value else state.reference
+    return replace(state, positions=larger, value=larger_value, reference=reference, gradient=None)
+
 
 OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
 
@@ -184,3 +222,50 @@ def next_phase(state: State) -> State:
         gradient=None,
         memory={},
     )
+
+
+def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
+    """Return the phases of a descent: exaggerated, then plain; or one for each strength of a homotopy."""
+    usual = Phase(
+        params.direction,
+        params.max_iterations,
+        length=step_length(params, 1.0, n_points),
+        momentum=params.momentum or 0.0,
+        pairs=params.pairs or PAIRS,
+        kappa=params.kappa,
+        converged=params.converged or 0.0,
+        window=params.window or 1,
+        tolerance=params.tolerance,
+        schedule=params.schedule,
+        coarsest=params.coarsest,
+        # Line searches find the size of a map themselves, and one that was given keeps its own.
+        doubled_for=params.doubled_for if params.direction == "momentum" and params.init != GIVEN_START else NEVER,
+    )
+    if params.homotopy > 1:
+        shares = np.geomspace(params.least_strength, 1.0, params.homotopy).tolist()
+        return [replace(usual, strength=share) for share in shares]
+    exaggeration = params.exaggeration or 1.0
+    iterations = min(params.exaggerated_iterations or 0, params.max_iterations)
+    if iterations == 0 or exaggeration == 1:
+        return [usual]
+    early = replace(
+        usual,
+        most_iterations=iterations,
+        exaggeration=exaggeration,
+        length=step_length(params, exaggeration, n_points),
+        momentum=params.exaggerated_momentum or 0.0,
+        converged=0.0,
+        doubled_for=NEVER,
+    )
+    remaining = params.max_iterations - iterations
+    return [early, replace(usual, most_iterations=remaining, scheduled=iterations)] if remaining > 0 else [early]
+
+
+def step_length(params: LayoutParams, exaggeration: float, n_points: float) -> float | None:
+    """Return the fixed step, None for a line search; for momentum the learning rate, N / exaggeration where open.
+
+    Source: Belkina et al., Automated optimized parameters for t-SNE, 2019.
+    """
+    if params.learning_rate is None and params.direction == "momentum":
+        return n_points / exaggeration
+    return params.learning_rate

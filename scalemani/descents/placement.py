@@ -12,8 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import Objective
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4

@@ -13,10 +13,13 @@ from scalemani.config.objectives import Objective
 from scalemani.kernels.arrays.coordinates import scale_and_add
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.arrays.workspace import Workspace, recycling
-from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
-from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, PairSums
+from scalemani.kernels.graph.attraction import (
+    AffinityRows,
+    attraction_energy,
+    attraction_gradient,
+    rounded_attraction_gradient,
+)
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 
 # An approximation errs by a share of the sums as they are in the middle of a map. Where a sum is smaller than this and
 # is divided by, that error can exceed the sum itself: such points are summed exactly.

@@ -8,9 +8,27 @@ from scalemani.config.methods import declared, load
 from scalemani.config.params.by_stage import LayoutParams
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.mesh.particle_mesh import ParticleMesh
-from scalemani.kernels.repulsion.pair_sums import KERNELS, PairSums
+from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, PairSums
+from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
+
+# Of 8 bytes, for a mesh with its transforms and the fields of all threads: over maps as wide as those of few points
+# get, and over the widest ones that are doubled, which have so many nodes at the finest usual step.
+MESH_VALUES, WIDE_MESH_VALUES, FEW_POINTS = 37_500_000, 60_000_000, 150_000
+WIDE_MESH_NODES, FINE_STEP = 2**24, 0.25
+
+
+def mesh_values(n_points: int) -> int:
+    """Return how many numbers of 8 bytes a mesh over a map of so many points takes, as far as maps are planned for."""
+    return MESH_VALUES if n_points <= FEW_POINTS else WIDE_MESH_VALUES
+
+
+def largest_radius(n_points: float, n_dims: int) -> float:
+    """Return how far a point of a map that was doubled is from its middle at most.
+
+    Spread evenly there is a point for every 2^d cubes as wide as the kernel; and a mesh is one that is planned for.
+    """
+    return min(n_points, WIDE_MESH_NODES * (FINE_STEP / 2) ** n_dims) ** (1 / n_dims)
+
 
 METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
 

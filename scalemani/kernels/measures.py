@@ -11,9 +11,9 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
-from scalemani.kernels.rows.unit_scale import at_unit_scale
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time

@@ -20,7 +20,7 @@ from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, S
 from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust
-from scalemani.kernels.machine.compile_seconds import COMPILING
+from scalemani.kernels.machine.compile import COMPILING
 from scalemani.runs.incoming.computing import computed_once
 from scalemani.runs.incoming.following import follow_source
 from scalemani.runs.incoming.merging import merge_duplicates

@@ -18,8 +18,13 @@ from scalemani.kernels.affinities.bandwidths import (
     self_tuning_affinities,
     typical_bandwidth,
 )
-from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
-from scalemani.kernels.affinities.multiplicities import Multiplicities, repeated_affinities, repeated_entropies
+from scalemani.kernels.affinities.entropic import (
+    Multiplicities,
+    RowsOfData,
+    entropic_affinities,
+    repeated_affinities,
+    repeated_entropies,
+)
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights

@@ -15,10 +15,10 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Writte
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.engine.workers.folds import runs_of
+from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
-from scalemani.kernels.rows.unit_scale import at_unit_scale
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 

@@ -10,24 +10,28 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, 
 from scalemani.engine.sizes import Sizes, grouping_held, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
-from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.arrays.grouping import separate_items
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.arrays.union_find import separate_items
 from scalemani.kernels.arrays.workspace import Empty, Workspace
-from scalemani.kernels.graph.bridges import (
+from scalemani.kernels.graph.components import (
     CELLS_AT_ONCE,
+    LEAST_ENTRY,
     PAIRS_AT_ONCE,
     QUERIES_AT_ONCE,
     Cells,
+    Components,
+    add_degrees,
     boruvka_round,
     bridge_queries,
+    components,
+    join_neighbors,
     joined_radii,
     nearer,
     nearest_in_cells,
     radii_of_cells,
     reach,
 )
-from scalemani.kernels.graph.components import LEAST_ENTRY, Components, add_degrees, components, join_neighbors
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights

@@ -12,9 +12,8 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
-from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.geometry import LANDMARKS_TOGETHER, local_geometry
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
 from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarks

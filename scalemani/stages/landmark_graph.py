@@ -11,9 +11,8 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
-from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
+from scalemani.kernels.arrays.workspace import Workspace, threads
+from scalemani.kernels.landmarks.geometry import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.accuracy import count_near_zero
 from scalemani.kernels.spectral.landmark_graph import connected_eigenmaps, landmark_kernel, spacing

@@ -16,13 +16,20 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Writt
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.anchors import ANCHORS, LANDMARKS_AT_ONCE, anchored
-from scalemani.kernels.landmarks.choice import Choice, Diversity, Process, Selected
 from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
-from scalemani.kernels.landmarks.selection import ONE_BY_ONE, selected_landmarks
-from scalemani.kernels.landmarks.uniform import SPARE_FRACTION, n_spread_candidates
+from scalemani.kernels.landmarks.selection import (
+    ONE_BY_ONE,
+    SPARE_FRACTION,
+    Choice,
+    Diversity,
+    Process,
+    Selected,
+    n_spread_candidates,
+    selected_landmarks,
+)
+from scalemani.kernels.landmarks.weights import ANCHORS, LANDMARKS_AT_ONCE, anchored
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
-from scalemani.kernels.rows.points_by_row import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.appended import KnownPoints

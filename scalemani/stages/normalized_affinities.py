@@ -7,7 +7,7 @@ import numpy as np
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.kernels.graph.density import density_normalized, density_scales
+from scalemani.kernels.affinities.reweighting import density_normalized, density_scales
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import stored_weights

@@ -7,24 +7,15 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params.defaults import FIRST_DOUBLING
 from scalemani.descents import phases
 from scalemani.descents.descent import State
-from scalemani.descents.growth import (
-    ERROR_GROWTH,
-    FIRST_DOUBLING,
-    LOOK_EVERY,
-    NEVER,
-    doubled_if_lower,
-    largest_radius,
-    may_double,
-    mesh_values,
-)
-from scalemani.descents.phases import Phase, descend
+from scalemani.descents.phases import ERROR_GROWTH, LOOK_EVERY, NEVER, Phase, descend, doubled_if_lower, may_double
 from scalemani.descents.problem import problem_of
-from scalemani.descents.repulsion import make_repulsion
+from scalemani.descents.repulsion import largest_radius, make_repulsion, mesh_values
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.repulsion.mesh.particle_mesh import fitted_mesh, mesh_rule
-from scalemani.kernels.repulsion.mesh.transforms import padded_lengths
+from scalemani.kernels.repulsion.convolution import padded_lengths
+from scalemani.kernels.repulsion.particle_mesh import fitted_mesh, mesh_rule
 
 N_CLUSTERS, MEMBERS = 30, 20
 FALL = 0.08

@@ -15,8 +15,7 @@ from scalemani.descents.problem import Problem, entropy_term, problem_of, repuls
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.kernels.arrays.workspace import Recycled
-from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
-from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient, rounded_attraction_gradient
 
 STEP = 1e-30  # of the complex step, which loses no digit however short it is
 

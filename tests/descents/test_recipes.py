@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import LayoutParams, Parameters
-from scalemani.descents.growth import NEVER
-from scalemani.descents.recipes import phases_of
+from scalemani.descents.phases import NEVER, phases_of
 
 
 def resolved(method, **values) -> LayoutParams:

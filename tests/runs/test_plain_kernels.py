@@ -11,7 +11,7 @@ import zarr
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
-from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.machine.compile import PLAIN
 from scalemani.runs.walk import run
 
 VALUES = {

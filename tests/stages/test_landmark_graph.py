@@ -12,7 +12,7 @@ import scalemani as sm
 from scalemani.config.routes import ROUTES
 from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
+from scalemani.kernels.landmarks.geometry import bhattacharyya_neighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph
 
 PIXELS = load_digits().data[:1500]

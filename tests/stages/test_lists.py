@@ -9,7 +9,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.needs import disk_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
-from scalemani.kernels.graph.bridges import CELLS_AT_ONCE, PAIRS_AT_ONCE
+from scalemani.kernels.graph.components import CELLS_AT_ONCE, PAIRS_AT_ONCE
 from scalemani.kernels.rows.sketches import gram_rows
 from scalemani.stages.reduced import REPEATED, WITH_SUMS
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES

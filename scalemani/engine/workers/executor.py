@@ -26,7 +26,7 @@ from scalemani.engine.workers.connections import capacities, check_address, chec
 from scalemani.engine.workers.folds import OrderedFold, fold_graph, map_graph
 from scalemani.engine.workers.local import local_processes
 from scalemani.errors import ConfigError
-from scalemani.kernels.arrays.threads import threads
+from scalemani.kernels.arrays.workspace import threads
 
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 ANY_BATCH = Batch()

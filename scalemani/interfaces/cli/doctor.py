@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_info
 
 from scalemani.interfaces.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, writable_folder
-from scalemani.kernels.machine.plain import PLAIN, PLAIN_VARIABLE
+from scalemani.kernels.machine.compile import PLAIN, PLAIN_VARIABLE
 
 PACKAGES = (
     "dask",

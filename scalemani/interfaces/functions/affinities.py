@@ -18,8 +18,8 @@ from scalemani.interfaces.functions.validation import (
 )
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.affinities import bandwidths, entropic
+from scalemani.kernels.affinities.entropic import Multiplicities, copies_of_neighbors, repeated_affinities
 from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
-from scalemani.kernels.affinities.multiplicities import Multiplicities, copies_of_neighbors, repeated_affinities
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 

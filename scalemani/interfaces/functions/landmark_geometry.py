@@ -9,8 +9,7 @@ from scalemani.errors import ConfigError, DataError, ShortfallWarning, warn
 from scalemani.interfaces.functions.landmarks import Landmarks
 from scalemani.io.sources import points_in_memory
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import LocalGeometry, local_geometry
+from scalemani.kernels.landmarks.geometry import LocalGeometry, bhattacharyya_neighbors, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps

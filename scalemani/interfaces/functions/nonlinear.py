@@ -22,17 +22,15 @@ from scalemani.descents.force_errors import (
     errors_of,
     sums_at_end,
 )
-from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, too_few_iterations
+from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
-from scalemani.descents.recipes import phases_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, nearest_name, warn
 from scalemani.interfaces.functions.validation import checked_affinities, is_number, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words, sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums
 from scalemani.runs.opened import Curve
 
 MOST_TRIALS = 4  # of one method, each finer than the one before

@@ -16,10 +16,9 @@ from scalemani.interfaces.functions.validation import (
 )
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
-from scalemani.kernels.affinities.classes import lowered_between_classes
-from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.graph.directed_edges import incoming_edges, loop_edges
-from scalemani.kernels.graph.symmetric import row_sums, symmetric_rows
+from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.affinities.reweighting import lowered_between_classes
+from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,

@@ -5,7 +5,7 @@ import scipy.special
 
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.vector_exp import exp_nonpositive
+from scalemani.kernels.machine.vector_math import exp_nonpositive
 
 
 def row_entropies(weights: np.ndarray) -> np.ndarray:

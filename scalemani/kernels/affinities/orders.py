@@ -7,9 +7,8 @@ starts from, and so every bit of its result, does not depend on how many rows a 
 import numpy as np
 
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.grouping import group_by, unite
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.arrays.union_find import unite
 from scalemani.kernels.machine.compile import compiled
 
 ROW_BITS = TILE_ROWS - 1  # TILE_ROWS is a power of two

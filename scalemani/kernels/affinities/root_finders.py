@@ -8,8 +8,7 @@ import math
 
 import numpy as np
 
-from scalemani.kernels.affinities.entropy import entropy_and_derivatives
-from scalemani.kernels.affinities.row_problem import MAX_STEPS, Root, Row, value_at
+from scalemani.kernels.affinities.entropy import MAX_STEPS, Root, Row, entropy_and_derivatives, value_at
 from scalemani.kernels.machine.compile import compiled
 
 

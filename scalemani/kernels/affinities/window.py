@@ -10,7 +10,7 @@ import numpy as np
 
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.vector_exp import exp_nonpositive
+from scalemani.kernels.machine.vector_math import exp_nonpositive
 
 Image = tuple[int, int, int]  # frames, rows and columns
 Reach = tuple[int, int]  # pixels to each side of a pixel, and frames before and after it

@@ -1,8 +1,10 @@
-"""Sums, steps and extents of embeddings (N, d) float64, without BLAS: results do not depend on its threads."""
+"""Sums, steps, extents and scales of embeddings (N, d), without BLAS: results do not depend on its threads."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import Mapper, light_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
@@ -117,3 +119,25 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
     """Return the `extremes` (d,) of points that come in pieces (n, d), n > 0."""
     ends = np.array(list(over(extremes, pieces)))
     return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
+
+
+ORDINARY_EXPONENT = 128  # beyond: fourth powers come near the ends of float64, of which sums over points take a part
+
+
+def scale_exponent(parts: Iterable[np.ndarray]) -> int:
+    """Return e of the power of two that arrays are divided by: 0 where the largest entry of all is of ordinary size."""
+    largest = max((float(np.max(np.abs(part), initial=0.0)) for part in parts), default=0.0)
+    exponent = int(np.frexp(largest)[1])
+    return exponent if abs(exponent) > ORDINARY_EXPONENT else 0
+
+
+def at_unit_scale(array: Any) -> tuple[Any, int]:
+    """Return an array over 2^e, and e; the array itself where its largest entry is of ordinary size."""
+    entries = array.data if sp.issparse(array) else array
+    exponent = scale_exponent([entries])
+    if exponent == 0:
+        return array, 0
+    scaled = np.ldexp(np.asarray(entries, np.float64), -exponent)
+    return (
+        sp.csr_matrix((scaled, array.indices, array.indptr), array.shape) if sp.issparse(array) else scaled
+    ), exponent

@@ -1,9 +1,10 @@
-"""Items grouped by a label, a stable counting sort, the way back from any order, and rows put in their places."""
+"""Items in groups: by a label, by what joins them, by equality; the way back from any order, and rows put in places."""
 
 from collections.abc import Callable
 
 import numpy as np
 
+from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
@@ -117,3 +118,97 @@ def _bytes_of_rows(rows: np.ndarray) -> np.ndarray:
 def _place_bytes(rows: np.ndarray, chosen: np.ndarray, target: np.ndarray, places: np.ndarray) -> None:
     for i in range(chosen.size):
         target[places[i]] = rows[chosen[i]]
+
+
+def separate_items(n_items: int, empty: Empty = np.empty) -> np.ndarray:
+    """Return the state before any union: each item its own root, (n_items,) int32, int64 from 2^31 items on."""
+    state = empty((n_items,), np.int32 if n_items < 2**31 else np.int64)
+    for items in panels(n_items):
+        state[items] = np.arange(items.start, items.stop)
+    return state
+
+
+@compiled
+def find_root(parents: np.ndarray, item: int) -> int:
+    """Return the root of an item's set, and halve the path to it in place.
+
+    References
+    ----------
+    Tarjan and van Leeuwen, Worst-case analysis of set union algorithms, 1984, section 2 (path halving).
+    """
+    while parents[item] != item:
+        parents[item] = parents[parents[item]]
+        item = parents[item]
+    return item
+
+
+@compiled
+def unite(parents: np.ndarray, one: int, other: int) -> bool:
+    """Join the sets of two items in place; return whether they were two sets."""
+    one, other = find_root(parents, one), find_root(parents, other)
+    if one < other:
+        parents[other] = one
+    else:
+        parents[one] = other
+    return one != other
+
+
+EMPTY = np.int32(-1)
+HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
+
+
+@compiled
+def _insert_row(table: np.ndarray, bits: int, row: int) -> bool:
+    """Put `row` into the open hash table of 2**bits slots; return whether it was new."""
+    slot = _slot_of(table, bits, row)
+    if table[slot] == row:
+        return False
+    table[slot] = row
+    return True
+
+
+@compiled
+def _slot_of(table: np.ndarray, bits: int, row: int) -> np.uint32:
+    """Return the slot of the hash table that holds `row`, or the empty one that it would take."""
+    mask = np.uint32(table.size - 1)
+    slot = np.uint32(np.uint32(row) * HASH_MULTIPLIER) >> np.uint32(32 - bits)
+    while table[slot] != EMPTY and table[slot] != row:
+        slot = np.uint32(slot + np.uint32(1)) & mask
+    return slot
+
+
+@compiled
+def compact_rows(lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distinct rows in lists, and the lists in numbers of these.
+
+    Parameters
+    ----------
+    lists : (n, c) int, rows, -1 for none
+
+    Returns
+    -------
+    distinct : (u,) int64, ascending
+    numbers : (n, c) int32, so that distinct[numbers] is `lists`; -1 for none
+    """
+    bits = 4
+    while (1 << bits) < 2 * lists.size:
+        bits += 1
+    table = np.full(1 << bits, EMPTY, dtype=np.int32)
+    distinct = np.empty(lists.size, dtype=np.int64)
+    n_distinct = 0
+    for i in range(lists.shape[0]):
+        for j in range(lists.shape[1]):
+            row = lists[i, j]
+            if row >= 0 and _insert_row(table, bits, row):
+                distinct[n_distinct] = row
+                n_distinct += 1
+    distinct = np.sort(distinct[:n_distinct])
+    number_in_slot = np.empty(table.size, dtype=np.int32)
+    for number in range(n_distinct):
+        number_in_slot[_slot_of(table, bits, distinct[number])] = number
+    numbers = np.full(lists.shape, EMPTY, dtype=np.int32)
+    for i in range(lists.shape[0]):
+        for j in range(lists.shape[1]):
+            if lists[i, j] >= 0:
+                numbers[i, j] = number_in_slot[_slot_of(table, bits, lists[i, j])]
+    return distinct, numbers

@@ -5,16 +5,29 @@ E+ = sum_nm w_nm a(|x_n - x_m|^2) with a(t) = t ("quadratic") or log(1 + t) ("st
 
 A pass reads 8 bytes a nonzero in order and gathers one point for each: rows in locality order find most of those in a
 cache. Positions and sums are float64: they cost no more than float32 here, the gathers take the time.
+
+Where the repulsive half errs by more than float32, coordinates are rounded to multiples of a step, 2^31 of them across
+the map: half the bytes of float64, and a gathering of points is most of an iteration at a million of them. Differences
+of whole numbers are exact: near points, whose coordinates in float32 would leave few digits of them, keep all. Terms
+and their sums over a row are float32. The instructions that add up the pulls of 16 neighbours at a time are written out
+for the compiler: of a loop over neighbours it makes vectors for whole groups of them and visits what is left one by
+one, which of 44 neighbours takes as long again; and it gathers each coordinate by itself.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
 
-from scalemani.kernels.arrays.tiles import Mapper, row_panels, run
+from scalemani.kernels.arrays.coordinates import bounding_box
+from scalemani.kernels.arrays.tiles import Mapper, light_panels, row_panels, run
+from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import Rows
-from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
-from scalemani.kernels.machine.vector_log import log_positive
+from scalemani.kernels.machine.compile import compiled, compiled_sums, in_plain_mode, inlined_sums, numbers_at
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, spread
+from scalemani.kernels.machine.vector_math import log_positive
 
 LONGEST_ROW = 512  # distances of a row that are held at a time while its logarithms are taken
 
@@ -133,3 +146,235 @@ def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, ov
     """Return E+ of N points at positions (N, d) float64, with the kernel "quadratic" or "student"."""
     csr, student, parts = tuple(rows), kernel == "student", row_panels(rows.n_points)
     return float(sum(over(lambda part: _energy(csr, positions, student, part.start, part.stop), parts)))
+
+
+PLACE_BYTES = 2 * ITEM_BYTES  # of a point: two whole numbers
+REORDER = ("reassoc", "contract", "nsz")  # terms are added as suits the machine, in the same order at each call
+
+_COUNT, _PLACE, _SINGLE = ir.IntType(32), ir.IntType(64), ir.FloatType()
+_COUNTS, _PLACES, _SINGLES, _MASK = (
+    ir.VectorType(element, LANES_AT_ONCE) for element in (_COUNT, _PLACE, _SINGLE, ir.IntType(1))
+)
+_POINTERS = ir.VectorType(_PLACE.as_pointer(), LANES_AT_ONCE)
+
+
+def reference_sum_pulls(
+    columns: int, weights: int, count: int, places: int, own: tuple[int, int], square: float
+) -> tuple[float, float]:
+    """Return the sum of w_m (x - x_m) / (1 + s |x - x_m|^2) over some neighbours m, along both axes, two float32.
+
+    Parameters
+    ----------
+    columns, weights : addresses of the neighbours' rows, `count` uint32, and of their w_m, `count` float32
+    places : address of the places x_m of all points, (N, 2) int32; their differences are int32 too
+    own : two int, the place x of the point
+    square : s, float32: the square of what one stands for in a place
+    """
+    single = np.float32
+    rows = numbers_at(columns, (count,), np.uint32)
+    others = [numbers_at(places + PLACE_BYTES * int(row), (2,), np.int32) for row in rows]
+    apart = (np.array(own, np.int32) - np.array(others, np.int32).reshape(-1, 2)).astype(single)
+    pulls = numbers_at(weights, (count,), single) / (1 + single(square) * (apart**2).sum(axis=1, dtype=single))
+    along_x, along_y = pulls @ apart
+    return along_x, along_y
+
+
+class _Emitter:
+    """Emits the instructions for up to 16 neighbours of a point."""
+
+    def __init__(self, builder: Any, arguments: Any):
+        self.builder = builder
+        self.columns, self.weights, self.count, self.places, own, self.square = arguments
+        self.own = [spread(builder, builder.extract_value(own, axis)) for axis in range(2)]
+
+    def read(self, start: Any, first: Any, vector: Any, mask: Any) -> Any:
+        """Return the items from the `first` of an array on; of lanes outside of the mask nothing is read, but zero."""
+        address = self.builder.add(start, self.builder.mul(first, _PLACE(ITEM_BYTES)))
+        place = self.builder.inttoptr(address, vector.as_pointer())
+        kind = "i32" if vector is _COUNTS else "f32"
+        signature = ir.FunctionType(vector, [place.type, _COUNT, _MASK, vector])
+        load = self.builder.module.declare_intrinsic(f"llvm.masked.load.v{LANES_AT_ONCE}{kind}.p0", (), signature)
+        return self.builder.call(load, [place, _COUNT(ITEM_BYTES), mask, ir.Constant(vector, None)])
+
+    def gathered(self, rows: Any, mask: Any) -> list[Any]:
+        """Return both coordinates of the places of some rows: one gathering reads both."""
+        builder = self.builder
+        offsets = builder.mul(builder.zext(rows, _PLACES), _alike(_PLACES, PLACE_BYTES))
+        pointers = builder.inttoptr(builder.add(spread(builder, self.places), offsets), _POINTERS)
+        signature = ir.FunctionType(_PLACES, [_POINTERS, _COUNT, _MASK, _PLACES])
+        name = f"llvm.masked.gather.v{LANES_AT_ONCE}i64.v{LANES_AT_ONCE}p0"
+        gather = builder.module.declare_intrinsic(name, (), signature)
+        found = builder.call(gather, [pointers, _COUNT(ITEM_BYTES), mask, ir.Constant(_PLACES, None)])
+        both = builder.bitcast(found, ir.VectorType(_COUNT, 2 * LANES_AT_ONCE))
+        lanes = [ir.Constant(_COUNTS, list(range(axis, 2 * LANES_AT_ONCE, 2))) for axis in range(2)]
+        return [builder.shuffle_vector(both, both, each) for each in lanes]
+
+    def added(self, first: Any, mask: Any, sums: list[Any]) -> list[Any]:
+        """Return sums with the terms of the neighbours from the `first` on, of lanes under a mask."""
+        builder = self.builder
+        rows, weights = self.read(self.columns, first, _COUNTS, mask), self.read(self.weights, first, _SINGLES, mask)
+        places = zip(self.own, self.gathered(rows, mask), strict=True)
+        apart = [builder.sitofp(builder.sub(own, other), _SINGLES) for own, other in places]
+        squares = builder.fadd(*(builder.fmul(one, one, flags=REORDER) for one in apart), flags=REORDER)
+        scaled = builder.fmul(squares, spread(builder, self.square), flags=REORDER)
+        pulls = builder.fdiv(weights, builder.fadd(_alike(_SINGLES, 1.0), scaled, flags=REORDER))
+        terms = [builder.fmul(pulls, one, flags=REORDER) for one in apart]
+        return [builder.fadd(total, term, flags=REORDER) for total, term in zip(sums, terms, strict=True)]
+
+    def total(self) -> list[Any]:
+        """Return the sums over all neighbours: whole groups of 16, then those that are left under a mask."""
+        builder, before = self.builder, self.builder.block
+        names = ("test", "group", "rest", "part", "after")
+        test, group, rest, part, after = (builder.append_basic_block(f"pulls.{name}") for name in names)
+        builder.branch(test)
+        builder.position_at_end(test)
+        first, sums = builder.phi(_PLACE), [builder.phi(_SINGLES) for _ in range(2)]
+        following = builder.add(first, _PLACE(LANES_AT_ONCE))
+        builder.cbranch(builder.icmp_signed("<=", following, self.count), group, rest)
+
+        builder.position_at_end(group)
+        added = self.added(first, _alike(_MASK, 1), sums)
+        builder.branch(test)
+        none = ir.Constant(_SINGLES, None)
+        for phi, begun, later in zip((first, *sums), (_PLACE(0), none, none), (following, *added), strict=True):
+            phi.add_incoming(begun, before)
+            phi.add_incoming(later, group)
+
+        builder.position_at_end(rest)
+        builder.cbranch(builder.icmp_signed("<", first, self.count), part, after)
+        builder.position_at_end(part)
+        left = spread(builder, builder.trunc(builder.sub(self.count, first), _COUNT))
+        mask = builder.icmp_signed("<", ir.Constant(_COUNTS, list(range(LANES_AT_ONCE))), left)
+        with_rest = self.added(first, mask, sums)
+        builder.branch(after)
+
+        builder.position_at_end(after)
+        totals = [builder.phi(_SINGLES) for _ in range(2)]
+        for phi, whole, masked in zip(totals, sums, with_rest, strict=True):
+            phi.add_incoming(whole, rest)
+            phi.add_incoming(masked, part)
+        return [self.over_lanes(phi) for phi in totals]
+
+    def over_lanes(self, vector: Any) -> Any:
+        """Return the sum of all lanes."""
+        signature = ir.FunctionType(_SINGLE, [_SINGLE, _SINGLES])
+        name = f"llvm.vector.reduce.fadd.v{LANES_AT_ONCE}f32"
+        add = self.builder.module.declare_intrinsic(name, (), signature)
+        return self.builder.call(add, [_SINGLE(0.0), vector], fastmath=REORDER)
+
+
+def _alike(vector: Any, value: float) -> Any:
+    return ir.Constant(vector, [value] * LANES_AT_ONCE)
+
+
+@in_plain_mode(reference_sum_pulls)
+@intrinsic
+def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, places: Any, own: Any, square: Any) -> Any:
+    """Emit what `reference_sum_pulls` does."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_tuple(builder, signature.return_type, _Emitter(builder, arguments).total())
+
+    address, two = numba.types.int64, numba.types.UniTuple
+    returned = two(numba.types.float32, 2)
+    return returned(address, address, address, address, two(numba.types.int32, 2), numba.types.float32), emit
+
+
+MOST_STEPS = 2**30 - 1  # from the middle of a map: differences are int32 too
+LONGEST_STEP = 1e-5  # of the width of Student's kernel: maps too wide for it are summed in float64
+LEAST_STEP = 1e-150  # whose square is a number
+
+
+@compiled
+def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np.ndarray) -> None:
+    for n in range(positions.shape[0]):
+        for d in range(positions.shape[1]):
+            steps[n, d] = np.int32(np.rint((positions[n, d] - middle[d]) * per_step))
+
+
+@compiled
+def _rounded_gradient(rows: Rows, steps: np.ndarray, step: float, first: int, gradient: np.ndarray) -> None:
+    indptr, indices, values = rows
+    columns, weights, places = indices.ctypes.data, values.ctypes.data, steps.ctypes.data
+    square = np.float32(step * step)
+    for row in range(gradient.shape[0]):
+        n = first + row
+        start, count = indptr[n] * ITEM_BYTES, indptr[n + 1] - indptr[n]
+        own = (steps[n, 0], steps[n, 1])
+        sum_x, sum_y = sum_pulls(columns + start, weights + start, count, places, own, square)
+        gradient[row, 0], gradient[row, 1] = 4.0 * step * np.float64(sum_x), 4.0 * step * np.float64(sum_y)
+
+
+def rounded_attraction_gradient(
+    rows: AffinityRows, positions: np.ndarray, kernel: str, out: np.ndarray, workspace: Workspace = IN_MEMORY
+) -> np.ndarray:
+    """Write the gradient of E+ into `out` and return it: with Student's kernel in two dimensions to 1e-5 of its terms.
+
+    The others, affinities in float64, and maps more than 20,000 wide have it by `attraction_gradient`, whose arguments
+    these are.
+    """
+    over, light = workspace.over, light_panels(rows.n_points)
+    of_four_bytes = rows.indices.itemsize == rows.values.itemsize == ITEM_BYTES
+    if kernel != "student" or positions.shape[1] != 2 or not light or not of_four_bytes:
+        return attraction_gradient(rows, positions, kernel, out, over)
+    low, high = bounding_box([positions[part] for part in light], over)
+    step = float((high - low).max()) / (2 * MOST_STEPS)
+    if not LEAST_STEP <= step <= LONGEST_STEP:
+        return attraction_gradient(rows, positions, kernel, out, over)
+    middle, steps, csr = (low + high) / 2, workspace.empty(positions.shape, np.int32), tuple(rows)
+    run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), light))
+    run(over(lambda part: _rounded_gradient(csr, steps, step, part.start, out[part]), row_panels(rows.n_points)))
+    return out
+
+
+@compiled
+def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarray:
+    """Return the value of the kappa-th strongest edge of each row, zero where a row has no more than kappa."""
+    thresholds = np.zeros(indptr.shape[0] - 1, values.dtype)
+    for row in range(thresholds.shape[0]):
+        start, stop = indptr[row], indptr[row + 1]
+        if stop - start > kappa:
+            thresholds[row] = np.partition(values[start:stop], stop - start - kappa)[stop - start - kappa]
+    return thresholds
+
+
+@compiled
+def _filter_edges(
+    rows: Rows,
+    thresholds: np.ndarray,
+    indptr: np.ndarray,
+    out: tuple[np.ndarray, np.ndarray] | None,
+) -> None:
+    """Fill `indptr` of the edges that are strong enough, and `out` (indices, values) with these edges."""
+    starts, indices, values = rows
+    count = 0
+    for row in range(thresholds.shape[0]):
+        for entry in range(starts[row], starts[row + 1]):
+            # Values are symmetric to the last bit, so both directions of an edge stay or both go.
+            if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
+                if out is not None:
+                    out[0][count], out[1][count] = indices[entry], values[entry]
+                count += 1
+        indptr[row + 1] = count
+
+
+def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
+    """Return the edges that are among the strongest of either of their points; symmetric if the rows are.
+
+    Of each point `kappa` edges are sure to stay, and those as strong as the weakest of them stay too. Source: [PH] 3.3,
+    where kappa sparsifies the attractive Hessian.
+    """
+    thresholds = _thresholds(rows.indptr, rows.values, kappa)
+    indptr = np.zeros_like(rows.indptr)
+    _filter_edges(tuple(rows), thresholds, indptr, None)
+    edges = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
+    _filter_edges(tuple(rows), thresholds, indptr, edges)
+    return AffinityRows(indptr, *edges)
+
+
+def without_loops(rows: AffinityRows) -> AffinityRows:
+    """Return the edges between different points, in the dtypes of `rows`."""
+    sources = np.repeat(np.arange(rows.n_points, dtype=rows.indices.dtype), np.diff(rows.indptr))
+    between = rows.indices != sources
+    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(between)])[rows.indptr]
+    return AffinityRows(indptr, rows.indices[between], rows.values[between])

@@ -1,19 +1,27 @@
-"""Connected components of a neighbour graph that is read block by block: union-find over streamed rows.
+"""Connected components of a neighbour graph that is read block by block, and bridges that join them.
 
-The root of a component is its smallest row, so labels depend neither on the order of blocks nor on their size.
+Union-find over streamed rows: the root of a component is its smallest row, so labels depend neither on the order of
+blocks nor on their size. An edge joins its ends where its entry in D^-1/2 A D^-1/2, A = P + P^T, is not below the
+rounding of float32, in which affinities are stored. What joins two parts of a graph by smaller entries alone is zero to
+rounding in the eigenproblem: both parts have an eigenvalue of zero, and the eigenvectors are one basis of many.
 
-An edge joins its ends where its entry in D^-1/2 A D^-1/2, A = P + P^T, is not below the rounding of float32, in which
-affinities are stored. What joins two parts of a graph by smaller entries alone is zero to rounding in the eigenproblem:
-both parts have an eigenvalue of zero, and the eigenvectors are one basis of many.
+Bridges are those of Boruvka's algorithm, over cells that cannot be ruled out. In every round each component but the
+largest looks for the nearest row outside itself and is joined by its closest pair; the number of components at least
+halves. A cell that lies farther from a query than some row outside its component certainly does is never read.
+
+Source: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 1926.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.union_find import find_root, unite
+from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.grouping import find_root, group_large, separate_items, unite
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
 LEAST_ENTRY = float(np.finfo(np.float32).eps)  # of the normalised matrix, that joins: the rounding of a stored affinity
 
@@ -101,3 +109,232 @@ def components(parents: np.ndarray, empty: Empty = np.empty) -> Components:
     """
     labels = labels_of_roots(parents, empty)
     return Components(labels, sizes_of(labels))
+
+
+QUERIES_PER_COMPONENT = 64
+QUERIES_AT_ONCE = 1024  # against a tile of points: 24 MB
+CELLS_AT_ONCE = 64  # against all queries of a round
+PAIRS_AT_ONCE = 2**21  # of a query and a cell: 16 MB in float64
+SLACK = 1e-6  # of the longest row: what rounding may add to a distance to a centre, with much to spare
+
+
+class Bridges(NamedTuple):
+    """Pairs that join components: `rows` (E, 2) int64 with `distances` (E,) float64."""
+
+    rows: np.ndarray
+    distances: np.ndarray
+
+
+class Cells(NamedTuple):
+    """Where the rows of cells lie, as balls; a cell is the rows [offsets[c], offsets[c + 1]).
+
+    `offsets` (C + 1,) int64, `centers` (C, s), `radii` (C,) float64, the largest distance of a row of the cell to its
+    centre, infinite for a cell without rows.
+    """
+
+    offsets: np.ndarray
+    centers: np.ndarray
+    radii: np.ndarray
+
+
+class Scores(NamedTuple):
+    """Approximate squared distances (Q, n), and by how much those to a point (n,) may be wrong."""
+
+    squares: np.ndarray
+    errors: np.ndarray
+
+
+def bridge_queries(
+    labels: np.ndarray, n_per_component: int = QUERIES_PER_COMPONENT, empty: Empty = np.empty
+) -> np.ndarray:
+    """Return the rows (Q,) int64, ascending, that look for a bridge out of their component, from the labels (N,).
+
+    At most so many rows of a component look, evenly spread over its rows, and none of the largest, the first of
+    several. Sampling makes a bridge the closest pair among the sampled rows, not among all. `empty` makes the order of
+    the rows by component, (N,) int64.
+    """
+    sizes = sizes_of(labels)
+    order, offsets = group_large(labels.__getitem__, len(labels), len(sizes), empty)
+    chosen = []
+    for component in np.delete(np.arange(len(sizes)), np.argmax(sizes)):
+        rows = order[offsets[component] : offsets[component + 1]]
+        chosen.append(rows[np.linspace(0, len(rows) - 1, min(len(rows), n_per_component)).round().astype(np.int64)])
+    return np.sort(np.concatenate(chosen)) if chosen else np.empty(0, np.int64)
+
+
+@compiled
+def _screen(
+    scores: Scores,
+    queries: np.ndarray,
+    query_labels: np.ndarray,
+    points: np.ndarray,
+    point_labels: np.ndarray,
+    best: tuple[np.ndarray, np.ndarray],
+    first_row: int,
+) -> None:
+    """Compute directly every pair that approximate squared distances cannot rule out."""
+    rows, distances = best
+    for query in range(scores.squares.shape[0]):
+        for point in range(scores.squares.shape[1]):
+            if point_labels[point] == query_labels[query]:
+                continue
+            if scores.squares[query, point] - scores.errors[point] * (1.0 + 1e-3) > distances[query]:
+                continue
+            distance = squared_distance_in_one_sum(queries[query], points[point])
+            if distance < distances[query]:
+                distances[query] = distance
+                rows[query] = first_row + point
+
+
+def nearest_outside(
+    queries: np.ndarray, query_labels: np.ndarray, points: np.ndarray, point_labels: np.ndarray, start: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return for each query the nearest row of a block that is in another component, exactly, ties to the first row.
+
+    A float32 product with a rounding bound rules pairs out; what is left is computed directly in float64.
+
+    Parameters
+    ----------
+    queries, query_labels : (Q, D) real, finite, and (Q,) int, their components
+    points, point_labels : (n, D) real, finite, rows [start, start + n), and (n,) int, their components
+
+    Returns
+    -------
+    rows : (Q,) int64, -1 where the whole block has the query's label
+    distances : (Q,) float64, infinite there. Answers of several blocks are joined by `nearer`
+    """
+    rows = np.full(len(queries), -1, np.int64)
+    squared = np.full(len(queries), np.inf)
+    centre = queries.mean(axis=0, dtype=np.float64)
+    centred_queries = (queries - centre).astype(np.float32)
+    query_norms = np.einsum("ij,ij->i", centred_queries, centred_queries, dtype=np.float64)
+    longest = np.sqrt(query_norms.max(initial=0.0))
+    unit = np.finfo(np.float32).eps * (queries.shape[1] + 8)
+    for tile in slices(len(points), TILE_ROWS):
+        centred = (points[tile] - centre).astype(np.float32)
+        norms = np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
+        error = unit * (longest + np.sqrt(norms)) ** 2
+        for few in slices(len(queries), QUERIES_AT_ONCE):
+            squares = query_norms[few, None] + norms - 2.0 * (centred_queries[few] @ centred.T)
+            best = rows[few], squared[few]
+            scores, first = Scores(squares, error), start + tile.start
+            _screen(scores, queries[few], query_labels[few], points[tile], point_labels[tile], best, first)
+    return rows, np.sqrt(squared)
+
+
+def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the largest distance (C,) float64 of points (n, s), rows [start, start + n), to the centre of their cell.
+
+    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have infinity;
+    radii of several blocks are joined by `joined_radii`.
+    """
+    radii = np.full(len(centers), np.inf)
+    numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
+    away = np.sqrt(np.square(points.astype(np.float64) - centers[numbers]).sum(axis=1))
+    there, first = np.unique(numbers, return_index=True)
+    radii[there] = np.maximum.reduceat(away, first) if len(there) else radii[there]
+    return radii
+
+
+def joined_radii(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the radii (C,) of cells of which two sets of rows were looked at."""
+    return np.where(np.isinf(one), other, np.where(np.isinf(other), one, np.maximum(one, other)))
+
+
+def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:
+    """Return a distance (Q,) float64 from each query (Q, s) within which some row of another component lies.
+
+    It is infinite where all rows, of components `labels` (N,), have the query's label.
+    """
+    filled = np.flatnonzero(np.diff(cells.offsets))
+    first = cells.offsets[filled]
+    least, most = np.minimum.reduceat(labels, first), np.maximum.reduceat(labels, first)
+    centers, radii = cells.centers[filled], cells.radii[filled]
+    limits = np.empty(len(queries))
+    for part in slices(len(queries), max(1, PAIRS_AT_ONCE // len(filled))):
+        within = distances_to(queries[part], centers) + radii
+        own = query_labels[part, np.newaxis]
+        within[(least == own) & (most == own)] = np.inf
+        limits[part] = within.min(axis=1)
+    return limits + SLACK * (greatest_length(queries) + greatest_length(centers))
+
+
+def greatest_length(rows: np.ndarray) -> float:
+    """Return the length of the longest of rows (n, s)."""
+    return float(np.sqrt(np.einsum("ij,ij->i", rows, rows, dtype=np.float64).max(initial=0.0)))
+
+
+def distances_to(queries: np.ndarray, centers: np.ndarray) -> np.ndarray:
+    """Return the distances (Q, C) float64 of queries (Q, s) to centres (C, s), to the rounding of products."""
+    one, other = queries.astype(np.float64), centers.astype(np.float64)
+    squares = np.square(one).sum(axis=1)[:, np.newaxis] + np.square(other).sum(axis=1) - 2.0 * (one @ other.T)
+    return np.sqrt(np.maximum(squares, 0.0))
+
+
+def nearest_in_cells(
+    queries: np.ndarray,
+    query_labels: np.ndarray,
+    within: np.ndarray,
+    points: np.ndarray,
+    point_labels: np.ndarray,
+    start: int,
+    cells: Cells,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `nearest_outside` does, from cells that may hold a row within the `reach` (Q,) of a query."""
+    rows, distances = np.full(len(queries), -1, np.int64), np.full(len(queries), np.inf)
+    stop = start + len(points)
+    first = np.searchsorted(cells.offsets, start, side="right") - 1
+    last = np.searchsorted(cells.offsets, stop, side="left")
+    for few in slices(last - first, CELLS_AT_ONCE):
+        numbers = np.arange(first, last)[few]
+        near = distances_to(queries, cells.centers[numbers]) - cells.radii[numbers] <= within[:, np.newaxis]
+        for column, cell in enumerate(numbers):
+            part = slice(max(cells.offsets[cell], start) - start, min(cells.offsets[cell + 1], stop) - start)
+            there = point_labels[part]
+            if len(there) == 0:
+                continue
+            outside = (query_labels != there[0]) | (there.min() != there.max())
+            active = np.flatnonzero(near[:, column] & outside)
+            if len(active) == 0:
+                continue
+            nearest = nearest_outside(queries[active], query_labels[active], points[part], there, start + part.start)
+            rows[active], distances[active] = nearer((rows[active], distances[active]), nearest)
+    return rows, distances
+
+
+def nearer(one: tuple[np.ndarray, np.ndarray], other: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the nearer of two answers of `nearest_outside`, ties to the first, which is that of lower rows."""
+    closer = other[1] < one[1]
+    return np.where(closer, other[0], one[0]), np.where(closer, other[1], one[1])
+
+
+def boruvka_round(
+    labels: np.ndarray,
+    query_rows: np.ndarray,
+    neighbor_rows: np.ndarray,
+    distances: np.ndarray,
+    empty: Empty = np.empty,
+) -> tuple[Bridges, Components]:
+    """Return one round's bridges, at most one out of each component and no cycles, and the components afterwards.
+
+    Ties go to the smaller rows. Repeat with the queries of the new labels until one component is left: at most log2(C)
+    rounds.
+
+    Parameters
+    ----------
+    labels : (N,) int, the components so far
+    query_rows, neighbor_rows : (Q,) int, and the nearest row of each in another component, -1 for none
+    distances : (Q,) float64, of these pairs, infinite for none
+    empty : makes the labels afterwards, (N,) int32
+    """
+    order = np.lexsort((neighbor_rows, query_rows, distances))
+    order = order[np.isfinite(distances[order])]
+    _, first = np.unique(labels[query_rows[order]], return_index=True)
+    parents = separate_items(int(labels.max()) + 1)
+    candidates = order[np.sort(first)]
+    joining = [i for i in candidates if unite(parents, labels[query_rows[i]], labels[neighbor_rows[i]])]
+    numbers, merged = labels_of_roots(parents), empty(labels.shape, np.int32)
+    for part in panels(len(labels)):
+        merged[part] = numbers[labels[part]]
+    rows = np.column_stack([query_rows[joining], neighbor_rows[joining]]).astype(np.int64)
+    return Bridges(rows, distances[joining]), Components(merged, sizes_of(merged))

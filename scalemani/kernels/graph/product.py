@@ -3,7 +3,8 @@
 One pass reads each row of W once and gathers m contiguous columns per nonzero: the time is that of the gathers, and 64
 columns cost some three times as much as eight. Four neighbours are added at a time, which spares three in four loads
 and stores of the sums, while the rows of those that come next are prefetched. Sums are float64: they cost as much as
-float32 here. The step of a multigrid smoother is a product with a different end, so that no array is made between.
+float32 here. The step of a multigrid smoother is a product with a different end, so that no array is made between; and
+the means of neighbours place points that have no coordinates.
 """
 
 import functools
@@ -11,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled_sums, inlined_sums
-from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
+from scalemani.kernels.machine.instructions import prefetch_row
 
 _1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
 AHEAD = np.uint64(16)  # nonzeros between the one that is added and the one that is prefetched
@@ -130,3 +131,54 @@ def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndar
             for column in range(out.shape[1]):
                 difference = np.float64(own[column]) - np.float64(other[column])
                 target[column] += half * difference * difference
+
+
+@compiled
+def _neighbor_means(
+    rows: Rows,
+    positions: np.ndarray,
+    known: np.ndarray,
+    places: np.ndarray,
+    means: np.ndarray,
+) -> None:
+    indptr, indices, values = rows
+    for at in range(places.shape[0]):
+        row, total = places[at], 0.0
+        means[at] = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            neighbor = indices[entry]
+            if known[neighbor]:
+                total += values[entry]
+                for column in range(positions.shape[1]):
+                    means[at, column] += values[entry] * positions[neighbor, column]
+        for column in range(positions.shape[1]):
+            means[at, column] = means[at, column] / total if total > 0.0 else np.nan
+
+
+def spread_to_neighbors(rows: Rows, positions: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
+    """Fill rows of NaN with the affinity-weighted mean of their neighbours that have a position; return their numbers.
+
+    Points next to those with a position come first, then the points next to these. Points that no path leads to are put
+    in the middle of those that had a position.
+
+    Parameters
+    ----------
+    rows : rows (n, N) of W
+    positions : (N, d) float64, filled in place; NaN in all columns of a row without a position
+    numbers : (n,) int64, ascending, the numbers of these rows, all that lack a position among them; None: all N
+    """
+    known = ~np.isnan(positions[:, 0])
+    middle, filled = positions[known].mean(axis=0), np.flatnonzero(~known)
+    waiting = filled
+    while len(waiting):
+        means = np.empty((len(waiting), positions.shape[1]))
+        places = waiting if numbers is None else np.searchsorted(numbers, waiting)
+        _neighbor_means(tuple(rows), positions, known, places, means)
+        reached = ~np.isnan(means[:, 0])
+        if not reached.any():
+            positions[waiting] = middle
+            break
+        positions[waiting[reached]] = means[reached]
+        known[waiting[reached]] = True
+        waiting = waiting[~reached]
+    return filled

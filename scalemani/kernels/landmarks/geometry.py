@@ -1,6 +1,7 @@
-"""The local geometry of landmarks: covariances of the points around them.
+"""The local geometry of landmarks: covariances of the points around them, and distances of the Gaussians of these.
 
-Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments.
+Points are read twice, in tiles: once for the radius of each neighbourhood, once for its moments. Two landmarks on
+neighbouring sheets may be as near as two on one sheet: their Gaussians are not (the Bhattacharyya distance).
 """
 
 from collections.abc import Callable
@@ -12,8 +13,8 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.landmarks.nearest import BoundedPairs, bounded_pairs, prepare_landmarks
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
-from scalemani.kernels.rows.points_by_row import PointsByRow
 
 LANDMARKS_TOGETHER = 128  # of one task: their bounds to a tile of points take half a megabyte
 ROUNDED_UP = 1.0 + 2.0**-20  # limits, beyond what float32 takes off them
@@ -168,3 +169,66 @@ def _positive_definite(
     usual = float(variances.mean()) or 1.0
     added = np.where(singular, ADDED_SHARE * np.where(variances > 0.0, variances, usual), 0.0)
     return LocalGeometry(covariances + np.multiply.outer(added, identity), counts, singular)
+
+
+ROWS_TOGETHER = 16  # of distances between landmarks, in one step
+
+
+def bhattacharyya_distances(landmarks: np.ndarray, covariances: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return the Bhattacharyya distances of some landmarks to all: (m, L) float64, zero of each to itself.
+
+    Parameters
+    ----------
+    landmarks : (L, D) real
+    covariances : (L, D, D) positive definite, or (L, D) positive where they are diagonal
+    rows : (m,) int64, of landmarks
+
+    References
+    ----------
+    [DPP] 3.3, equation 7.
+    """
+    places = np.asarray(landmarks, dtype=np.float64)
+    logarithms = _log_determinants(covariances)
+    distances = np.empty((len(rows), len(places)))
+    for number, row in enumerate(rows):
+        between = 0.5 * (covariances + covariances[row])
+        differences = places - places[row]
+        if covariances.ndim == 2:
+            squares = (differences**2 / between).sum(axis=1)
+        else:
+            solved = np.linalg.solve(between, differences[:, :, np.newaxis])[:, :, 0]
+            squares = np.einsum("ld,ld->l", differences, solved)
+        ratios = _log_determinants(between) - 0.5 * (logarithms + logarithms[row])
+        distances[number] = np.maximum(0.125 * squares + 0.5 * ratios, 0.0)
+        distances[number, row] = 0.0
+    return distances
+
+
+def bhattacharyya_neighbors(
+    landmarks: np.ndarray, covariances: np.ndarray, n_neighbors: int, workspace: Workspace = IN_MEMORY
+) -> np.ndarray:
+    """Return the landmarks nearest to each by the Bhattacharyya distance, itself left out.
+
+    Parameters
+    ----------
+    landmarks, covariances : as of `bhattacharyya_distances`
+    n_neighbors : below L
+
+    Returns
+    -------
+    (L, n_neighbors) int64, nearest first; of equal distances the lower number comes first
+    """
+
+    def nearest(rows: slice) -> np.ndarray:
+        own = np.arange(rows.start, rows.stop)
+        distances = bhattacharyya_distances(landmarks, covariances, own)
+        distances[np.arange(len(own)), own] = np.inf
+        return np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
+
+    return np.concatenate(list(workspace.over(nearest, slices(len(landmarks), ROWS_TOGETHER)))).astype(np.int64)
+
+
+def _log_determinants(covariances: np.ndarray) -> np.ndarray:
+    if covariances.ndim == 2:
+        return np.asarray(np.log(covariances).sum(axis=1))
+    return np.asarray(np.linalg.slogdet(covariances)[1])

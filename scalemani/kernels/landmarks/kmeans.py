@@ -13,8 +13,14 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.anchors import NearestRows, nearer_rows, no_rows
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import (
+    NearestRows,
+    PreparedLandmarks,
+    nearer_rows,
+    nearest_landmarks,
+    no_rows,
+    prepare_landmarks,
+)
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis

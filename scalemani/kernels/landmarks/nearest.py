@@ -1,4 +1,7 @@
-"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances."""
+"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances.
+
+The rows nearest to each landmark are found block by block.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import LANES_AT_ONCE
+from scalemani.kernels.machine.instructions import LANES_AT_ONCE
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis, project, pruning_basis, sketch_precisely
 from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
@@ -269,3 +272,28 @@ def _bound_of_nearest(bounds: np.ndarray, row: int, n_landmarks: int, n_wanted: 
     return bound_within(
         bounds, row, n_landmarks, low, high, n_wanted, n_wanted + SPARE_CANDIDATES + n_wanted // SPARE_SHARE
     )
+
+
+class NearestRows(NamedTuple):
+    """The rows nearest to each landmark so far, ascending by distance, ties by row."""
+
+    rows: np.ndarray  # (L, c) int64, -1 where there are none yet
+    squared_distances: np.ndarray  # (L, c) float64; inf where there are none
+
+
+def no_rows(n_landmarks: int, n_nearest: int) -> NearestRows:
+    """Return the state before the first block of points."""
+    shape = (n_landmarks, n_nearest)
+    return NearestRows(np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf))
+
+
+def nearer_rows(
+    before: NearestRows, landmarks: np.ndarray, block: np.ndarray, first_row: int, basis: SketchBasis
+) -> NearestRows:
+    """Return the state after the points [first_row, first_row + n); blocks may come in any order, each once."""
+    n_nearest = before.rows.shape[1]
+    indices, squares = nearest_landmarks(landmarks, prepare_landmarks(block, basis), min(n_nearest, len(block)))
+    candidates = np.concatenate([before.rows, indices + np.int64(first_row)], axis=1)
+    distances = np.concatenate([before.squared_distances, squares], axis=1)
+    order = np.lexsort((candidates, distances), axis=1)[:, :n_nearest]
+    return NearestRows(np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1))

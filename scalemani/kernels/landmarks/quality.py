@@ -9,11 +9,11 @@ from scipy.spatial.distance import cdist
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.uniform import random_landmarks
+from scalemani.kernels.landmarks.selection import random_landmarks
 from scalemani.kernels.landmarks.weights import default_regularization
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
-from scalemani.kernels.rows.points_by_row import PointsByRow
 
 EXHAUSTED = 1e-10  # variance that landmarks leave each other, below which it is rounding: as for their selection
 

@@ -1,15 +1,22 @@
-"""Z: each point as a combination of its nearest landmarks, with weights that sum to one.
+"""Z: each point as a combination of its nearest landmarks, with weights that sum to one, or those of a kernel.
 
 The weights solve the local problem of locally linear embedding with landmarks as neighbours: minimise
-|y - sum_i z_i l_i|^2 subject to sum_i z_i = 1.
+|y - sum_i z_i l_i|^2 subject to sum_i z_i = 1. A landmark off the data is in the same way a combination of the points
+nearest to it, its anchors: that of the anchors' coordinates places it in an embedding.
 
 Source: Roweis and Saul, Nonlinear dimensionality reduction by locally linear embedding, 2000; [LLL] 4.3.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearer_rows, nearest_landmarks, no_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
+from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import comparable
+from scalemani.kernels.rows.sketches import pruning_basis
 
 # More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
 SINGULAR_REGULARIZATION = 1e-3
@@ -236,3 +243,99 @@ def _relative_residuals(
         for j in range(n_columns):
             squared += residual[j] * residual[j]
         errors[i] = np.sqrt(squared / nearest) if nearest > 0.0 else 0.0
+
+
+SHARES_AT_ONCE = 2**14  # of the kernel: what is worked in stays in the second-level cache
+
+
+class Combining(NamedTuple):
+    """How weights are chosen.
+
+    Parameters
+    ----------
+    regularization : of the weights of Z, as in `local_weights`
+    sigma : bandwidth of the Gaussian kernel whose shares are the weights, in the unit of the points; None: those of Z
+    """
+
+    n_neighbors: int
+    regularization: float | None = None
+    sigma: float | None = None
+
+
+class Combined(NamedTuple):
+    """Landmarks (n, K) int32 of points, ascending distance, squared distances and weights (n, K) float64."""
+
+    indices: np.ndarray
+    squares: np.ndarray
+    weights: np.ndarray
+
+    def of(self, coordinates: np.ndarray) -> np.ndarray:
+        """Return the points' combinations (n, d) float64 of the landmarks' coordinates (L, d)."""
+        combinations = np.zeros((len(self.indices), coordinates.shape[1]))
+        _add_weighted(self.indices, self.weights, coordinates, combinations)
+        return combinations
+
+
+def combined(points: np.ndarray, prepared: PreparedLandmarks, combining: Combining) -> Combined:
+    """Return the weights of points (n, D) over their nearest landmarks: each row depends on its own point alone."""
+    indices, squares = nearest_landmarks(points, prepared, combining.n_neighbors)
+    if combining.sigma is None:
+        weights = local_weights(points, prepared.landmarks, indices, combining.regularization)
+    else:
+        weights = kernel_shares(squares, combining.sigma)
+    return Combined(indices, squares, weights)
+
+
+def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:
+    """Return exp(-s / (2 sigma^2)) over its sum, row by row, of squared distances (n, K) that ascend: (n, K) float64.
+
+    The kernel of the nearest is divided out first: far from all landmarks it would be zero.
+    """
+    shares = np.empty(squares.shape)
+    rows_at_once = max(1, SHARES_AT_ONCE // squares.shape[1])
+    for start in range(0, len(squares), rows_at_once):
+        rows, part = squares[start : start + rows_at_once], shares[start : start + rows_at_once]
+        with np.errstate(over="ignore"):  # of what is infinitely farther than the nearest, the kernel is zero
+            np.exp(-0.5 * ((rows - rows[:, :1]) / sigma) / sigma, out=part)
+        part /= part.sum(axis=1, keepdims=True)
+    return shares
+
+
+@compiled
+def _add_weighted(indices: np.ndarray, weights: np.ndarray, coordinates: np.ndarray, combinations: np.ndarray) -> None:
+    """Add the weighted coordinates of each row's landmarks, in their order: no sum depends on the number of rows."""
+    for i in range(indices.shape[0]):
+        for k in range(indices.shape[1]):
+            for column in range(combinations.shape[1]):
+                combinations[i, column] += weights[i, k] * coordinates[indices[i, k], column]
+
+
+ANCHORS = 8  # points a landmark: more than the dimensions of most surfaces
+SKETCH_DIMENSIONS = 64
+LANDMARKS_AT_ONCE = 256  # whose anchors are in memory
+
+
+class Anchored(NamedTuple):
+    """Landmarks among the points.
+
+    The `rows` (L, c) int64 of the anchors of each, ascending by distance; their `weights` (L, c) float64, which sum to
+    one; and the `distances` (L,) float64 of the nearest ones.
+    """
+
+    rows: np.ndarray
+    weights: np.ndarray
+    distances: np.ndarray
+
+
+def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
+    """Return where landmarks (L, D) float64 stand among the points, of which a tile is held at a time."""
+    basis = pruning_basis(landmarks, SKETCH_DIMENSIONS)
+    nearest = no_rows(len(landmarks), min(ANCHORS, len(points)))
+    for start, tile in tiles(points):
+        nearest = nearer_rows(nearest, landmarks, tile, start, basis)
+    weights = np.empty(nearest.rows.shape)
+    for some in slices(len(landmarks), LANDMARKS_AT_ONCE):
+        rows, places = np.unique(nearest.rows[some], return_inverse=True)
+        near = places.reshape(nearest.rows[some].shape)
+        weights[some] = local_weights(landmarks[some], points[rows], near, SINGULAR_REGULARIZATION)
+    return Anchored(nearest.rows, weights, np.sqrt(nearest.squared_distances[:, 0]))

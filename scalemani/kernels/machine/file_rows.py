@@ -5,8 +5,7 @@ import os
 import numba
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.plain import in_plain_mode
+from scalemani.kernels.machine.compile import compiled, in_plain_mode
 
 # Of the C library, whose words, sizes and pointers are written as the integers of their width.
 _SIGNATURE = numba.types.intp(numba.types.intc, numba.types.intp, numba.types.intp, numba.types.int64)

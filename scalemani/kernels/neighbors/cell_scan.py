@@ -11,8 +11,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES
-from scalemani.kernels.machine.prefetch import CACHE_LINE_BYTES, prefetch_line
+from scalemani.kernels.machine.instructions import CACHE_LINE_BYTES, ITEM_BYTES, prefetch_line
 from scalemani.kernels.neighbors.cells import cells_that_hold
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.machine.instructions import prefetch_row
 from scalemani.kernels.rows.distances import sketch_distance
 from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
 

@@ -1,20 +1,38 @@
-"""Points as sparse rows in CSR form: what compiled code takes of them, their distances, and copies of some of them.
+"""Points: read by row numbers, or at hand, dense or as sparse rows in CSR form, with what compiled code takes of these.
 
-A distance costs as many products as the row that it goes to has nonzeros: the other row is spread out over all columns
-once, and then compared with many. It is |a|^2 + |b|^2 - 2 a.b in float64, summed in the order of the columns, so that
-swapping the rows gives the same bits and integers are exact. Where that cancels, differences are summed instead.
+A distance of sparse rows costs as many products as the row that it goes to has nonzeros: the other row is spread out
+over all columns once, and then compared with many. It is |a|^2 + |b|^2 - 2 a.b in float64, summed in the order of the
+columns, so that swapping the rows gives the same bits and integers are exact. Where that cancels, differences are
+summed instead.
 """
 
 from collections.abc import Iterator
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 
 Points: TypeAlias = Any  # (n, D), a NumPy array or a sparse matrix in CSR form, whose types SciPy does not tell
+
+
+class PointsByRow(Protocol):
+    """Points (N, D) that are read by row numbers: an array in memory, or what reads a store."""
+
+    def __len__(self) -> int:
+        """Return N."""
+
+    def __getitem__(self, rows: np.ndarray, /) -> np.ndarray:
+        """Return the points (m, D) at rows (m,) int64."""
+
+
+def tiles(points: PointsByRow) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield the first row of each tile, and its points."""
+    for tile in slices(len(points), TILE_ROWS):
+        yield tile.start, points[np.arange(tile.start, tile.stop)]
+
 
 # Of the squared lengths that went into it: a squared distance below has lost more than two digits of sixteen.
 CANCELLED = 1e-2

@@ -15,7 +15,7 @@ import numpy as np
 from numba.extending import overload
 
 from scalemani.kernels.machine.compile import REASSOCIATE, inlined_sums
-from scalemani.kernels.machine.prefetch import prefetch_row
+from scalemani.kernels.machine.instructions import prefetch_row
 from scalemani.kernels.rows.compressed import CompressedRows, squared_distance_of_compressed
 
 # Dimensions between two looks at the limit. Loops of a fixed length are half again as quick as others.

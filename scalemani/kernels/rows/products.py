@@ -17,9 +17,8 @@ import numpy as np
 from llvmlite import ir
 from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, spread
-from scalemani.kernels.machine.plain import in_plain_mode, numbers_at
+from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, spread
 
 PANEL_ROWS = 128  # eight strips
 # Sums of as many rows as leave registers for a strip and a factor: 32 registers of 16 lanes, or 16 of eight.

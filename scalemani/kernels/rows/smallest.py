@@ -3,7 +3,7 @@
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled, inlined_sums
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, compress_lanes
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, compress_lanes
 
 MOST_HALVINGS = 24  # as many as float32 has digits: values that are still together then are ties
 BY_ONE_INSTRUCTION = by_one_instruction()

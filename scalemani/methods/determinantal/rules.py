@@ -1,7 +1,7 @@
 """The rules of landmarks: what a choice draws of N points."""
 
-from scalemani.kernels.landmarks.choice import Choice, Selected, at_rows
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.methods.determinantal.kernels.diverse import determinantal_rows, repulsive_rows
 
 

@@ -1,8 +1,8 @@
 """The rules of landmarks: what a choice finds of N points."""
 
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.choice import Choice, Selected, at_rows, sample_of
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows, sample_of
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.methods.gaussian_process.kernels.active import active_landmarks
 from scalemani.methods.gaussian_process.kernels.ascent import learned_landmarks
 from scalemani.methods.gaussian_process.kernels.batches import drawn_batches

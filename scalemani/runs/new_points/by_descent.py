@@ -8,8 +8,7 @@ from dask.system import cpu_count
 from scalemani.config.objectives import objective_of
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.rows.compressed import Points
 from scalemani.runs.new_points.account import Placed
 from scalemani.runs.new_points.by_neighbors import NeighborPlacement, query_affinities, read_training_points

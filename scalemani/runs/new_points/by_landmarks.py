@@ -4,9 +4,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
-from scalemani.kernels.landmarks.weights import reconstruction_errors
+from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.account import Placed
 from scalemani.runs.new_points.reach import Reach, reach_of

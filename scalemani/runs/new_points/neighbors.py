@@ -9,13 +9,13 @@ import scipy.sparse as sp
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.engine.memory.sparse_rows import SparseRowsReader
 from scalemani.engine.reading import ArrayReader
+from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
-from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints

@@ -21,7 +21,7 @@ import zarr
 
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_finite_block
-from scalemani.descents.growth import mesh_values
+from scalemani.descents.repulsion import mesh_values
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, memory_need
 from scalemani.engine.task import Dimensions

@@ -10,9 +10,9 @@ import numpy as np
 
 from scalemani.config.validation import check_points
 from scalemani.errors import DataError
+from scalemani.kernels.arrays.coordinates import scale_exponent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
-from scalemani.kernels.rows.unit_scale import scale_exponent
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.several.shared_rows import SharedRows, shared_rows
 

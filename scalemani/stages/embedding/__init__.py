@@ -24,8 +24,7 @@ from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product
-from scalemani.kernels.graph.spreading import spread_to_neighbors
+from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product, spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import UNKNOWN, Following, count_near_zero, following_value, subspace_accuracy
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range

@@ -16,21 +16,19 @@ from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
 from scalemani.descents.force_errors import coarse_forces, sums_at_end
-from scalemani.descents.growth import mesh_values
-from scalemani.descents.phases import descend, has_converged, too_few_iterations
+from scalemani.descents.phases import descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
-from scalemani.descents.recipes import phases_of
-from scalemani.descents.repulsion import chosen_method
+from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
-from scalemani.kernels.arrays.threads import threads
+from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.spreading import spread_to_neighbors
-from scalemani.kernels.machine.compile_seconds import COMPILING
+from scalemani.kernels.graph.product import spread_to_neighbors
+from scalemani.kernels.machine.compile import COMPILING
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights

@@ -10,7 +10,7 @@ from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
 

@@ -12,9 +12,9 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import USUAL, WIDE, far_from_landmarks
+from scalemani.kernels.landmarks.weights import Combining, combined
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.kernels.spectral.landmark_graph import nystrom_gains

@@ -14,11 +14,11 @@ import scipy.sparse as sp
 from scalemani.engine.memory.process import PROCESS, Key
 from scalemani.engine.memory.rows_in_file import Table
 from scalemani.engine.memory.sparse_rows import SparseTable
+from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
-from scalemani.kernels.rows.renumbering import compact_rows
 
 NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows

@@ -17,17 +17,19 @@ import scipy.sparse as sp
 from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.kernels.affinities.classes import lowered_between_classes
-from scalemani.kernels.affinities.multiplicities import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.graph.directed_edges import (
+from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.affinities.reweighting import lowered_between_classes
+from scalemani.kernels.graph.symmetric import (
     SETS_AT_ONCE,
     DirectedEdges,
     GatheredEdges,
+    SymmetricRows,
     incoming_edges,
     join_edges,
     loop_edges,
+    row_sums,
+    symmetric_rows,
 )
-from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights

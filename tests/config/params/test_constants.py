@@ -16,26 +16,28 @@ HELD = {
         },
         "descents.directions": {
             "LEAST_CURVATURE": 1e-10, "LEAST_SHARE": 0.1, "CURVATURE_TOLERANCE": 0.1, "CURVATURE_STEPS": 50,
+            "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
         },
         "descents.force_errors": {
             "CERTIFIED_TARGETS": 1000, "ADAPTATION_TARGETS": 250, "ADAPT_EVERY": 50, "ADAPTATION_SEED": 2**32,
             "ROOM": 0.8, "LOOSE": 0.4, "LEAST_FACTOR": 0.05, "SINGLE_POINTS": 10.0, "LEAST_FORCE": 1e-3,
             "LEAST_SUM": 1e-300,
         },
-        "descents.growth": {
-            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "ADAPT_EVERY": 50, "ERROR_GROWTH": 1.5,
+        "descents.phases": {
+            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "ADAPT_EVERY": 50, "ERROR_GROWTH": 1.5, "PAIRS": 100,
+        },
+        "descents.repulsion": {
             "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000,
             "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
         },
-        "descents.laplacian": {
-            "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
-        },
         "descents.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "ENTROPY_ROWS": 8192},
-        "kernels.descent.momentum": {"GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01},
-        "kernels.graph.rounded_attraction": {
-            "MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150, "ITEM_BYTES": 4,
+        "kernels.descent": {
+            "GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01, "GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0,
         },
-        "kernels.descent.curvature": {"GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0},
+        "kernels.graph.attraction": {
+            "LONGEST_ROW": 512, "MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150, "ITEM_BYTES": 4,
+            "LANES_AT_ONCE": 16, "PLACE_BYTES": 8,
+        },
     },
     ("embedding", 6): {
         "kernels.spectral.refinement": {

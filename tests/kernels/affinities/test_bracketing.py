@@ -7,9 +7,8 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq
 from scipy.stats import entropy
 
-from scalemani.kernels.affinities.entropy import bracket, differences_from_nearest, entropy_problem, padded_length
+from scalemani.kernels.affinities.entropy import Row, bracket, differences_from_nearest, entropy_problem, padded_length
 from scalemani.kernels.affinities.root_finders import brent_point, brent_root, ridder_root
-from scalemani.kernels.affinities.row_problem import Row
 
 K, PERPLEXITY, TOLERANCE = 24, 7.0, 1e-11
 

@@ -5,21 +5,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.affinities.entropic import (
+    Multiplicities,
+    copies_of_neighbors,
+    entropic_affinities,
+    loops,
+    repeated_affinities,
+    repeated_entropies,
+    summed_over_copies,
+)
 from scalemani.kernels.affinities.entropy import (
     bracket_of_masses,
     differences_from_nearest,
     entropy_and_derivatives,
     entropy_problem,
     padded_length,
-)
-from scalemani.kernels.affinities.multiplicities import (
-    Multiplicities,
-    copies_of_neighbors,
-    loops,
-    repeated_affinities,
-    repeated_entropies,
-    summed_over_copies,
 )
 
 ROWS = st.lists(st.tuples(st.floats(0.0, 5.0), st.floats(0.05, 20.0)), min_size=3, max_size=40).map(sorted)

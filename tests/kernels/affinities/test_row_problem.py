@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.stats import entropy
 
-from scalemani.kernels.affinities.entropy import differences_from_nearest, padded_length
-from scalemani.kernels.affinities.row_problem import Row, value_at
+from scalemani.kernels.affinities.entropy import Row, differences_from_nearest, padded_length, value_at
 
 K = 21
 

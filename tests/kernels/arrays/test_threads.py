@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.threads import threads
+from scalemani.kernels.arrays.workspace import threads
 
 
 @settings(max_examples=30, deadline=None)

@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 from scipy.sparse import coo_matrix
 from scipy.sparse.csgraph import connected_components
 
-from scalemani.kernels.arrays.union_find import find_root, separate_items, unite
+from scalemani.kernels.arrays.grouping import find_root, separate_items, unite
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

@@ -6,12 +6,11 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.descents.laplacian import conjugate_gradients, shifted_laplacian, spectral_operator
+from scalemani.descents.directions import conjugate_gradients, shifted_laplacian, spectral_operator
 from scalemani.kernels.arrays.coordinates import dot
-from scalemani.kernels.descent.curvature import PairCurvature
-from scalemani.kernels.descent.momentum import Motion, momentum_step
+from scalemani.kernels.descent import Motion, PairCurvature, momentum_step
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
-from scalemani.kernels.machine.vector_log import log_positive
+from scalemani.kernels.machine.vector_math import log_positive
 
 
 def rows_of(dense, dtype=np.float64):

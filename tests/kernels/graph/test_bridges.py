@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.graph.bridges import (
+from scalemani.kernels.graph.components import (
     Cells,
     boruvka_round,
     bridge_queries,

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import connected_components
 
-from scalemani.kernels.arrays.union_find import separate_items
+from scalemani.kernels.arrays.grouping import separate_items
 from scalemani.kernels.graph.components import LEAST_ENTRY, add_degrees, components, join_neighbors
 
 

@@ -2,7 +2,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.directed_edges import (
+from scalemani.kernels.graph.symmetric import (
     SETS_AT_ONCE,
     DirectedEdges,
     GatheredEdges,

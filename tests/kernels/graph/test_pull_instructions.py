@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.pull_instructions import reference_sum_pulls, sum_pulls
+from scalemani.kernels.graph.attraction import reference_sum_pulls, sum_pulls
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE
 
 BEYOND = 2 * LANES_AT_ONCE  # items behind a row, as those of the rows after it
 

@@ -6,10 +6,8 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient
-from scalemani.kernels.graph.rounded_attraction import rounded_attraction_gradient
+from scalemani.kernels.arrays.workspace import Workspace, threads
+from scalemani.kernels.graph.attraction import AffinityRows, attraction_gradient, rounded_attraction_gradient
 
 
 def affinities(n_points, draws, dtype=np.float32):

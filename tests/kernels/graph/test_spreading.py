@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.spreading import spread_to_neighbors
+from scalemani.kernels.graph.product import spread_to_neighbors
 
 
 def affinity_rows(matrix):

@@ -4,8 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.strongest import strongest_neighbors
+from scalemani.kernels.graph.attraction import AffinityRows, strongest_neighbors
 
 
 def rows_of(dense, dtype=np.float64):

@@ -4,8 +4,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.directed_edges import DirectedEdges, incoming_edges, join_edges
-from scalemani.kernels.graph.symmetric import row_sums, symmetric_rows
+from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
 
 
 def random_graph(n_points, n_neighbors, seed, dtype=np.float32, hubs=False):

@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.landmarks.anchors import ANCHORS, anchored
-from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.landmarks.weights import ANCHORS, anchored, local_weights
 
 
 def squared_distances(landmarks, points):

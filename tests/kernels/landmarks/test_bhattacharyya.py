@@ -1,7 +1,6 @@
 import numpy as np
 
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_distances, bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import local_geometry
+from scalemani.kernels.landmarks.geometry import bhattacharyya_distances, bhattacharyya_neighbors, local_geometry
 
 
 def test_distances_are_those_of_overlaps_of_gaussians():

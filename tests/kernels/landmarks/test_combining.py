@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.landmarks.combining import Combining, combined, kernel_shares
 from scalemani.kernels.landmarks.nearest import prepare_landmarks
-from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.landmarks.weights import Combining, combined, kernel_shares, local_weights
 
 POINTS = np.random.default_rng(0).normal(size=(200, 4))
 LANDMARKS, COORDINATES = POINTS[:120], np.random.default_rng(1).normal(size=(120, 3))

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_distances, bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import local_geometry
+from scalemani.kernels.landmarks.geometry import bhattacharyya_distances, bhattacharyya_neighbors, local_geometry
 
 
 def drawn(n_points=3000, n_columns=3, seed=0):

@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.choice import Choice, Process
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, Process, selected_landmarks
 
 
 def selected_rows(points, *choice):

@@ -3,7 +3,7 @@ import pytest
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import row_words
-from scalemani.kernels.landmarks.uniform import (
+from scalemani.kernels.landmarks.selection import (
     draw_rows,
     first_of_equal_rows,
     n_spread_candidates,
@@ -27,7 +27,7 @@ def test_drawn_rows_extend_and_are_uniform():
 
 def test_drawn_rows_do_not_depend_on_the_block_of_words(monkeypatch):
     whole = draw_rows(5000, 300, 1, "s")
-    monkeypatch.setattr("scalemani.kernels.landmarks.uniform.WORDS_BLOCK", 512)
+    monkeypatch.setattr("scalemani.kernels.landmarks.selection.WORDS_BLOCK", 512)
     np.testing.assert_array_equal(draw_rows(5000, 300, 1, "s"), whole)
 
 

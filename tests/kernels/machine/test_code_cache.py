@@ -17,7 +17,7 @@ import scalemani
 from scalemani.engine.workers.executor import Executor
 from scalemani.interfaces.cli.doctor import slow_here
 from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home, distrust
-from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.machine.compile import PLAIN
 from scalemani.runs.walk import locked_run
 
 pytestmark = pytest.mark.skipif(PLAIN, reason="plain kernels are not compiled")
@@ -27,7 +27,7 @@ WITHOUT_ACCOUNT = 54321
 DAY = 86400
 
 LOGARITHM = """
-from scalemani.kernels.machine.vector_log import log_positive as kernel
+from scalemani.kernels.machine.vector_math import log_positive as kernel
 result = kernel(2.0)
 """
 ENTROPIC = """
@@ -49,7 +49,7 @@ print(json.dumps([float(result), sum(kernel.stats.cache_hits.values()), sum(kern
 """
 AS_USER = """
 import os
-import numba.core.typed_passes, scalemani.kernels.machine.vector_log
+import numba.core.typed_passes, scalemani.kernels.machine.vector_math
 numba.njit(lambda: 0)()  # loads what it needs while it may be read
 if os.geteuid() == 0:
     os.setgroups([]), os.setgid({user}), os.setuid({user})

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import scalemani
-from scalemani.kernels.machine.compile import compiled, compiled_fused, compiled_sums, inlined_sums
-from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.machine.compile import PLAIN, compiled, compiled_fused, compiled_sums, inlined_sums
 
 DECORATORS = [compiled, compiled_sums, compiled_fused, inlined_sums]
 

@@ -5,8 +5,7 @@ import threading
 import numba
 import pytest
 
-from scalemani.kernels.machine.compile_seconds import COMPILING, CompileSeconds
-from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.machine.compile import COMPILING, PLAIN, CompileSeconds
 
 pytestmark = pytest.mark.skipif(PLAIN, reason="nothing is compiled")
 
@@ -30,7 +29,7 @@ def test_a_first_call_counts_and_a_second_one_does_not():
 
 def test_threads_that_compile_side_by_side_count_once(monkeypatch):
     clock, now = CompileSeconds(), [0.0]
-    monkeypatch.setattr("scalemani.kernels.machine.compile_seconds.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("scalemani.kernels.machine.compile.time.monotonic", lambda: now[0])
     clock.on_start(None)
     now[0] = 1.0
     for step in (clock.on_start, clock.on_end):

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.lane_instructions import ITEM_BYTES, LANES_AT_ONCE
-from scalemani.kernels.machine.plain import PLAIN
+from scalemani.kernels.machine.compile import PLAIN, compiled
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE
 from scalemani.kernels.rows import products
 from scalemani.kernels.rows.products import PANEL_ROWS, multiply_strip, plain_multiply_strip
 

@@ -8,19 +8,18 @@ import sys
 import numpy as np
 import pytest
 
-from scalemani.kernels.machine.plain import numbers_at
+from scalemani.kernels.machine.compile import numbers_at
 
 PROGRAM = """
 import inspect, json, types
-from scalemani.kernels.machine.plain import PLAIN
-from scalemani.kernels.machine import (lane_instructions, prefetch, vector_exp, vector_log)
-from scalemani.kernels.repulsion.mesh import (spline_instructions)
-from scalemani.kernels.repulsion.mesh import convolution
+from scalemani.kernels.machine.compile import PLAIN
+from scalemani.kernels.machine import instructions, vector_math
+from scalemani.kernels.repulsion import convolution, splines
 from scalemani.kernels.affinities import root_finders
 
-chosen = (lane_instructions.compress_lanes, prefetch.prefetch_line, prefetch.prefetch_row, vector_exp.exp_in_range,
-          vector_log.log_positive, convolution.transformed, spline_instructions.spread_group,
-          spline_instructions.gather_group, root_finders.derivative_step)
+chosen = (instructions.compress_lanes, instructions.prefetch_line, instructions.prefetch_row, vector_math.exp_in_range,
+          vector_math.log_positive, convolution.transformed, splines.spread_group, splines.gather_group,
+          root_finders.derivative_step)
 kinds = (types.FunctionType, types.BuiltinFunctionType)
 print(json.dumps([PLAIN, [isinstance(function, kinds) for function in chosen]]))
 """

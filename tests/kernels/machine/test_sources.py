@@ -9,8 +9,8 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 import scalemani
-from scalemani.kernels.machine.plain import PLAIN
-from scalemani.kernels.machine.sources import reached_files, source_digest
+from scalemani.kernels.machine.code_cache import reached_files, source_digest
+from scalemani.kernels.machine.compile import PLAIN
 
 PACKAGE = Path(scalemani.__file__).parent
 
@@ -64,12 +64,12 @@ def test_every_import_is_reached(path):
 def test_files_are_reached_through_others_and_no_further():
     kernels = PACKAGE / "kernels"
     reached = reached_files(str(kernels / "affinities/entropic.py"))
-    assert {str(kernels / "affinities/root_finders.py"), str(kernels / "machine/vector_exp.py")} <= reached
+    assert {str(kernels / "affinities/root_finders.py"), str(kernels / "machine/vector_math.py")} <= reached
     assert str(kernels / "neighbors/cells.py") not in reached
 
 
 def test_the_digest_follows_from_the_files_that_are_reached(tmp_path):
-    text = "from scalemani.kernels.machine.vector_log import LOG_2\n"
+    text = "from scalemani.kernels.machine.vector_math import LOG_2\n"
     paths = [tmp_path / name / "program.py" for name in ("first", "second", "third")]
     for path, content in zip(paths, (text, text, text.replace("log", "exp")), strict=True):
         path.parent.mkdir()

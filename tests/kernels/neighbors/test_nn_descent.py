@@ -2,13 +2,12 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.arrays.grouping import compact_rows, group_by
 from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors, refine_neighbors
-from scalemani.kernels.rows.renumbering import compact_rows
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 
 KERNELS = {
     "student": (lambda s: 1.0 / (1.0 + s), lambda s: -1.0 / (1.0 + s) ** 2),

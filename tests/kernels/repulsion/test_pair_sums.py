@@ -9,8 +9,7 @@ from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import LayoutParams
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.exact import ExactSums
-from scalemani.kernels.repulsion.pair_sums import KERNELS, checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, checked_tolerance, kernel_number, pair_arguments
 
 WAYS = [
     ("exact", "epanechnikov"),

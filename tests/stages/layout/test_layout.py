@@ -21,7 +21,7 @@ from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.stages import layout

@@ -5,7 +5,7 @@ import tracemalloc
 import numpy as np
 
 from scalemani.engine.needs import CACHE
-from scalemani.kernels.graph.directed_edges import GatheredEdges, incoming_edges
+from scalemani.kernels.graph.symmetric import GatheredEdges, incoming_edges
 from scalemani.stages.symmetric_affinities import incoming, sets_of_incoming
 
 N_SOURCES, N_TARGETS, BLOCK_ROWS, K = 2000, 20, 8, 5

@@ -20,7 +20,7 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
-from scalemani.kernels.machine.vector_exp import exp_nonpositive
+from scalemani.kernels.machine.vector_math import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     STUDENT,

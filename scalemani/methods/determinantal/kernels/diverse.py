@@ -8,10 +8,10 @@ from threadpoolctl import threadpool_limits
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.choice import Diversity
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import spacing_sigma
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.kernels.landmarks.selection import Diversity
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.methods.determinantal.kernels.determinantal import (
     draw_k_dpp,
     euclidean_kernel,

@@ -14,8 +14,8 @@ import numpy as np
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.machine.compile import compiled, square_of
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
-from scalemani.kernels.rows.points_by_row import PointsByRow
 
 PROPOSED = 1024  # rows that are proposed together, and read together
 SUM_BLOCK = 1024  # points per partial sum of the bounds

@@ -18,15 +18,18 @@ import numpy as np
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.repulsion.exact import SLOPE, moment, square_distances, weigh
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
+    SLOPE,
     Field,
     PairSums,
     checked_tolerance,
     empty_field,
     kernel_number,
+    moment,
     pair_arguments,
+    square_distances,
+    weigh,
 )
 from scalemani.methods.fast_gauss.kernels.bounds import axis_errors, worst_errors
 from scalemani.methods.fast_gauss.kernels.boxes import (

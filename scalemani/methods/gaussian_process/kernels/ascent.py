@@ -14,7 +14,7 @@ import numpy as np
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.choice import Process
+from scalemani.kernels.landmarks.selection import Process
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.methods.gaussian_process.kernels.active import exhausted, pivots, total_variance
 from scalemani.methods.gaussian_process.kernels.batches import Batches, check_in_set, projected

@@ -6,8 +6,8 @@ import numpy as np
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.features import moments
-from scalemani.kernels.landmarks.uniform import draw_rows
-from scalemani.kernels.rows.points_by_row import PointsByRow
+from scalemani.kernels.landmarks.selection import draw_rows
+from scalemani.kernels.rows.compressed import PointsByRow
 
 BATCH_POINTS = 1000  # [GP] 5, and at least as many again as landmarks: no more features than that fit a batch
 BATCH_PER_LANDMARK = 2

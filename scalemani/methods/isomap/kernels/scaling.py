@@ -14,7 +14,7 @@ from scipy.linalg import eigh_tridiagonal, lapack
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import RankError
-from scalemani.kernels.rows.unit_scale import at_unit_scale
+from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.spectral.eigenproblem import sign_rule
 from scalemani.kernels.spectral.linear import Components
 

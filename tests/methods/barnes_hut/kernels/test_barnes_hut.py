@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
 from tests.methods.clustered_maps import clusters, relative
 

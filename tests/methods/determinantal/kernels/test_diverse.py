@@ -5,8 +5,8 @@ import pytest
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.choice import Diversity
 from scalemani.kernels.landmarks.quality import spacing_sigma
+from scalemani.kernels.landmarks.selection import Diversity
 from scalemani.methods.determinantal.kernels.determinantal import (
     MOST_POINTS,
     draw_k_dpp,

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.exact import ExactSums
+from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
 from tests.methods.clustered_maps import clusters, relative
 

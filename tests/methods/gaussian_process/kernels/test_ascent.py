@@ -3,8 +3,8 @@ import pytest
 import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.landmarks.choice import Process
 from scalemani.kernels.landmarks.features import total_variance
+from scalemani.kernels.landmarks.selection import Process
 from scalemani.methods.gaussian_process.kernels.ascent import grow, learned_landmarks, objective
 from scalemani.methods.gaussian_process.kernels.batches import drawn_batches, projected
 

@@ -1,1 +1,0 @@
-"""Steps of a descent over positions: momentum and curvature."""

@@ -1,0 +1,155 @@
+"""Instructions written out for the compiler: lanes moved to the front of a pool, scalars spread, rows prefetched.
+
+Values which pass a bound, and their labels, are moved in order: the compiler makes no vector code of a loop that writes
+to a place it has yet to count. Processors without such instructions move the lanes that count one by one. Hints to the
+cache are for kernels that visit rows out of order: a row of neighbours is a dozen lines of cache.
+"""
+
+from typing import Any
+
+import llvmlite.binding
+import numba
+import numpy as np
+from llvmlite import ir
+from numba.extending import intrinsic
+
+from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
+
+LANES_AT_ONCE = 16
+ITEM_BYTES = 4  # of a value and of a label
+
+_COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
+_MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
+
+
+def reference_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
+    """Write those of 16 values that are not above a bound to the front of another place, in order; their labels too.
+
+    Nothing is above infinity, and NaN is above all. All 16 places may be written: those behind the ones that count mean
+    nothing. Return how many count.
+
+    Parameters
+    ----------
+    values, labels : addresses of 16 float32 and of 16 int32
+    values_to, labels_to : addresses with room for 16 of each, which may be those of `values` and `labels` or lie before
+    """
+    read, named = (
+        numbers_at(place, (LANES_AT_ONCE,), kind).copy() for place, kind in ((values, np.float32), (labels, np.int32))
+    )
+    within = read <= np.float32(bound)
+    count = int(within.sum())
+    for place, items, nothing in ((values_to, read, np.nan), (labels_to, named, -1)):
+        written = numbers_at(place, (LANES_AT_ONCE,), items.dtype)
+        written[:count], written[count:] = items[within], nothing
+    return count
+
+
+def by_one_instruction() -> bool:
+    """Return whether code is compiled for a processor that moves lanes under a mask at once, as those of AVX-512 do."""
+    features = vars(numba.config)["CPU_FEATURES"]
+    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if features is None else features).split(
+        ","
+    )
+
+
+@in_plain_mode(reference_compress_lanes)
+@intrinsic
+def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
+    """Emit what `reference_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        values, labels, bound, values_to, labels_to = arguments
+        single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
+        read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
+        mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
+        bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
+        if by_one_instruction():
+            named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
+            builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
+            builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
+        else:
+            _move_by_lane(builder, bits, ((values, values_to), (labels, labels_to)))
+        return builder.zext(builder.ctpop(bits), ir.IntType(64))
+
+    address = numba.types.int64
+    return address(address, address, numba.types.float32, address, address), emit
+
+
+def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -> None:
+    """Move items of the lanes whose bits are set to the front of other places, lowest lane first.
+
+    A compiler would move all lanes one by one where there is no such instruction; mostly none or few of them count.
+    """
+    before, item = builder.block, _COUNT.as_pointer()
+    test, move, after = (builder.append_basic_block(name) for name in ("lanes.test", "lanes.move", "lanes.after"))
+    builder.branch(test)
+    builder.position_at_end(test)
+    left, place = builder.phi(bits.type), builder.phi(ir.IntType(64))
+    left.add_incoming(bits, before)
+    place.add_incoming(ir.Constant(place.type, 0), before)
+    builder.cbranch(builder.icmp_unsigned("!=", left, ir.Constant(left.type, 0)), move, after)
+    builder.position_at_end(move)
+    lane = builder.zext(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), place.type)
+    width = ir.Constant(place.type, ITEM_BYTES)
+    for source, target in moves:
+        found = builder.load(builder.inttoptr(builder.add(source, builder.mul(lane, width)), item), align=ITEM_BYTES)
+        builder.store(found, builder.inttoptr(builder.add(target, builder.mul(place, width)), item), align=ITEM_BYTES)
+    left.add_incoming(builder.and_(left, builder.sub(left, ir.Constant(left.type, 1))), move)
+    place.add_incoming(builder.add(place, ir.Constant(place.type, 1)), move)
+    builder.branch(test)
+    builder.position_at_end(after)
+
+
+def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
+    """Return the lanes of `vector` under `mask`, moved to its front; what stands behind them means nothing."""
+    element = "f32" if isinstance(vector.type.element, ir.FloatType) else "i32"
+    compress = builder.module.declare_intrinsic(
+        f"llvm.experimental.vector.compress.v{LANES_AT_ONCE}{element}",
+        (),
+        ir.FunctionType(vector.type, [vector.type, _MASK, vector.type]),
+    )
+    return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
+
+
+def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
+    """Return a vector with `scalar` in every lane."""
+    vector, lane = ir.VectorType(scalar.type, n_lanes), ir.IntType(32)
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(lane, 0))
+    return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))
+
+
+CACHE_LINE_BYTES = 64
+WILL_BE_READ, KEEP_IN_ALL_LEVELS, DATA_CACHE = 0, 3, 1  # arguments of llvm.prefetch
+
+
+def ignore_hint(*place: Any) -> None:
+    """Do nothing, as a hint may."""
+
+
+@in_plain_mode(ignore_hint)
+@intrinsic
+def prefetch_line(typing_context: Any, address: Any) -> Any:
+    """Emit the hint that the cache line at an address, in bytes, will be read."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+        prefetch = builder.module.declare_intrinsic(
+            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+        )
+        hints = [word(WILL_BE_READ), word(KEEP_IN_ALL_LEVELS), word(DATA_CACHE)]
+        builder.call(prefetch, [builder.inttoptr(arguments[0], pointer), *hints])
+        return context.get_dummy_value()
+
+    return numba.types.void(numba.types.intp), emit
+
+
+@in_plain_mode(ignore_hint)
+@compiled
+def prefetch_row(matrix: np.ndarray, row: int) -> None:
+    """Ask for a row of a C-contiguous matrix to be brought into the cache; changes no value.
+
+    The row may be one that is not there: a hint reads nothing.
+    """
+    address = matrix.ctypes.data + row * matrix.strides[0]
+    for offset in range(0, matrix.strides[0], CACHE_LINE_BYTES):
+        prefetch_line(address + offset)

@@ -1,1 +1,0 @@
-"""Particle-mesh sums: splines onto a grid, a convolution there, splines back."""
