@@ -20,6 +20,8 @@ import zarr
 from scalemani.errors import ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.store.arrays import (
+    Digests,
+    VerifiedStore,
     chunk_key,
     create_array,
     has_whole_rows,
@@ -30,7 +32,6 @@ from scalemani.store.arrays import (
 from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
-from scalemani.store.verified import Digests, VerifiedStore
 
 
 class Manifest:

@@ -8,9 +8,8 @@ import pytest
 import zarr
 from zarr.storage import LocalStore
 
-from scalemani.store.arrays import compressor, create_array, open_array, write_chunk
+from scalemani.store.arrays import VerifiedStore, compressor, create_array, open_array, write_chunk
 from scalemani.store.objects import LocalObjects
-from scalemani.store.verified import VerifiedStore
 
 FILL = {"f": float("nan"), "i": -1, "b": False}
 DTYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]

@@ -13,7 +13,7 @@ from scalemani.config.validation import N_REPORTED_ROWS, check_finite_block
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources.base import PointsSource, Source, read_rows
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.sparse_rows import SparseRows
+from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
 from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED

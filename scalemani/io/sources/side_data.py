@@ -9,9 +9,8 @@ import numpy as np
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import PointsSource, WrappedPoints
+from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
 from scalemani.io.sources.labels import open_labels
-from scalemani.io.sources.metrics import MetricPoints
 from scalemani.io.sources.opening import points_in_memory
 from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
