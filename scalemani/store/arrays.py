@@ -20,7 +20,6 @@ import numpy as np
 import zarr
 from numcodecs import blosc
 from zarr.abc.store import ByteRequest, Store
-from zarr.codecs import BloscCodec, BytesCodec
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath
 
@@ -30,6 +29,9 @@ from scalemani.store.schema import CODEC, CODEC_LEVEL
 
 Digests = dict[str, Committed]  # by key below the arrays of a group
 CANCEL_SECONDS = 5.0
+METADATA = "zarr.json"
+BLOSC_SIZE = slice(4, 8)  # where blosc writes how many bytes it decodes to
+FOLDER = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
 
 
 class VerifiedStore(Store):
@@ -170,11 +172,6 @@ def cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
             asyncio.run_coroutine_threadsafe(cancel(), loop).result(CANCEL_SECONDS)
 
 
-METADATA = "zarr.json"
-BLOSC_SIZE = slice(4, 8)  # where blosc writes how many bytes it decodes to
-FOLDER = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
-
-
 def create_array(
     store: VerifiedStore,
     path: str,
@@ -184,7 +181,26 @@ def create_array(
     attributes: Mapping[str, Any],
 ) -> zarr.Array:
     """Create or replace an array whose empty chunks are written like any other; its `attributes` hold "dimensions"."""
-    array = opened(store, path, metadata_of(shape, np.dtype(dtype), chunks, dict(attributes)))
+    kind, further = np.dtype(dtype), dict(attributes)
+    wide = kind.itemsize > 1
+    # lz4 decodes at memory speed, and wider types gain from a byte shuffle.
+    blosc_codec = {"cname": CODEC, "clevel": CODEC_LEVEL, "shuffle": "shuffle" if wide else "noshuffle", "blocksize": 0}
+    metadata = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": kind.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value(kind),
+        "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}} if wide else {"name": "bytes"},
+            {"name": "blosc", "configuration": {**blosc_codec, "typesize": kind.itemsize}},
+        ],
+        "dimension_names": further.pop("dimensions", None) or None,  # a number has none, and says nothing of them
+        "attributes": further,
+    }
+    array = opened(store, path, metadata)
     store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
     for folder in PurePosixPath(path).parents:
         store.write_if_new(str(folder / METADATA), encoded(FOLDER))
@@ -246,8 +262,18 @@ def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int,
     if len(rows) < array.chunks[0]:
         chunk = np.full(array.chunks, array.fill_value, array.dtype)
         chunk[: len(rows)] = rows
+    store.write(chunk_key(path, array, number), compressed(chunk))
+
+
+def compressed(chunk: np.ndarray) -> bytes:
+    """Return a contiguous chunk as it is stored."""
     shuffle = blosc.SHUFFLE if chunk.itemsize > 1 else blosc.NOSHUFFLE
-    store.write(chunk_key(path, array, number), blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+    return bytes(blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+
+
+def encoded_bytes(values: np.ndarray) -> int:
+    """Return the bytes that values take in a chunk of their own."""
+    return len(compressed(np.ascontiguousarray(values)))
 
 
 def chunk_key(path: str, array: zarr.Array, number: int) -> str:
@@ -260,25 +286,6 @@ def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Ar
     return zarr.Array.from_dict(StorePath(store, path), metadata).with_config({"write_empty_chunks": True})
 
 
-def metadata_of(
-    shape: tuple[int, ...], dtype: np.dtype, chunks: tuple[int, ...], attributes: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the metadata of an array; `attributes` are those of `create_array`, and are changed."""
-    dimensions = attributes.pop("dimensions", None) or None  # a number has none, and says nothing of them
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": shape,
-        "data_type": dtype.name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill_value(dtype),
-        "codecs": [codec.to_dict() for codec in (serializer(dtype), compressor(dtype))],
-        "attributes": attributes,
-        "dimension_names": dimensions,
-    }
-
-
 def encoded(metadata: Mapping[str, Any]) -> bytes:
     """Return metadata as they are stored."""
     return json.dumps(metadata, indent=2).encode()
@@ -289,18 +296,3 @@ def fill_value(dtype: np.dtype) -> str | int | bool:
     if dtype.kind == "f":
         return "NaN"
     return -1 if dtype.kind == "i" else int(np.iinfo(dtype).max) if dtype.kind == "u" else False
-
-
-def serializer(dtype: np.dtype) -> BytesCodec:
-    """Return how values become bytes: the order of those of one byte is none."""
-    return BytesCodec(endian="little" if dtype.itemsize > 1 else None)
-
-
-def compressor(dtype: np.dtype) -> BloscCodec:
-    """Return the codec of an array: lz4 decodes at memory speed, and wider types gain from a byte shuffle."""
-    return BloscCodec(
-        cname=CODEC,
-        clevel=CODEC_LEVEL,
-        shuffle="shuffle" if dtype.itemsize > 1 else "noshuffle",
-        typesize=dtype.itemsize,
-    )

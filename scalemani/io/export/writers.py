@@ -4,7 +4,6 @@ import contextlib
 import csv
 import functools
 import io
-import itertools
 import math
 import os
 import shutil
@@ -24,7 +23,7 @@ from dask.system import cpu_count
 from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
 from scalemani.io.export.atomic import already_there, new_folder, replaced_file
 from scalemani.io.sources.base import PointsSource, optional_module, without_credentials
-from scalemani.io.sources.label_values import categories_of, is_number
+from scalemani.io.sources.label_values import categories_of, is_absent, is_number
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.stores import store_at
@@ -44,9 +43,7 @@ def npy_writer(target: str, rows: LazyRows) -> Iterator[WriteRows]:
     """Yield the writer of an .npy file, written at offsets: unlike a memory map, nothing written stays resident."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     with replaced_file(target) as file:
-        descr = np.lib.format.dtype_to_descr(rows.dtype)
-        header = {"descr": descr, "fortran_order": False, "shape": rows.shape}
-        np.lib.format.write_array_header_1_0(file, header)
+        write_npy_header(file, rows.shape, rows.dtype)
         file.flush()
         first = file.tell()
 
@@ -55,8 +52,7 @@ def npy_writer(target: str, rows: LazyRows) -> Iterator[WriteRows]:
             offset = first + start * row_bytes
             while content:
                 written = os.pwrite(file.fileno(), content, offset)
-                content = content[written:]
-                offset += written
+                content, offset = content[written:], offset + written
 
         yield write
 
@@ -211,9 +207,14 @@ def write_npz(arrays: Arrays, target: str) -> None:
 def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Any]:
     """Yield a new member of an .npz archive, with the header of an array written, to be filled by its rows."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
-        np.lib.format.write_array_header_1_0(member, header)
+        write_npy_header(member, shape, dtype)
         yield member
+
+
+def write_npy_header(file: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Write the beginning of an .npy file."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(file, header)
 
 
 def write_parquet(arrays: Arrays, target: str, step: int | None = None, progress: Progress | None = None) -> None:
@@ -347,7 +348,8 @@ def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
     ):
         small = {"format": np.array(b"csr"), "shape": np.array(matrix.shape), "indptr": matrix.indptr.astype(kind)}
         for name, values in small.items():
-            write_member(archive, name, values)
+            with archive.open(f"{name}.npy", "w") as member:
+                np.save(member, values)
         with npy_member(archive, "indices", (n_entries,), kind) as member:
             for start, stop in row_parts(matrix.indptr):
                 rows = matrix.rows(start, stop)
@@ -356,12 +358,6 @@ def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
         waiting.seek(0)
         with npy_member(archive, "data", (n_entries,), matrix.dtype) as member:
             shutil.copyfileobj(waiting, member)
-
-
-def write_member(archive: zipfile.ZipFile, name: str, values: Any) -> None:
-    """Write a small array."""
-    with archive.open(f"{name}.npy", "w") as member:
-        np.lib.format.write_array(member, np.asanyarray(values))
 
 
 def write_sparse_zarr(matrix: SparseMatrix, target: str) -> None:
@@ -378,11 +374,10 @@ def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray) -> None:
     data = new_array(group, "data", (n_entries,), matrix.dtype, chunk)
     indices = new_array(group, "indices", (n_entries,), kind, chunk)
     indptr = new_array(group, "indptr", matrix.indptr.shape, kind, min(CHUNK_ENTRIES, len(matrix.indptr)))
-    fill(indptr, iter([(0, matrix.indptr.astype(kind))]))
+    indptr[:] = matrix.indptr.astype(kind)
     for start, stop in row_parts(matrix.indptr):
-        rows, first = matrix.rows(start, stop), int(matrix.indptr[start])
-        fill(data, itertools.repeat((first, rows.data), 1))
-        fill(indices, itertools.repeat((first, rows.indices.astype(kind, copy=False)), 1))
+        rows, entries = matrix.rows(start, stop), slice(int(matrix.indptr[start]), int(matrix.indptr[stop]))
+        data[entries], indices[entries] = rows.data, rows.indices.astype(kind, copy=False)
 
 
 SPARSE_WRITERS = {".npz": write_sparse_npz, ".zarr": write_sparse_zarr}
@@ -450,8 +445,7 @@ def with_missing(arrow: Any, values: np.ndarray) -> Any:
         codes = {name: code for code, name in enumerate(categories)}
         numbers = arrow.array([codes.get(value) for value in values.tolist()], arrow.int32())
         return arrow.DictionaryArray.from_arrays(numbers, arrow.array(categories, arrow.string()), ordered=True)
-    missing = np.isnan(values) if values.dtype.kind == "f" else values == "" if values.dtype.kind == "U" else None
-    return arrow.array(values, mask=missing)
+    return arrow.array(values, mask=is_absent(values))
 
 
 def listed_neighbors(arrow: Any, indices: np.ndarray, distances: np.ndarray) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.sources import open_labels
 from scalemani.io.sources.base import natural_order
-from scalemani.io.sources.label_values import categories_of, colours_of_categories
+from scalemani.io.sources.label_values import categories_of, colours_of_categories, is_absent
 
 # Petroff (2021), Accessible color sequences for data visualization, arXiv:2107.02270: ten colours.
 TEN_COLOURS = ("3f90da", "ffa90e", "bd1f01", "94a4a2", "832db6", "a96b59", "e76300", "b9ac70", "717581", "92dadd")
@@ -87,7 +87,7 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
     """
     opened = open_labels(labels, n_points)
     categories, values = categories_of(opened), np.asarray(opened)
-    absent = values == "" if values.dtype.kind == "U" else np.isnan(values.astype(np.float64))
+    absent = is_absent(values)
     given = values[~absent]
     if values.dtype.kind in "biuU" or bool(np.all(given == np.round(given))):
         names, codes = np.unique(given, return_inverse=True)

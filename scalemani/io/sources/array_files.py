@@ -3,11 +3,8 @@
 import math
 import struct
 import threading
-import tokenize
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
@@ -15,18 +12,21 @@ from typing import IO, Any
 import numpy as np
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_points, refuse_masked
-from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, UnsafeStoreError
-from scalemani.io.sources.base import PointsSource, Source, check_file, natural_order, optional_module, pieces
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.io.sources.base import (
+    PointsSource,
+    Source,
+    SourceOfPieces,
+    as_damage,
+    check_file,
+    natural_order,
+    optional_module,
+)
 from scalemani.io.sources.bucket_files import BucketFile
 
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
-# RuntimeError is what zipfile says of an encrypted member; headers of arrays are read as expressions of Python.
-DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError, RuntimeError),
-    *(SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError),
-)
 
 
 class ArrayPoints(Source):
@@ -42,18 +42,6 @@ class ArrayPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) without a copy."""
         return self.points[start:stop]
-
-
-@contextmanager
-def as_damage(name: Path | str) -> Iterator[None]:
-    """Raise the errors of NumPy and zipfile as DataErrors that name the damaged file."""
-    try:
-        yield
-    except ScalemaniError:
-        raise
-    except DAMAGE as error:
-        kind = ".npz archive" if str(name).lower().partition("::")[0].endswith(".npz") else ".npy file"
-        raise DataError(f"{name} is no {kind}, or is truncated or damaged: {error}; copy or save it again") from error
 
 
 def read_npy_header(file: IO[bytes], name: str) -> Header:
@@ -120,17 +108,17 @@ class NpyPoints(Source):
             return self._values(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
         rows = np.empty((stop - start, n_columns), dtype=self.file_dtype)
         for column in range(n_columns):
-            values = self._values(column * n_rows + start, stop - start)
-            rows[: len(values), column] = values
-            if len(values) < stop - start:
-                raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
+            rows[:, column] = self._values(column * n_rows + start, stop - start)
         return rows
 
     def _values(self, first: int, count: int) -> np.ndarray:
         start, size = self.offset + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
         if isinstance(self.path, BucketFile):
             return np.frombuffer(self.path.read(start, start + size), self.file_dtype)
-        return np.fromfile(self.path, self.file_dtype, count, offset=start)
+        values = np.fromfile(self.path, self.file_dtype, count, offset=start)
+        if len(values) < count:
+            raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
+        return values
 
 
 def npz_members(path: Path) -> dict[str, Header]:
@@ -209,7 +197,7 @@ class CompressedPoints(Source):
         return whole[start:stop]
 
 
-class NpyParts(Source):
+class NpyParts(SourceOfPieces):
     """The .npy files of a folder in natural order of their names (part-2 before part-10)."""
 
     def __init__(self, folder: Path) -> None:
@@ -227,13 +215,9 @@ class NpyParts(Source):
         self.starts = [0, *accumulate(part.shape[0] for part in self.parts)]
         super().__init__((self.starts[-1], first.shape[1]), first.file_dtype, f"{folder} ({len(files)} files)")
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
-        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), 0
-        for part, first, last in pieces(self.starts, start, stop):
-            rows[row : row + last - first] = self.parts[part].read(first, last)
-            row += last - first
-        return rows
+    def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
+        """Return rows [first, last) of a file."""
+        return self.parts[piece].read(first, last)
 
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
@@ -322,10 +306,7 @@ def read_array(location: str) -> np.ndarray:
 def read_picture(path: Path) -> np.ndarray:
     """Return a picture: grey levels (rows, columns), or red, green and blue (rows, columns, 3)."""
     pictures = optional_module("PIL.Image", "figures")
-    try:
-        with pictures.open(path) as picture:
-            grey = picture.mode in ("1", "L", "LA") or picture.mode.startswith(("I", "F"))
-            mode = {"1": "L", "LA": "L"}.get(picture.mode, picture.mode) if grey else "RGB"
-            return np.asarray(picture.convert(mode))
-    except Exception as error:  # what reads pictures has errors of many kinds, and all mean the same here
-        raise DataError(f"{path} is no picture, or is truncated or damaged: {error}") from error
+    with as_damage(path), pictures.open(path) as picture:
+        grey = picture.mode in ("1", "L", "LA") or picture.mode.startswith(("I", "F"))
+        mode = {"1": "L", "LA": "L"}.get(picture.mode, picture.mode) if grey else "RGB"
+        return np.asarray(picture.convert(mode))

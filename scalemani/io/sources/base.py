@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -34,6 +34,14 @@ from scalemani.errors import (
 )
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
+
+# What messages call a file, where its suffix does not say it.
+KINDS = {
+    ".npz": ".npz archive",
+    **dict.fromkeys((".h5ad", ".h5", ".hdf5"), "HDF5 file"),
+    **dict.fromkeys((".parquet", ".pq"), "Parquet file"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "Arrow IPC file"),
+}
 
 
 class Described(Protocol):
@@ -191,16 +199,24 @@ def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndar
         return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
-def pieces(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (piece, first, last) of the pieces that hold rows [start, stop): those rows [first, last) of the piece.
+class SourceOfPieces(Source):
+    """Points in pieces, one behind the other, of which the first rows are `starts`; the last of these is N."""
 
-    `starts` are the first rows of the pieces, ascending, and behind the last one the number of all rows.
-    """
-    piece = bisect_right(starts, start) - 1
-    while start < stop:
-        end = min(starts[piece + 1], stop)
-        yield piece, start - starts[piece], end - starts[piece]
-        start, piece = end, piece + 1
+    starts: Sequence[int]
+
+    @abstractmethod
+    def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
+        """Return rows [first, last) of a piece."""
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
+        piece = bisect_right(self.starts, start) - 1
+        while row < stop:
+            begin, end = self.starts[piece], min(self.starts[piece + 1], stop)
+            rows[row - start : end - start] = self.piece_rows(piece, row - begin, end - begin)
+            row, piece = end, piece + 1
+        return rows
 
 
 @contextmanager
@@ -219,6 +235,19 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
                 f"cannot read rows [{start}, {stop}) of {description}: {reason}; {remedy_of(error)}"
             ) from error
         raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
+
+
+@contextmanager
+def as_damage(where: Path | str) -> Iterator[None]:
+    """Raise the errors of libraries, of many kinds, as DataErrors that name the damaged file."""
+    try:
+        yield
+    except (ScalemaniError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        suffix = PurePath(str(where).partition("::")[0]).suffix.lower()
+        kind = KINDS.get(suffix, f"{suffix} file")
+        raise DataError(f"{where} is no {kind}, or is truncated or damaged: {error}; copy or save it again") from error
 
 
 @contextmanager

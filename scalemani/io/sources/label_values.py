@@ -153,6 +153,13 @@ def is_missing(value: Any) -> bool:
     return value is None or type(value).__name__ == NOT_AVAILABLE or bool(value != value)
 
 
+def is_absent(labels: np.ndarray) -> np.ndarray:
+    """Return which labels (N,) of one type are none, NaN and empty texts, (N,) bool."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    return labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), bool)
+
+
 def holds_wide_integers(values: np.ndarray) -> bool:
     """Return whether some of integers (N,) would lose digits in float64; False of other types."""
     if values.dtype.kind not in "iu" or not values.size:

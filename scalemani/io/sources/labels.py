@@ -12,9 +12,9 @@ import numpy as np
 import zarr
 
 from scalemani.config.limits import check_limit
-from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError, warn
+from scalemani.errors import ConfigError, DataError, StoreError, warn
 from scalemani.io.sources.array_files import chosen_member, whole_array
-from scalemani.io.sources.base import as_opening_errors, optional_module
+from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
@@ -51,7 +51,8 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
         raise StoreError(f"no file of labels {path}: give one that is there")
     suffix = path.suffix.lower()
     if suffix in ANNOTATED:
-        return obs_columns(path, member or OBS)
+        with as_damage(f"{path}::{member or OBS}"):
+            return obs_columns(path, member or OBS)
     requested = columns_of(member)
     columns = parquet_columns(path, requested) if suffix == ".parquet" else csv_columns(path, requested)
     if not columns:
@@ -98,20 +99,14 @@ def parquet_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np
 
 def first_line(path: Path) -> str:
     """Return the first line of a text."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return file.readline()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text: {error}") from error
+    with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
+        return file.readline()
 
 
 def csv_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return columns of a .csv file whose first line names them."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            header, *rows = csv.reader(file, strict=True)
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise DataError(f"{path} is no UTF-8 text of comma-separated values: {error}") from error
+    with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file, strict=True)
     check_names(path, requested, header)
     check_distinct(path, header)
     for number, row in enumerate(rows, start=2):
@@ -122,46 +117,41 @@ def csv_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np.nda
 
 
 def obs_columns(path: Path, member: str) -> dict[str, np.ndarray]:
-    """Return columns (N,) of `obs` of an AnnData, .h5ad or .zarr: "obs/NAME", or of "obs" all but the index."""
-    try:
-        return obs_of(path, member)
-    except ScalemaniError:
-        raise
-    except Exception as error:  # the errors of HDF5 and zarr are of many kinds, and all mean the same here
-        raise DataError(f"{path}::{member} is truncated or damaged: {error}; copy or save it again") from error
+    """Return columns (N,) of `obs` of an AnnData, .h5ad or .zarr: "obs/NAME", or of "obs" all but the index.
 
-
-def obs_of(path: Path, member: str) -> dict[str, np.ndarray]:
-    """Return what `obs_columns` does, with the errors of the libraries; of a zarr array the labels that it is."""
+    A zarr array is the labels themselves.
+    """
     stored = path.suffix.lower() == ".zarr"
     if stored and is_array(root := text_node(path, None)):
         return {path.name: stored_values(root, str(path))}
     node = text_node(path, member) if stored else h5ad_node(path, member)
     if is_array(node) or member != OBS:
-        name = member.rpartition("/")[2]
-        return {name: coloured(obs_column(node, f"{path}::{member}"), node, path, name)}
+        return {member.rpartition("/")[2]: obs_column(node, f"{path}::{member}", path)}
     index = node.attrs.get("_index")
     columns = {}
     for name in sorted(node) if stored else node:
         if name not in (index, LEGACY):
-            column = part_of(node, name)
-            columns[name] = coloured(obs_column(column, f"{path}::{member}/{name}"), column, path, name)
+            columns[name] = obs_column(part_of(node, name), f"{path}::{member}/{name}", path)
     if not columns:
         raise DataError(f"{path} has no column in {OBS}: give a file with labels there")
     order = [str(name) for name in node.attrs.get("column-order", ())]
     return {name: columns[name] for name in (*(name for name in order if name in columns), *columns)}
 
 
-def obs_column(node: Any, where: str) -> np.ndarray:
-    """Return one column of h5py or zarr: numbers, texts, categories, or values of which some are masked."""
+def obs_column(node: Any, where: str, path: Path | None = None) -> np.ndarray:
+    """Return one column of h5py or zarr: numbers, texts, categories, or values of which some are masked.
+
+    `path` is that of an AnnData in whose `uns` categories may have colours.
+    """
     if is_array(node):
         return stored_values(node, where)
     if {"categories", "codes"} <= set(node):
         codes = stored_values(part_of(node, "codes"), where)
-        categories = obs_column(part_of(node, "categories"), where)
+        categories = obs_column(part_of(node, "categories"), where).tolist()
         check_codes(codes, len(categories), where)
-        values_by_code = np.array([*categories.tolist(), None], dtype=object)[codes]  # code -1 is a missing category
-        return with_categories(values_by_code, categories.tolist())
+        values_by_code = np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
+        colours = {} if path is None else colours_of(node, path, where.rpartition("/")[2], categories)
+        return with_categories(values_by_code, categories, colours)
     if {"values", "mask"} <= set(node):
         values, mask = (stored_values(part_of(node, name), where) for name in ("values", "mask"))
         if not mask.any():
@@ -213,20 +203,8 @@ def check_codes(codes: np.ndarray, n_categories: int, where: str) -> None:
         raise DataError(f"{where} has codes beyond its {n_categories} categories: it is damaged, write it again")
 
 
-def coloured(values: np.ndarray, node: Any, path: Path, name: str) -> np.ndarray:
-    """Return a column (N,) of `obs` with the colours of its categories from `uns`."""
-    if is_array(node) or "categories" not in node:
-        return values
-    categories = obs_column(part_of(node, "categories"), name).tolist()
-    given = colours_of(node, path, name)
-    if not categories or len(given) < len(categories):  # of a file that was cut down there may be more
-        return values
-    colours = {str(category): hexadecimal(colour) for category, colour in zip(categories, given, strict=False)}
-    return with_categories(values, categories, {category: colour for category, colour in colours.items() if colour})
-
-
-def colours_of(node: Any, path: Path, name: str) -> list[str]:
-    """Return the texts in `uns` that are the colours of a column; an empty list where there are none."""
+def colours_of(node: Any, path: Path, name: str, categories: list[Any]) -> dict[str, str]:
+    """Return the colours (#rrggbb) in `uns` of the categories of a column; empty where these have none."""
     place = COLOURS.format(name)
     if isinstance(node, zarr.Group):
         given = part_of(root, place) if place in (root := text_node(path, None)) else None
@@ -234,9 +212,12 @@ def colours_of(node: Any, path: Path, name: str) -> list[str]:
         refuse_other_files(node.file, place, path)
         given = node.file.get(place)
     if given is None or not is_array(given) or len(given.shape) != 1:
-        return []
+        return {}
     values = stored_values(given, f"{path}::{place}")
-    return values.tolist() if values.dtype.kind in "OU" else []
+    if values.dtype.kind not in "OU" or len(values) < len(categories):  # of a file that was cut down there may be more
+        return {}
+    colours = zip(map(str, categories), map(hexadecimal, values.tolist()), strict=False)
+    return {category: colour for category, colour in colours if colour}
 
 
 def hexadecimal(colour: str) -> str | None:
@@ -352,11 +333,8 @@ def read_labels(location: str, noun: str) -> np.ndarray:
 
 def text_labels(path: Path, noun: str) -> np.ndarray:
     """Read one label a line; see `values_of_texts`."""
-    try:
-        lines = path.read_text(encoding="utf-8-sig").splitlines()
-    except UnicodeDecodeError as error:
-        raise DataError(f"{path} is not UTF-8 text: {error}") from error
-    stripped = [line.strip() for line in lines]
+    with as_damage(path):
+        stripped = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
     for number, line in enumerate(stripped, start=1):
         if not line or "," in line or "\t" in line:
             raise DataError(f"{path}, line {number}: one {noun} a line expected, got {line[:60]!r}")

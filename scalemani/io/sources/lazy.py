@@ -15,7 +15,7 @@ from scipy import sparse
 
 from scalemani.config.validation import check_exact_columns
 from scalemani.errors import DataError, StoreError
-from scalemani.io.sources.base import Source, native_rows, pieces
+from scalemani.io.sources.base import Source, SourceOfPieces, native_rows
 from scalemani.store.places import open_objects
 
 
@@ -170,7 +170,7 @@ class KeptRows:
             objects.set(str(first), rows[first - start : last - start].tobytes())
 
 
-class ComputedPoints(Source):
+class ComputedPoints(SourceOfPieces):
     """Cached points, in pieces that begin with the rows `starts`; the last of these is N."""
 
     remote = True
@@ -182,21 +182,16 @@ class ComputedPoints(Source):
         self.preferred_rows = kept.piece_rows
         self.held_bytes = min(kept.piece_rows, self.shape[0]) * self.shape[1] * self.dtype.itemsize
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
-        rows, objects, row = np.empty((stop - start, self.shape[1]), self.dtype), open_objects(self.kept.root), 0
-        for piece, first, last in pieces(self.starts, start, stop):
-            begin, end = self.starts[piece], self.starts[piece + 1]
-            content = objects.get(str(begin))
-            if content is None or len(content) != (end - begin) * self.shape[1] * self.dtype.itemsize:
-                raise StoreError(
-                    f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut "
-                    "short: run the same command again"
-                )
-            cached = np.frombuffer(content, self.dtype).reshape(end - begin, -1)
-            rows[row : row + last - first] = cached[first:last]
-            row += last - first
-        return rows
+    def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
+        """Return rows [first, last) of a piece, which is read as a whole."""
+        begin, end = self.starts[piece], self.starts[piece + 1]
+        content = open_objects(self.kept.root).get(str(begin))
+        if content is None or len(content) != (end - begin) * self.shape[1] * self.dtype.itemsize:
+            raise StoreError(
+                f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut short: "
+                "run the same command again"
+            )
+        return np.frombuffer(content, self.dtype).reshape(end - begin, -1)[first:last]
 
 
 def cuts(bounds: Sequence[int], every: int) -> list[int]:

@@ -17,8 +17,7 @@ from zarr.core.sync import sync
 
 from scalemani.config.validation import check_exact
 from scalemani.errors import DataError, warn
-from scalemani.io.sources.array_files import as_damage
-from scalemani.io.sources.base import Source, as_store_errors
+from scalemani.io.sources.base import Source, as_damage, as_store_errors
 
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
 LOOK = "look whether it was copied whole, if these rows should hold anything else"
@@ -27,9 +26,9 @@ LOOK = "look whether it was copied whole, if these rows should hold anything els
 class Chunks(NamedTuple):
     """Rows of the largest chunk, rows of a stored object (a shard or chunk; None: they differ), and stored objects."""
 
-    most_rows: int
-    stored_rows: int | None
-    n_stored: int
+    most_rows: int = 0
+    stored_rows: int | None = None
+    n_stored: int = 0
 
 
 def missing_chunks(array: Any, description: str) -> str:
@@ -41,8 +40,12 @@ def missing_chunks(array: Any, description: str) -> str:
     return ""
 
 
-def chunks_of(array: zarr.Array) -> Chunks:
-    """Return the chunks of an array, of one shape or of several."""
+def chunks_of(array: Any) -> Chunks:
+    """Return the chunks of an array, of one shape or, in zarr, of several; none of an array that tells of none."""
+    if not isinstance(array, zarr.Array):
+        chunks: Any = getattr(array, "chunks", None)
+        regular = isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int)
+        return Chunks(chunks[0], chunks[0]) if regular else Chunks()
     try:
         read, stored = array.chunks, array.shards or array.chunks
     except NotImplementedError:
@@ -112,23 +115,13 @@ class SlicedPoints(Source):
     def __init__(self, array: Any, description: str | None = None) -> None:
         super().__init__(tuple(array.shape), array.dtype, description or f"{type(array).__name__} in memory")
         self.array, self.remark = array, missing_chunks(array, self.description)
-        most_rows, self.preferred_rows = chunk_rows(array)
+        most_rows, self.preferred_rows, _ = chunks_of(array)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
             return np.asarray(self.array[start:stop])
-
-
-def chunk_rows(array: Any) -> tuple[int, int | None]:
-    """Return the rows of the largest chunk and the preferred rows of an array; 0 and None where it has no chunks."""
-    if isinstance(array, zarr.Array):
-        return chunks_of(array)[:2]
-    chunks = getattr(array, "chunks", None)
-    if isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int):
-        return chunks[0], chunks[0]
-    return 0, None
 
 
 def is_sliced(points: Any) -> bool:

@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ from scalemani.errors import (
     UnsafeStoreError,
     refuse_credentials,
 )
-from scalemani.io.sources.base import Source, check_file, optional_module, without_credentials
+from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, SparseRows, sparse_parts
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
@@ -50,26 +51,27 @@ def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
 def check_codecs(metadata: dict[str, Any], description: str, texts: bool = False) -> None:
     """Refuse an array whose codecs could run code: pickled objects, unknown codecs."""
     allowed = SAFE_CODECS | TEXT_CODECS if texts else SAFE_CODECS
-    held = False
-    listed: list[Any] = [metadata.get("codecs"), metadata.get("filters"), metadata.get("compressor")]
-    while listed:
-        codec = listed.pop()
-        if isinstance(codec, list | tuple):
-            listed.extend(codec)
-        if isinstance(codec, str):
-            codec = {"name": codec}
-        if not isinstance(codec, dict):
-            continue
-        name = str(codec.get("name") or codec.get("id")).removeprefix("numcodecs.")
-        if name not in allowed:
-            raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(allowed))}")
-        held |= name in TEXT_CODECS
-        configuration = codec.get("configuration") or {}
+    listed = [metadata.get(place) for place in ("codecs", "filters", "compressor")]
+    names = {name.removeprefix("numcodecs.") for name in codec_names(listed, description)}
+    for name in sorted(names - allowed):
+        raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(allowed))}")
+    if metadata.get("dtype") == "|O" and names.isdisjoint(TEXT_CODECS):
+        raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")
+
+
+def codec_names(codecs: Any, description: str) -> Iterator[str]:
+    """Yield the names of codecs as metadata list them, and of those within others."""
+    if isinstance(codecs, list | tuple):
+        for codec in codecs:
+            yield from codec_names(codec, description)
+    elif isinstance(codecs, str):
+        yield codecs
+    elif isinstance(codecs, dict):
+        name, configuration = str(codecs.get("name") or codecs.get("id")), codecs.get("configuration") or {}
+        yield name
         if not isinstance(configuration, dict):
             raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
-        listed.append(configuration.get("codecs"))
-    if metadata.get("dtype") == "|O" and not held:
-        raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")
+        yield from codec_names(configuration.get("codecs"), description)
 
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
@@ -227,10 +229,8 @@ def zarr_names(location: str) -> str:
 
 def open_h5(path: Path | BucketFile) -> Any:
     """Open an HDF5 file for reading."""
-    try:
+    with as_damage(str(path)):
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
-    except OSError as error:
-        raise DataError(f"{path} is no HDF5 file, or is truncated or damaged: {error}") from error
 
 
 def h5ad_node(path: Path | BucketFile, member: str) -> Any:
@@ -266,15 +266,11 @@ def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) ->
 
 def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
-    try:
+    with as_damage(str(path)):
         name = member or default_member(path)
         source = open_node(h5ad_node(path, name), f"{path}::{name}")
         source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
         return source
-    except ScalemaniError:
-        raise
-    except Exception as error:  # the errors of HDF5 are of many kinds, and all mean the same here
-        raise DataError(f"{path} is truncated or damaged: {error}; copy or save it again") from error
 
 
 def open_node(node: Any, description: str) -> Source:

@@ -16,7 +16,7 @@ import numpy as np
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_exact, check_shape
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.io.sources.base import Source, check_file, natural_order, optional_module
+from scalemani.io.sources.base import Source, as_damage, check_file, natural_order, optional_module
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.store.objects import read_file
 
@@ -317,11 +317,11 @@ def opened(place: Place, mapped: bool = False) -> Iterator[ParquetReader | Arrow
     """Yield the reader of a file, or refuse a damaged one; `mapped` Arrow files are read as they are accessed."""
     arrow = optional_module("pyarrow", "parquet")
     ipc = isinstance(place, Path) and place.suffix.lower() in ARROW_SUFFIXES
-    try:
-        yield ArrowReader(str(place), mapped) if ipc else ParquetReader(place)
-    except (OSError, UnicodeDecodeError, arrow.ArrowException) as error:
-        kind = "Arrow IPC" if ipc else "Parquet"
-        raise DataError(f"{place} is no {kind} file, or is truncated or damaged: {error}; copy it again") from error
+    with as_damage(str(place)):
+        try:
+            yield ArrowReader(str(place), mapped) if ipc else ParquetReader(place)
+        except arrow.ArrowMemoryError as error:  # damage may look like a length that no memory holds
+            raise ValueError(str(error)) from error
 
 
 def columns_of(member: str | None) -> tuple[str, ...] | None:
