@@ -10,14 +10,23 @@ import scipy.sparse as sp
 
 from scalemani.config.stages import GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.io.export import Progress, checked_target, export, sparse, write_rows
+from scalemani.io.export import Progress, checked_target, export, write_rows
 from scalemani.io.export.anndata import Annotations, write_anndata
-from scalemani.io.export.rows import SUFFIXES, WRITERS, block_rows, blocks
-from scalemani.io.export.sparse import SparseMatrix
-from scalemani.io.export.tables import CSV, write_csv, write_map, write_map_csv
+from scalemani.io.export.writers import (
+    CSV,
+    SPARSE_WRITERS,
+    SUFFIXES,
+    WRITERS,
+    SparseMatrix,
+    block_rows,
+    blocks,
+    write_csv,
+    write_map,
+    write_map_csv,
+)
 from scalemani.io.figures import label_picture
 from scalemani.io.sources import open_columns
-from scalemani.io.sources.categories import colours_of_categories
+from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import is_anndata
 from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix, InputOrder
@@ -233,13 +242,13 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     target, suffix = checked_target(path, described.suffixes, described.why)
     found = getattr(run, name)
     if isinstance(found, AffinityMatrix):
-        sparse.WRITERS[suffix](found, target)
+        SPARSE_WRITERS[suffix](found, target)
     elif suffix == PICTURE:
         label_picture(found[...], image_of(run), target)
     elif suffix == CSV:
         write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(found, name)}, target)
     elif isinstance(found, Graph) and suffix == ".npz":
-        sparse.WRITERS[suffix](GraphMatrix(found), target)
+        SPARSE_WRITERS[suffix](GraphMatrix(found), target)
     elif isinstance(found, tuple):
         WRITERS[suffix](named_arrays(found, described, suffix), target)
     elif name == "embedding":

@@ -25,8 +25,8 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.stages.arrays.points import stored_parts
 from scalemani.stages.shared.tile_digests import UNREAD, tile_digests
+from scalemani.store.arrays import encoded_bytes
 from scalemani.store.objects import digest
-from scalemani.store.schema import encoded_bytes
 
 FAR = 1000.0  # times as far from the median as most rows: beyond what heavy tails do in a block
 MOST = 0.9  # of the rows

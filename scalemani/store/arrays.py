@@ -1,12 +1,17 @@
 """Arrays of a group as zarr v3 describes them: made and opened from their metadata, and read and written by chunks.
 
-zarr itself asks a store what is there before it makes or opens an array, several times an array and for every folder
-above it: more than all else that small runs write. It codes a chunk by way of its event loop and copies it there, which
-takes longer than the coding. Most reads and writes are of one chunk, that of a block, the largest of an array.
+Their store knows the digest of everything committed: zarr reads a lost chunk as its fill value, silently. zarr itself
+asks a store what is there before it makes or opens an array, several times an array and for every folder above it: more
+than all else that small runs write. It codes a chunk by way of its event loop and copies it there, which takes longer
+than the coding. Most reads and writes are of one chunk, that of a block, the largest of an array.
 """
 
+import asyncio
+import atexit
+import contextlib
+import functools
 import json
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import Any
@@ -14,16 +19,157 @@ from typing import Any
 import numpy as np
 import zarr
 from numcodecs import blosc
-from zarr.codecs import BloscCodec, BytesCodec
+from zarr.abc.store import ByteRequest, Store
+from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath
 
-from scalemani.store.objects import READS_AT_ONCE, damaged_object
+from scalemani.errors import CorruptChunkError, MissingChunkError
+from scalemani.store.objects import READS_AT_ONCE, Committed, Objects, damaged_object, digest
 from scalemani.store.schema import CODEC, CODEC_LEVEL
-from scalemani.store.verified import VerifiedStore
 
+Digests = dict[str, Committed]  # by key below the arrays of a group
+CANCEL_SECONDS = 5.0
 METADATA = "zarr.json"
 BLOSC_SIZE = slice(4, 8)  # where blosc writes how many bytes it decodes to
 FOLDER = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
+
+
+class VerifiedStore(Store):
+    """A zarr store over objects that records what it writes and refuses to read anything but what was committed.
+
+    `expected` holds the digests of committed objects and grows as blocks are committed; `written` holds those of
+    objects that were written and not committed yet.
+    """
+
+    supports_writes = True
+    supports_deletes = True
+    supports_listing = True
+    supports_partial_writes = False
+
+    def __init__(self, objects: Objects, expected: Digests, written: Digests) -> None:
+        super().__init__()
+        self.objects = objects
+        self._folders: set[str] = set()  # metadata of these are there
+        self.expected = expected
+        self.written = written
+        self._is_open = True
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VerifiedStore) and self.objects is other.objects
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        return str(self.objects.root)
+
+    def with_read_only(self, read_only: bool = False) -> "VerifiedStore":
+        """Return the same store, for reading only if requested."""
+        store = VerifiedStore(self.objects, self.expected, self.written)
+        store._read_only = read_only
+        return store
+
+    async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
+        """Return the object under `key` if it is what was committed there."""
+        try:
+            content = await asyncio.to_thread(self.read, key)
+        except BaseException:
+            cancel_at_exit(asyncio.get_running_loop())
+            raise
+        return None if content is None else prototype.buffer.from_bytes(content)
+
+    async def set(self, key: str, value: Buffer, *arguments: Any) -> None:
+        """Write `value` under `key` and remember its digest for the commit."""
+        await asyncio.to_thread(self.write, key, value.to_bytes())
+
+    async def delete(self, key: str) -> None:
+        """Remove `key` if it is there."""
+        await asyncio.to_thread(self.objects.delete, key)
+
+    async def exists(self, key: str) -> bool:
+        """Return whether there is an object under `key`."""
+        return await asyncio.to_thread(self.objects.get, key) is not None
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return several objects; parts of one cannot be checked and are not given."""
+        return [await self.get(key, prototype) for key, _ in key_ranges]
+
+    async def list_dir(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the names directly below `prefix`."""
+        for name in await asyncio.to_thread(self.objects.names, prefix.strip("/")):
+            yield name
+
+    async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
+        """Yield the committed keys that start with `prefix`."""
+        for key in sorted(self.expected):
+            if key.startswith(prefix):
+                yield key
+
+    async def list(self) -> AsyncIterator[str]:
+        """Yield all committed keys."""
+        async for key in self.list_prefix(""):
+            yield key
+
+    # The same without zarr's event loop. What takes a thread above takes it once an object: the way there and back
+    # costs more than small objects do.
+
+    def read(self, key: str) -> bytes | None:
+        """Return the content of `key` if it is what was committed; None for metadata that is not there."""
+        expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
+        if expected is None and is_chunk(key):
+            raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
+        if expected is None:
+            return self.objects.get(key)
+        content = self.objects.get(key, expected[0])
+        if content is None:
+            raise MissingChunkError(f"{where} is gone: run the same command again to compute it anew")
+        length, content_digest = len(content), digest(content)
+        if (length, content_digest) != expected[:2]:
+            raise CorruptChunkError(
+                f"{where} holds {length} bytes with digest {content_digest}, committed were {expected[0]} bytes with "
+                f"digest {expected[1]}: run the same command again to compute it anew"
+            )
+        return content
+
+    def write(self, key: str, content: bytes) -> None:
+        """Write a content and remember its digest for the commit."""
+        tag = self.objects.set(key, content)
+        self.written[key] = (len(content), digest(content), tag)
+
+    def write_if_new(self, key: str, content: bytes) -> None:
+        """Write what stays as it is from then on, and belongs to no commit, where it is not there."""
+        if key not in self._folders and self.objects.get(key) is None:
+            self.objects.set(key, content)
+        self._folders.add(key)
+
+
+def is_chunk(key: str) -> bool:
+    """Return whether `key` names a chunk of an array, not its metadata."""
+    return "/c/" in key
+
+
+@functools.cache
+def cancel_at_exit(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel the tasks of an event loop when this process ends.
+
+    After an error zarr still reads the other requested chunks; a process that ends meanwhile would report each of them.
+    """
+    atexit.register(cancel_tasks, loop)
+
+
+def cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
+    """Cancel all tasks of a loop that runs in another thread, and wait for that."""
+
+    async def cancel() -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in others:
+            task.cancel()
+        await asyncio.gather(*others, return_exceptions=True)
+
+    if loop.is_running():
+        with contextlib.suppress(TimeoutError):
+            asyncio.run_coroutine_threadsafe(cancel(), loop).result(CANCEL_SECONDS)
 
 
 def create_array(
@@ -35,7 +181,26 @@ def create_array(
     attributes: Mapping[str, Any],
 ) -> zarr.Array:
     """Create or replace an array whose empty chunks are written like any other; its `attributes` hold "dimensions"."""
-    array = opened(store, path, metadata_of(shape, np.dtype(dtype), chunks, dict(attributes)))
+    kind, further = np.dtype(dtype), dict(attributes)
+    wide = kind.itemsize > 1
+    # lz4 decodes at memory speed, and wider types gain from a byte shuffle.
+    blosc_codec = {"cname": CODEC, "clevel": CODEC_LEVEL, "shuffle": "shuffle" if wide else "noshuffle", "blocksize": 0}
+    metadata = {
+        "zarr_format": 3,
+        "node_type": "array",
+        "shape": shape,
+        "data_type": kind.name,
+        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
+        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
+        "fill_value": fill_value(kind),
+        "codecs": [
+            {"name": "bytes", "configuration": {"endian": "little"}} if wide else {"name": "bytes"},
+            {"name": "blosc", "configuration": {**blosc_codec, "typesize": kind.itemsize}},
+        ],
+        "dimension_names": further.pop("dimensions", None) or None,  # a number has none, and says nothing of them
+        "attributes": further,
+    }
+    array = opened(store, path, metadata)
     store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
     for folder in PurePosixPath(path).parents:
         store.write_if_new(str(folder / METADATA), encoded(FOLDER))
@@ -97,8 +262,18 @@ def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int,
     if len(rows) < array.chunks[0]:
         chunk = np.full(array.chunks, array.fill_value, array.dtype)
         chunk[: len(rows)] = rows
+    store.write(chunk_key(path, array, number), compressed(chunk))
+
+
+def compressed(chunk: np.ndarray) -> bytes:
+    """Return a contiguous chunk as it is stored."""
     shuffle = blosc.SHUFFLE if chunk.itemsize > 1 else blosc.NOSHUFFLE
-    store.write(chunk_key(path, array, number), blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+    return bytes(blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+
+
+def encoded_bytes(values: np.ndarray) -> int:
+    """Return the bytes that values take in a chunk of their own."""
+    return len(compressed(np.ascontiguousarray(values)))
 
 
 def chunk_key(path: str, array: zarr.Array, number: int) -> str:
@@ -111,25 +286,6 @@ def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Ar
     return zarr.Array.from_dict(StorePath(store, path), metadata).with_config({"write_empty_chunks": True})
 
 
-def metadata_of(
-    shape: tuple[int, ...], dtype: np.dtype, chunks: tuple[int, ...], attributes: dict[str, Any]
-) -> dict[str, Any]:
-    """Return the metadata of an array; `attributes` are those of `create_array`, and are changed."""
-    dimensions = attributes.pop("dimensions", None) or None  # a number has none, and says nothing of them
-    return {
-        "zarr_format": 3,
-        "node_type": "array",
-        "shape": shape,
-        "data_type": dtype.name,
-        "chunk_grid": {"name": "regular", "configuration": {"chunk_shape": chunks}},
-        "chunk_key_encoding": {"name": "default", "configuration": {"separator": "/"}},
-        "fill_value": fill_value(dtype),
-        "codecs": [codec.to_dict() for codec in (serializer(dtype), compressor(dtype))],
-        "attributes": attributes,
-        "dimension_names": dimensions,
-    }
-
-
 def encoded(metadata: Mapping[str, Any]) -> bytes:
     """Return metadata as they are stored."""
     return json.dumps(metadata, indent=2).encode()
@@ -140,18 +296,3 @@ def fill_value(dtype: np.dtype) -> str | int | bool:
     if dtype.kind == "f":
         return "NaN"
     return -1 if dtype.kind == "i" else int(np.iinfo(dtype).max) if dtype.kind == "u" else False
-
-
-def serializer(dtype: np.dtype) -> BytesCodec:
-    """Return how values become bytes: the order of those of one byte is none."""
-    return BytesCodec(endian="little" if dtype.itemsize > 1 else None)
-
-
-def compressor(dtype: np.dtype) -> BloscCodec:
-    """Return the codec of an array: lz4 decodes at memory speed, and wider types gain from a byte shuffle."""
-    return BloscCodec(
-        cname=CODEC,
-        clevel=CODEC_LEVEL,
-        shuffle="shuffle" if dtype.itemsize > 1 else "noshuffle",
-        typesize=dtype.itemsize,
-    )

@@ -176,8 +176,7 @@ class BucketObjects(Objects):
 
     def fetch(self, key: str, most: int = DESCRIPTION_BYTES) -> tuple[bytes | None, dict[str, Any]]:
         """Return the content of `key` and what the server says of it, or None and nothing."""
-        path, bucket = self._at(key), open_bucket(self.bucket)
-        with contextlib.suppress(MissingObjectError), bucket_errors(f"read {self.root}/{key}"):
+        with contextlib.suppress(MissingObjectError), self._request("read", key) as (bucket, path):
             answer = bucket.get(path)
             check_length(answer.meta["size"], most, f"{self.root}/{key}")
             return answer.bytes().to_bytes(), answer.meta
@@ -196,8 +195,7 @@ class BucketObjects(Objects):
 
     def put(self, key: str, content: bytes, mode: str | Version) -> Version:
         """Write in one request and return the version; `mode` is "create", "overwrite", or the version to replace."""
-        path, bucket = self._at(key), open_bucket(self.bucket)
-        with bucket_errors(f"write {self.root}/{key}"):
+        with self._request("write", key) as (bucket, path):
             return version_of(bucket.put(path, content, mode=mode, use_multipart=False))
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
@@ -215,20 +213,18 @@ class BucketObjects(Objects):
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        path, bucket = self._at(key), open_bucket(self.bucket)
-        with contextlib.suppress(MissingObjectError), bucket_errors(f"delete {self.root}/{key}"):
+        with contextlib.suppress(MissingObjectError), self._request("delete", key) as (bucket, path):
             bucket.delete(path)
 
     def delete_below(self, prefix: str) -> None:
         """Remove every key that starts with `prefix` and a slash."""
-        paths, bucket = [entry["path"] for entry in self._list(prefix)], open_bucket(self.bucket)
-        with bucket_errors(f"delete {self.root}/{prefix}"):
+        paths = [entry["path"] for entry in self._list(prefix)]
+        with self._request("delete", prefix) as (bucket, _):
             bucket.delete(paths)
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted."""
-        folder, bucket = self._at(prefix) if prefix else self.prefix, open_bucket(self.bucket)
-        with bucket_errors(f"list {self.root}"):
+        with self._request("list", prefix or None) as (bucket, folder):
             there = bucket.list_with_delimiter(folder)
         paths = [*there["common_prefixes"], *(entry["path"] for entry in there["objects"])]
         return sorted({path.removeprefix(f"{folder}/") for path in paths})
@@ -266,19 +262,25 @@ class BucketObjects(Objects):
 
     def seconds_since(self, described: Mapping[str, Any]) -> float:
         """Return the age of an object by the clock of the server, which dates one written now."""
-        key, bucket = f"{LOCK}-{uuid.uuid4().hex}", open_bucket(self.bucket)
+        key = f"{LOCK}-{uuid.uuid4().hex}"
         self.set(key, b"")
-        with bucket_errors(f"read {self.root}/{key}"):
-            now = bucket.head(self._at(key))["last_modified"]
+        with self._request("read", key) as (bucket, path):
+            now = bucket.head(path)["last_modified"]
         self.delete(key)
         return float((now - described["last_modified"]).total_seconds())
 
     def _at(self, key: str) -> str:
         return f"{self.prefix}/{checked_key(key)}"
 
+    @contextlib.contextmanager
+    def _request(self, verb: str, key: str | None) -> Iterator[tuple[Any, str]]:
+        """Yield the connection to the bucket and the path of a key, or of all; errors say what was requested."""
+        bucket, path = open_bucket(self.bucket), self.prefix if key is None else self._at(key)
+        with bucket_errors(f"{verb} {self.bucket}/{path}"):
+            yield bucket, path
+
     def _list(self, prefix: str = "") -> list[dict[str, Any]]:
-        folder, bucket = self._at(prefix) if prefix else self.prefix, open_bucket(self.bucket)
-        with bucket_errors(f"list {self.root}"):
+        with self._request("list", prefix or None) as (bucket, folder):
             return list(bucket.list(folder).collect())
 
 

@@ -20,6 +20,8 @@ import zarr
 from scalemani.errors import ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.store.arrays import (
+    Digests,
+    VerifiedStore,
     chunk_key,
     create_array,
     has_whole_rows,
@@ -29,8 +31,7 @@ from scalemani.store.arrays import (
 )
 from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest
 from scalemani.store.places import open_objects
-from scalemani.store.schema import ArrayDescription, Kind, RowArray, check_described, whole_chunks
-from scalemani.store.verified import Digests, VerifiedStore
+from scalemani.store.schema import ArrayDescription, Kind, RowArray, below, check_described, whole_chunks
 
 
 class Manifest:
@@ -145,11 +146,6 @@ def block_unit(block: int, step: str = "") -> str:
     return f"{step}-block-{block:06d}" if step else f"block-{block:06d}"
 
 
-def below(folder: str, name: str) -> str:
-    """Return the path of what lies in a folder of a group, or in none."""
-    return f"{folder}/{name}" if folder else name
-
-
 class StageGroup:
     """The arrays of one stage. Safe to share between threads and to send to other processes."""
 
@@ -212,7 +208,7 @@ class StageGroup:
 
         def write(described: tuple[ArrayDescription, np.ndarray]) -> str:
             path, rows = below(step, described[0].name), described[1]
-            target = self._array(path)
+            target = self.array(path)
             stop = min(start + self.block_rows, target.shape[0])
             taken = (stop - start, *target.shape[1:]), target.dtype
             if (rows.shape, rows.dtype) != taken:
@@ -229,7 +225,7 @@ class StageGroup:
         if unit not in other._manifest:
             return False
         for key, committed in other._manifest[unit].items():
-            array, source = self._array(key.partition("/c/")[0]), other._array(key.partition("/c/")[0])
+            array, source = self.array(key.partition("/c/")[0]), other.array(key.partition("/c/")[0])
             if (array.chunks, array.dtype) != (source.chunks, source.dtype):
                 return False
             entry = self._store.objects.take(key, other._store.objects, committed)
@@ -312,7 +308,23 @@ class StageGroup:
 
     def array(self, name: str) -> zarr.Array:
         """Return a row array or whole array; every chunk read from it is checked against its digest."""
-        return self._array(name)
+        with self._lock:
+            if name not in self._arrays:
+                try:
+                    array = open_array(self._store, name)
+                except FileNotFoundError as error:
+                    raise StoreError(
+                        f"no array {name!r} in {self.path} below {self.root}: it has none of this name"
+                    ) from error
+                except (ScalemaniError, OSError):
+                    raise
+                except Exception as error:  # zarr's own are of many kinds, and all mean the same here
+                    raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
+                if self._complete is not None:
+                    lengths = [entry[0] for key, entry in self._manifest.objects.items() if key.startswith(f"{name}/c")]
+                    check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
+                self._arrays[name] = array
+            return self._arrays[name]
 
     def read_block(self, name: str, block: int) -> np.ndarray:
         """Return one block of rows of an array."""
@@ -329,7 +341,7 @@ class StageGroup:
 
     def read_rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Return rows [start, stop) of an array, by default all of it; chunks of whole rows are decoded into place."""
-        array = self._array(name)
+        array = self.array(name)
         if not has_whole_rows(array):
             return np.asarray(array[start:stop] if array.ndim else array[...])
         stop = array.shape[0] if stop is None else min(stop, array.shape[0])
@@ -382,7 +394,7 @@ class StageGroup:
             chunks = whole_chunks(values)
             refuse_non_finite(values, f"{self.path}/{path}")
             self._create(path, values.shape, values.dtype, chunks, described[0].attributes)
-            target = self._array(path)
+            target = self.array(path)
             if values.ndim == 0:
                 target[...] = values
             elif values.size:
@@ -401,25 +413,6 @@ class StageGroup:
         array = create_array(self._store, name, shape, dtype, chunks, attributes)
         with self._lock:
             self._arrays[name] = array
-
-    def _array(self, name: str) -> zarr.Array:
-        with self._lock:
-            if name not in self._arrays:
-                try:
-                    array = open_array(self._store, name)
-                except FileNotFoundError as error:
-                    raise StoreError(
-                        f"no array {name!r} in {self.path} below {self.root}: it has none of this name"
-                    ) from error
-                except (ScalemaniError, OSError):
-                    raise
-                except Exception as error:  # zarr's own are of many kinds, and all mean the same here
-                    raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
-                if self._complete is not None:
-                    lengths = [entry[0] for key, entry in self._manifest.objects.items() if key.startswith(f"{name}/c")]
-                    check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
-                self._arrays[name] = array
-            return self._arrays[name]
 
     def _commit(self, unit: str, keys: Sequence[str]) -> None:
         """Commit what was written under `keys`; one that ends in a slash stands for all below it."""

@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 import numpy as np
-from numcodecs import Blosc
 from numpy.typing import DTypeLike
 
 from scalemani.config.validation import KEPT_DTYPES
@@ -64,7 +63,7 @@ class ArrayDescription:
     @property
     def paths(self) -> tuple[str, ...]:
         """The paths of such arrays below `arrays/`, `N` for any number."""
-        return tuple(f"{folder}/{self.name}" if folder else self.name for folder in self.folders)
+        return tuple(below(folder, self.name) for folder in self.folders)
 
     @property
     def attributes(self) -> dict[str, Any]:
@@ -111,6 +110,11 @@ class RowArray:
         return self.description.name
 
 
+def below(folder: str, name: str) -> str:
+    """Return the path of what lies in a folder of a group, or in none."""
+    return f"{folder}/{name}" if folder else name
+
+
 def numberless(path: str) -> str:
     """Return a path with `N` for each number in it."""
     return re.sub(r"\d+", NUMBER, path)
@@ -122,7 +126,7 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
     for description, values in arrays.items():
         if not isinstance(description, ArrayDescription):
             raise StoreError(f"stage {stage} stores {description!r}: scalemani.stages.arrays does not describe it")
-        path = f"{folder}/{description.name}" if folder else description.name
+        path = below(folder, description.name)
         description.check(stage, path, kind, values.dtype.name, values.ndim)
         for dim, length in zip(description.dims, values.shape, strict=True):
             if lengths.setdefault(dim, length) != length:
@@ -130,12 +134,6 @@ def check_described(stage: str, folder: str, kind: Kind, arrays: Mapping[ArrayDe
                     f"{path} of stage {stage} has {length} of {dim}, another array that is stored with it has "
                     f"{lengths[dim]}: they have to agree"
                 )
-
-
-def encoded_bytes(values: np.ndarray) -> int:
-    """Return the bytes that values take in a chunk of their own."""
-    shuffle = Blosc.SHUFFLE if values.dtype.itemsize > 1 else Blosc.NOSHUFFLE
-    return len(Blosc(CODEC, CODEC_LEVEL, shuffle).encode(np.ascontiguousarray(values)))
 
 
 def whole_chunks(values: np.ndarray) -> tuple[int, ...]:

@@ -10,7 +10,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
-from scalemani.io.export import sparse
+from scalemani.io.export import writers
 from scalemani.io.sources import open_points
 from scalemani.runs import input_order
 from scalemani.runs.exporting import FORMATS, export_result
@@ -103,7 +103,7 @@ def test_the_curve_tells_the_objective_of_the_snapshots(runs, affinities):
 
 
 def test_graph_and_affinities_are_files_of_scipy(runs, neighbors, tmp_path, monkeypatch):
-    monkeypatch.setattr(sparse, "ENTRIES_AT_ONCE", 5000)
+    monkeypatch.setattr(writers, "ENTRIES_AT_ONCE", 5000)
     assert export_result(runs["knn-graph"], tmp_path / "graph.npz") == "graph"
     graph = sp.load_npz(tmp_path / "graph.npz")
     np.testing.assert_array_equal(graph.indices.reshape(-1, K), neighbors[0])

@@ -6,11 +6,11 @@ from collections import Counter
 import numpy as np
 import pytest
 import zarr
+from zarr.codecs import BloscCodec
 from zarr.storage import LocalStore
 
-from scalemani.store.arrays import compressor, create_array, open_array, write_chunk
+from scalemani.store.arrays import VerifiedStore, create_array, open_array, write_chunk
 from scalemani.store.objects import LocalObjects
-from scalemani.store.verified import VerifiedStore
 
 FILL = {"f": float("nan"), "i": -1, "b": False}
 DTYPES = ["float32", "float64", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "bool"]
@@ -40,7 +40,8 @@ def made_by_zarr(folder, path, shape, dtype, chunks, dimensions):
     """The array as zarr itself makes it."""
     dtype = np.dtype(dtype)
     fill = FILL.get(dtype.kind, np.iinfo(dtype).max if dtype.kind == "u" else 0)
-    codec = compressor(dtype)
+    shuffle = "shuffle" if dtype.itemsize > 1 else "noshuffle"
+    codec = BloscCodec(cname="lz4", clevel=5, shuffle=shuffle, typesize=dtype.itemsize)
     return zarr.create_array(
         LocalStore(folder),
         name=path,

@@ -7,9 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.arrays import create_array, has_whole_rows, open_array, read_chunks
+from scalemani.store.arrays import VerifiedStore, create_array, has_whole_rows, open_array, read_chunks
 from scalemani.store.places import open_objects
-from scalemani.store.verified import VerifiedStore
 
 DTYPES = ("uint8", "bool", "int32", "float32", "float64", "int64")
 

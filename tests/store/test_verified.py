@@ -10,11 +10,10 @@ import zarr
 from zarr.core.buffer import default_buffer_prototype
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.arrays import create_array
+from scalemani.store.arrays import VerifiedStore, create_array, is_chunk
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import LocalObjects, digest
 from scalemani.store.schema import ArrayDescription
-from scalemani.store.verified import VerifiedStore, is_chunk
 
 ROWS, CHUNK = 40, 16
 MANY_CHUNKS = 128

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from scalemani.io.export.rows import blocks
+from scalemani.io.export.writers import blocks
 from scalemani.io.figures import checked_look, drawn_embedding
-from scalemani.io.figures.palette import VIRIDIS, colours_of_labels, ramp
-from scalemani.io.figures.panels import GOLDEN_RATIO, column_limits
-from scalemani.io.figures.shading import SHADING
+from scalemani.io.figures.look import VIRIDIS, colours_of_labels, ramp
+from scalemani.io.figures.panels import GOLDEN_RATIO, SHADING, column_limits
 from scalemani.io.sources import PointsSource, open_points
 from scalemani.kernels.arrays.draws import sample_rows
 

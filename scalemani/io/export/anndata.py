@@ -27,12 +27,10 @@ from scalemani.io.export.atomic import (
     sync_tree,
     temporary_folder,
 )
-from scalemani.io.export.rows import block_rows, blocks, fill, group_array, whole_group
-from scalemani.io.export.sparse import SparseMatrix, fill_matrix
+from scalemani.io.export.writers import SparseMatrix, block_rows, blocks, fill, fill_matrix, group_array, whole_group
 from scalemani.io.sources.base import optional_module
-from scalemani.io.sources.hdf5 import h5ad_node, refuse_other_files
 from scalemani.io.sources.lazy import LazyRows
-from scalemani.io.sources.stores import is_anndata
+from scalemani.io.sources.stores import h5ad_node, is_anndata, refuse_other_files
 
 WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those that they replace
 ANNDATA = {"encoding-type": "anndata", "encoding-version": "0.1.0"}

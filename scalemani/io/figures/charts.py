@@ -10,7 +10,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.figures.palette import TEN_COLOURS, class_colours
+from scalemani.io.figures.look import TEN_COLOURS, class_colours
 from scalemani.io.sources.base import optional_module
 
 Curve = tuple[Any, Any]

@@ -1,6 +1,7 @@
-"""How a picture looks: its size, title, legend, theme and the size of its points."""
+"""How a picture looks: the colours of labels, told apart with any kind of colour vision, its size, legend and theme."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,135 @@ from typing import Any
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.io.figures.palette import DENSITY, NO_LABEL, LabelColours, rgb
+from scalemani.io.sources import open_labels
+from scalemani.io.sources.base import natural_order
+from scalemani.io.sources.label_values import categories_of, colours_of_categories, is_absent
+
+# Petroff (2021), Accessible color sequences for data visualization, arXiv:2107.02270: ten colours.
+TEN_COLOURS = ("3f90da", "ffa90e", "bd1f01", "94a4a2", "832db6", "a96b59", "e76300", "b9ac70", "717581", "92dadd")
+# Classes beyond ten: each the colour of a grid of 24^3 in sRGB, with a lightness from 0.35 to 0.85, that is farthest in
+# Oklab from all before it, white, and the grey of points without a label; with deuteranopia where twice that is nearer.
+# `tests/io/figures/test_palette.py` computes them. Those of glasbey 0.4 are half as far from each other or nearer.
+FURTHER_COLOURS = """
+ff64ff 004e00 0000ff 00377a 6f004e 0bf485 bc2cff e921a6 16b164 6f4e21 4e59e9 f490b1 007a4e a685ff 4300b1 85436f
+858500 006490 d3b1ff 9b64b1 7ac800 00bcd3 b11690 85d390 4e4390 2c594e 0b43c8 d35985 d364d3 bcde4e 593737 5964b1
+85162c c81664 6416e9 f4164e bc0bc8 4e2c64 c89085 ff6fc8 640090 850b7a 85bce9 d39000 ffb1b1 8585bc 43907a 8559de
+ff9b6f ff5959 00902c bc85bc 6f6f37 2c7aa6 6f7ae9 2100d3 9037ff 909be9 00dec8 4ea69b 00c89b 859064 9b3737 d3c864
+0b4e6f 9b0b59 b164ff e92ce9 645985 004eff b14ec8 4e4e64 006fc8 c8439b 436f64 bcc8f4 592cb1 b1c8b1 4eb1ff 7a2c00
+37de2c 6f9b00 2c4321 4e6f00 ff1685 9bbc4e 21219b ff90e9 9b00a6 f4c800 90439b 6443d3 b15900 0b6437 bc854e d34343
+b14e4e 90596f b16fd3 d3a690 d3a6d3 4316de 856f9b 00c837 debc85 649bbc d385e9 debcc8 a6000b b19bbc 9b7a90 7abc85
+6f90f4 0b646f de9bff d390b1 2c37a6 e97a6f 2159a6 6f594e 6fb121 9b4e85 bc646f 4e4321 6f3790 d32cc8 59166f f45990
+64c8bc 4ed36f ff2cd3 6f2c59 de59b1 217af4 439b4e 374ebc 85644e 592c85 0000bc 2c2cff 6fe921 a64ea6 004e43 a62c7a
+a6902c 647a21 bc437a 7ae99b 857a64 6f0b7a 2190a6 43649b 85e96f a600de 854337 00434e b137de 6fbc59 0090ff 901600
+9b9b7a 9b6fe9 64370b 850043 b12143 4e37d3 d390d3 162cbc 00e99b 6f4ebc ff37b1 00b190 435921 4e169b a6d337 374e85
+2ca6de 7a0064 b1b19b 7a21e9 21c8f4 ff00f4 9b59d3 b1b1de 904ebc 37377a 2c4359 d3b100 852c64 433737 b16fb1 d30090
+c82cde e9b159 6f219b 852c85 4e6fc8 7a9b59 850b9b 646f9b f4a6de 594e43 7aa6de 8585de bc90f4 437a59 bca621 59e9bc
+0085bc 3759ff 166f59 6f8543 b1bc85 4e7a90 9b167a c86f90 a600bc 9016c8 2c7a21 59bcde ff4364 e9a6bc 64b16f 59deff
+bc4ef4 2c4ede 90c89b 372190 854e21 a6d36f 21856f 854e85 e9377a 4e0bc8 7a85a6 210be9 8537d3 594e9b 4e37f4 9b16f4
+b12164 856ff4 6464e9 bc21b1 6400bc b17a9b
+"""
+# Van der Walt and Smith (2015), viridis: even in lightness, read alike with and without colour.
+VIRIDIS = ("440154", "472d7b", "3b528b", "2c728e", "21918c", "28ae80", "5ec962", "addc30", "fde725")
+DENSITY = ("b8d4ea", "6baed6", "3182bd", "08519c", "08306b")
+NO_LABEL = "d4d4d4"
+RAMP_STEPS = 256
+LARGEST_CLASSES = 256
+LARGEST_LEGEND = 20
+ROBUST_PERCENT = (0.5, 99.5)
+
+
+def rgb(codes: tuple[str, ...]) -> np.ndarray:
+    """Return colours from hexadecimal codes: (n, 3) float32 from 0 to 1."""
+    return np.array([list(bytes.fromhex(code)) for code in codes], dtype=np.float32) / 255
+
+
+def ramp(codes: tuple[str, ...], steps: int = RAMP_STEPS) -> np.ndarray:
+    """Return colours interpolated between the codes: (steps, 3) float32."""
+    stops = rgb(codes)
+    at = np.linspace(0, len(stops) - 1, steps)
+    return np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], axis=1).astype(np.float32)
+
+
+def class_colours(n_classes: int) -> np.ndarray:
+    """Return one colour for each class: (n_classes, 3), all different up to 256, then again the same."""
+    colours = rgb((*TEN_COLOURS, *FURTHER_COLOURS.split()))
+    return colours[np.arange(n_classes) % len(colours)]
+
+
+@dataclass(frozen=True)
+class LabelColours:
+    """The colour of each point is `colours[index[row]]`; `classes` are the names, empty for values along `limits`.
+
+    Points without a label have the last colour, a pale grey, where there are any: `missing` is its index, else None.
+    The names of classes leave it out.
+    """
+
+    index: np.ndarray
+    colours: np.ndarray
+    classes: tuple[str, ...]
+    limits: tuple[float, float] = (0.0, 1.0)
+    missing: int | None = None
+
+
+def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
+    """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
+
+    NaN and empty strings are no labels. Classes are in the order of their categories where the labels have one, else
+    in natural order: 2 before 10, in texts too. Categories with a colour of their own have that.
+    """
+    opened = open_labels(labels, n_points)
+    categories, values = categories_of(opened), np.asarray(opened)
+    absent = is_absent(values)
+    given = values[~absent]
+    if values.dtype.kind in "biuU" or bool(np.all(given == np.round(given))):
+        names, codes = np.unique(given, return_inverse=True)
+        if len(names) <= LARGEST_CLASSES or values.dtype.kind == "U":
+            order = class_order(names, categories)
+            places = np.empty(len(names), np.int32)
+            places[order] = np.arange(len(names))
+            whole = values.dtype.kind in "iuU"
+            classes = tuple(str(names[number]) if whole else f"{names[number]:.17g}" for number in order)
+            colours = own_colours(classes, colours_of_categories(opened))
+            return with_missing(places[codes], absent, colours, classes)
+    finite = given[np.isfinite(given)].astype(np.float64)
+    low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
+    share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
+    index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
+    return with_missing(index, absent, ramp(VIRIDIS), (), (float(low), float(high)))
+
+
+def own_colours(classes: tuple[str, ...], given: Mapping[str, str]) -> np.ndarray:
+    """Return the colours (K, 3) of classes: those given (#rrggbb) by their names, else those of the palette."""
+    colours = class_colours(len(classes))
+    for number, name in enumerate(classes):
+        if name in given:
+            colours[number] = rgb((given[name][1:],))[0]
+    return colours
+
+
+def class_order(names: np.ndarray, categories: tuple[str, ...]) -> list[int]:
+    """Return the positions of sorted names (K,) in the order in which a legend has them; categories come first."""
+    if names.dtype.kind != "U":
+        return list(range(len(names)))
+    ranks = {category: rank for rank, category in enumerate(categories)}
+    keys = [(ranks.get(str(name), len(ranks)), natural_order(str(name))) for name in names]
+    return sorted(range(len(names)), key=keys.__getitem__)
+
+
+def with_missing(
+    given: np.ndarray,
+    absent: np.ndarray,
+    colours: np.ndarray,
+    classes: tuple[str, ...],
+    limits: tuple[float, float] = (0.0, 1.0),
+) -> LabelColours:
+    """Return colours of labels, `given` (M,) for the points that have one, and pale grey for the `absent` (N,)."""
+    if not absent.any():
+        return LabelColours(given, colours, classes, limits)
+    index = np.full(len(absent), len(colours), np.int32)
+    index[~absent] = given
+    return LabelColours(index, np.concatenate([colours, rgb((NO_LABEL,))]), classes, limits, len(colours))
+
 
 LEGENDS = ("auto", "beside", "map")
 SUFFIXES = (".png", ".svg", ".pdf")

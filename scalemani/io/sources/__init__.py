@@ -1,9 +1,9 @@
 """Where points and labels come from: arrays in memory, files, stores, all read by blocks of rows."""
 
-from scalemani.io.sources.annotated import take_representation
+from scalemani.io.sources.array_files import PixelRows, open_pixels
 from scalemani.io.sources.base import PointsSource
-from scalemani.io.sources.dask_arrays import DaskPoints
 from scalemani.io.sources.labels import named_labels, open_columns, open_labels
+from scalemani.io.sources.lazy import DaskPoints
 from scalemani.io.sources.opening import (
     columns_shown,
     has_names,
@@ -12,8 +12,8 @@ from scalemani.io.sources.opening import (
     open_points,
     points_in_memory,
     rows_in_memory,
+    take_representation,
 )
-from scalemani.io.sources.pixels import PixelRows, open_pixels
 from scalemani.io.sources.precomputed import (
     DistanceMatrix,
     GivenAffinities,

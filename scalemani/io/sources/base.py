@@ -1,4 +1,4 @@
-"""What every source of points offers, and the checks that all of them share."""
+"""What every source of points offers, the checks that all of them share, and points in a metric."""
 
 import importlib
 import re
@@ -6,13 +6,21 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 import scipy.sparse as sp
+from dask.utils import format_bytes
 
-from scalemani.config.validation import check_dtype, check_exact, check_shape, refuse_masked
+from scalemani.config.validation import (
+    N_REPORTED_ROWS,
+    check_dtype,
+    check_exact,
+    check_finite_block,
+    check_shape,
+    refuse_masked,
+)
 from scalemani.errors import (
     ConfigError,
     DataError,
@@ -25,6 +33,15 @@ from scalemani.errors import (
     without_user,
 )
 from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
+
+# What messages call a file, where its suffix does not say it.
+KINDS = {
+    ".npz": ".npz archive",
+    **dict.fromkeys((".h5ad", ".h5", ".hdf5"), "HDF5 file"),
+    **dict.fromkeys((".parquet", ".pq"), "Parquet file"),
+    **dict.fromkeys((".arrow", ".feather", ".ipc"), "Arrow IPC file"),
+}
 
 
 class Described(Protocol):
@@ -182,16 +199,24 @@ def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndar
         return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
-def pieces(starts: Sequence[int], start: int, stop: int) -> Iterator[tuple[int, int, int]]:
-    """Yield (piece, first, last) of the pieces that hold rows [start, stop): those rows [first, last) of the piece.
+class SourceOfPieces(Source):
+    """Points in pieces, one behind the other, of which the first rows are `starts`; the last of these is N."""
 
-    `starts` are the first rows of the pieces, ascending, and behind the last one the number of all rows.
-    """
-    piece = bisect_right(starts, start) - 1
-    while start < stop:
-        end = min(starts[piece + 1], stop)
-        yield piece, start - starts[piece], end - starts[piece]
-        start, piece = end, piece + 1
+    starts: Sequence[int]
+
+    @abstractmethod
+    def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
+        """Return rows [first, last) of a piece."""
+
+    def rows(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop)."""
+        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
+        piece = bisect_right(self.starts, start) - 1
+        while row < stop:
+            begin, end = self.starts[piece], min(self.starts[piece + 1], stop)
+            rows[row - start : end - start] = self.piece_rows(piece, row - begin, end - begin)
+            row, piece = end, piece + 1
+        return rows
 
 
 @contextmanager
@@ -210,6 +235,19 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
                 f"cannot read rows [{start}, {stop}) of {description}: {reason}; {remedy_of(error)}"
             ) from error
         raise StoreError(f"cannot read rows [{start}, {stop}) of {description}, it may be damaged: {reason}") from error
+
+
+@contextmanager
+def as_damage(where: Path | str) -> Iterator[None]:
+    """Raise the errors of libraries, of many kinds, as DataErrors that name the damaged file."""
+    try:
+        yield
+    except (ScalemaniError, MemoryError, RecursionError):
+        raise
+    except Exception as error:
+        suffix = PurePath(str(where).partition("::")[0]).suffix.lower()
+        kind = KINDS.get(suffix, f"{suffix} file")
+        raise DataError(f"{where} is no {kind}, or is truncated or damaged: {error}; copy or save it again") from error
 
 
 @contextmanager
@@ -248,3 +286,54 @@ def without_credentials(location: str) -> str:
 def natural_order(path: Path | str) -> list[Any]:
     """Return a sort key that puts part.2 before part.10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]
+
+
+class MetricPoints(WrappedPoints):
+    """Points (N, D) of another source in the geometry of a metric, in which distances are Euclidean."""
+
+    def __init__(self, points: PointsSource, metric: str) -> None:
+        super().__init__(points)
+        self.metric, self.dtype = metric, mapped_dtype(points.dtype)
+        if nonzeros_of(points) is not None and not keeps_zeros(metric):
+            size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
+            kept = ", ".join(name for name in METRICS if METRICS[name].nonzeros is not None)
+            self.remark = (
+                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
+                "keep it sparse"
+            )
+
+    @property
+    def nonzeros(self) -> int | None:
+        """The number of nonzeros; None where the metric leaves no zeros."""
+        return nonzeros_of(self.points) if keeps_zeros(self.metric) else None
+
+    def with_points(self, points: PointsSource) -> "MetricPoints":
+        """Return another source of the same rows in this metric."""
+        return MetricPoints(points, self.metric)
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop), mapped; DataError for rows that are not finite or that the metric cannot take."""
+        return self._mapped(super().read(start, stop), start)
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) as `read` does, of a metric that keeps zeros."""
+        return self._mapped(super().read_sparse(start, stop), start)
+
+    def _mapped(self, rows: Points, start: int) -> Points:
+        check_finite_block(rows, start)
+        check_rows(rows, self.metric, start)
+        return map_rows(rows, self.metric)
+
+
+def check_rows(rows: Points, metric: str, first_row: int = 0) -> None:
+    """Refuse rows (n, D) that a metric cannot take; `first_row` is the number of the first one in the whole input."""
+    if rows.shape[0] == 0:
+        return
+    for refusal in METRICS[metric].refusals:
+        refused = np.flatnonzero(refusal.concerns(rows))
+        if len(refused):
+            listed = ", ".join(str(first_row + row) for row in refused[:N_REPORTED_ROWS])
+            raise DataError(
+                f"{len(refused)} of rows [{first_row}, {first_row + rows.shape[0]}) of points {refusal.why}: "
+                f"first rows {listed}. metric={metric!r} cannot take them: remove these rows, or use another metric"
+            )

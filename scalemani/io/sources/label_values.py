@@ -1,14 +1,55 @@
-"""The values of labels as one type of NumPy's, in which labels that differ stay different."""
+"""Values of labels as one type of NumPy's, in which labels that differ stay different, and their categories."""
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from scalemani.config.validation import LARGEST_EXACT, is_wide_integer
 from scalemani.errors import DataError
+
+
+class OrderedLabels(np.ndarray):
+    """Texts (N,) whose categories have an order or colours (#rrggbb) of their own, which rows chosen from them keep."""
+
+    categories: tuple[str, ...] = ()
+    colours: Mapping[str, str] = MappingProxyType({})
+
+    def __array_finalize__(self, origin: Any) -> None:
+        self.categories = getattr(origin, "categories", ())
+        self.colours = getattr(origin, "colours", MappingProxyType({}))
+
+
+def categories_of(labels: Any) -> tuple[str, ...]:
+    """Return the categories of labels in an order of their own; none where that is the order of texts.
+
+    `labels` is anything with `categories` or a dtype that has them: `OrderedLabels`, categorical columns.
+    """
+    categories = getattr(labels, "categories", None)
+    if categories is None:
+        categories = getattr(getattr(labels, "dtype", None), "categories", None)
+    names = () if categories is None else tuple(map(str, categories))
+    return () if names == tuple(sorted(names)) else names
+
+
+def colours_of_categories(labels: Any) -> Mapping[str, str]:
+    """Return the colours (#rrggbb) of labels by their categories; empty where these have none of their own."""
+    return labels.colours if isinstance(labels, OrderedLabels) else MappingProxyType({})
+
+
+def with_categories(
+    labels: np.ndarray, categories: Sequence[Any], colours: Mapping[str, str] = MappingProxyType({})
+) -> np.ndarray:
+    """Return labels (N,) of texts with the order of their categories, and the colours of these; others as they are."""
+    if not (len(categories) or colours) or labels.dtype.kind not in "UO":
+        return labels
+    ordered = labels.view(OrderedLabels)
+    ordered.categories, ordered.colours = tuple(map(str, categories)), colours
+    return ordered
+
 
 INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
 NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
@@ -110,6 +151,13 @@ def texts_of(values: Sequence[Any], where: str) -> np.ndarray:
 def is_missing(value: Any) -> bool:
     """Return whether a label is none: None, NaN, NaT, or NA of pandas."""
     return value is None or type(value).__name__ == NOT_AVAILABLE or bool(value != value)
+
+
+def is_absent(labels: np.ndarray) -> np.ndarray:
+    """Return which labels (N,) of one type are none, NaN and empty texts, (N,) bool."""
+    if labels.dtype.kind == "f":
+        return np.isnan(labels)
+    return labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), bool)
 
 
 def holds_wide_integers(values: np.ndarray) -> bool:

@@ -9,32 +9,107 @@ import numpy as np
 import zarr
 from scipy import sparse
 
-from scalemani.config.validation import check_finite_block, check_points, check_shape
-from scalemani.errors import ConfigError, StoreError, refuse_credentials, refuse_nul
-from scalemani.io.sources.annotated import take_representation
-from scalemani.io.sources.arrow import ArrowTable
+from scalemani.config.validation import (
+    check_exact_columns,
+    check_finite_block,
+    check_points,
+    check_shape,
+    refuse_masked,
+)
+from scalemani.errors import ConfigError, DataError, StoreError, refuse_credentials, refuse_nul
+from scalemani.io.sources.array_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.base import (
     PointsSource,
     Source,
     as_opening_errors,
     check_file,
+    check_rows,
     nonzeros_of,
     read_rows,
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile
-from scalemani.io.sources.dask_arrays import DaskPoints, is_dask_array, open_dask_frame
-from scalemani.io.sources.hdf5 import open_h5ad
-from scalemani.io.sources.metrics import check_rows
-from scalemani.io.sources.numpy_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
-from scalemani.io.sources.sliced import SlicedPoints, is_sliced
-from scalemani.io.sources.sparse_rows import sparse_file, sparse_matrix
-from scalemani.io.sources.stores import open_zarr, zarr_points
-from scalemani.io.sources.tables import ARROW_SUFFIXES, PARQUET_SUFFIXES, TableFiles, columns_of, is_arrow_folder
+from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
+from scalemani.io.sources.sliced import SlicedPoints, SparseRows, is_sliced, sparse_file, sparse_matrix, sparse_parts
+from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
+from scalemani.io.sources.tables import (
+    ARROW_SUFFIXES,
+    PARQUET_SUFFIXES,
+    ArrowTable,
+    TableFiles,
+    columns_of,
+    is_arrow_folder,
+)
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.store.buckets import SCHEMES
 from scalemani.store.places import remark_on
+
+
+def take_vectors(points: Any) -> Any:
+    """Return the table (N, D) of a column of N vectors in memory, of one length; anything else as it is."""
+    if not is_column_of_objects(points):
+        return points
+    rows = list(np.asarray(points))
+    if not rows or not all(isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim) for row in rows):
+        return points
+    description = f"{type(points).__name__} in memory"
+    refuse_masked(rows, description)
+    lengths = np.array([len(row) for row in rows])
+    if (lengths != lengths[0]).any():
+        row = int(np.argmax(lengths != lengths[0]))
+        raise DataError(
+            f"{description} is a column of vectors of different lengths: {lengths[0]} numbers in row 0, {lengths[row]} "
+            f"in row {row}. Give vectors of one length"
+        )
+    try:
+        table = np.array(rows)
+    except ValueError as error:
+        raise DataError(
+            f"{description} is a column of vectors that form no table ({error}): give vectors of one length"
+        ) from error
+    check_exact_columns(rows, table, description)
+    return table
+
+
+def is_column_of_objects(points: Any) -> bool:
+    """Return whether points are one column of Python objects, of NumPy or pandas; Dask's are not in memory."""
+    in_memory = isinstance(points, np.ndarray) or (hasattr(points, "iloc") and not hasattr(points, "dask"))
+    return in_memory and getattr(points, "ndim", None) == 1 and points.dtype == object
+
+
+ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
+
+
+def take_representation(points: Any, use_rep: str | None = None) -> Any:
+    """Return the matrix of an AnnData, the table of a column of vectors, or anything else as it is.
+
+    `use_rep` is "X" or a name in `obsm`; by default "X_pca" where there is one, else "X". NumPy must not see an
+    AnnData: it takes one for nested sequences and does not return.
+    """
+    if isinstance(points, str | Path):
+        return stored_representation(points, use_rep)
+    if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
+        return take_vectors(points)
+    name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
+    matrix = points.X if name == WHOLE else points.obsm.get(name)
+    if matrix is None:
+        raise DataError(
+            f"{type(points).__name__} has no {name if name == WHOLE else f'obsm[{name!r}]'}, got obsm of "
+            f"{', '.join(points.obsm) or 'nothing'}: give use_rep one of these"
+            + ("" if points.X is None else f", or {WHOLE!r}")
+        )
+    if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
+        return SparseRows(*sparse_parts(matrix.group, dict(matrix.group.attrs), f"{type(points).__name__}.{name}"))
+    return matrix
+
+
+def stored_representation(location: str | Path, use_rep: str | None) -> str | Path:
+    """Return the location of the requested matrix of a stored AnnData; a path that names one stays as it is."""
+    if use_rep is None or "::" in str(location) or Path(location).suffix.lower() not in ANNOTATED_SUFFIXES:
+        return location
+    return f"{location}::{WHOLE if use_rep == WHOLE else f'obsm/{use_rep}'}"
+
 
 ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "

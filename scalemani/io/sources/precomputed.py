@@ -1,6 +1,6 @@
 """Precomputed input in the place of points: neighbour lists, all distances, affinities, of every kind that is read."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from scalemani.config.validation import N_REPORTED_ROWS, check_finite_block
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources.base import PointsSource, Source, read_rows
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.sparse_rows import SparseRows
+from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
 from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED
@@ -198,8 +198,7 @@ def check_lists(indices: np.ndarray, distances: np.ndarray, description: str) ->
         "list themselves at a distance above zero": (indices == rows) & (distances > 0),
         "list a neighbour twice": ordered[:, 1:] == ordered[:, :-1],
     }
-    for fault, entries in faults.items():
-        refuse_rows(entries.any(axis=1), listed, fault, LIST_REMEDY)
+    refuse_rows({fault: entries.any(axis=1) for fault, entries in faults.items()}, listed, LIST_REMEDY)
 
 
 def check_symmetric(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
@@ -216,8 +215,8 @@ def check_symmetric(indices: np.ndarray, distances: np.ndarray, description: str
     apart = np.abs(both.data - back.data) > slack
     differing = np.zeros(n_points, bool)
     differing[np.repeat(np.arange(n_points), np.diff(both.indptr))[apart]] = True
-    fault = "are at another distance from a neighbour than it is from them"
-    refuse_rows(differing, f"the neighbour lists in {description}", fault, LIST_REMEDY)
+    faults = {"are at another distance from a neighbour than it is from them": differing}
+    refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
 
 
 class DistanceMatrix(Source):
@@ -267,8 +266,7 @@ class DistanceMatrix(Source):
             "have negative distances": block.min(axis=1) < 0,
             "have a distance from the point to itself that is not zero": np.diagonal(block, start) != 0,
         }
-        for fault, rows in faults.items():
-            refuse_rows(rows, listed, fault, LIST_REMEDY, start)
+        refuse_rows(faults, listed, LIST_REMEDY, start)
         return block
 
 
@@ -306,8 +304,8 @@ class GivenAffinities(Source):
         super().__init__(matrix.shape, AFFINITY_DTYPE, description)
         given = checked_affinities(whole_matrix(matrix), description)
         self.matrix, self.remark = symmetric_mean(given, description)
-        isolated = np.diff(self.matrix.indptr) == 0
-        refuse_rows(isolated, f"the affinities in {description}", "have no affinity to another point", AFFINITY_REMEDY)
+        isolated = {"have no affinity to another point": np.diff(self.matrix.indptr) == 0}
+        refuse_rows(isolated, f"the affinities in {description}", AFFINITY_REMEDY)
         _, labels = connected_components(joining(self.matrix), directed=False)
         self.component_sizes = np.sort(np.bincount(labels))[::-1]
 
@@ -320,9 +318,7 @@ class GivenAffinities(Source):
         """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
         return self.matrix[start:stop]
 
-    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
-        return self.rows(start, stop)
+    read_sparse = rows
 
 
 def joining(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
@@ -350,12 +346,11 @@ def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.cs
     check_finite_block(matrix, 0, f"affinities in {description}")
     row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     faults = {
-        "are negative": matrix.data < 0,
-        "are too large for float32": matrix.data > np.finfo(AFFINITY_DTYPE).max,
+        "hold affinities that are negative": matrix.data < 0,
+        "hold affinities that are too large for float32": matrix.data > np.finfo(AFFINITY_DTYPE).max,
     }
-    for fault, entries in faults.items():
-        rows = np.bincount(row_of[entries]) > 0
-        refuse_rows(rows, f"the affinities in {description}", f"hold affinities that {fault}", AFFINITY_REMEDY)
+    rows = {fault: np.bincount(row_of[entries]) > 0 for fault, entries in faults.items()}
+    refuse_rows(rows, f"the affinities in {description}", AFFINITY_REMEDY)
     kept = row_of != matrix.indices
     parts = (matrix.data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
     return sparse.csr_matrix(parts, shape=matrix.shape)
@@ -385,9 +380,10 @@ def check_square(matrix: PointsSource, what: str, remedy: str) -> None:
         raise DataError(f"{what} must be a square matrix (N, N), got {matrix.shape} in {matrix.description}: {remedy}")
 
 
-def refuse_rows(faulty: np.ndarray, what: str, fault: str, remedy: str, first_row: int = 0) -> None:
-    """Refuse precomputed input of which some rows, `faulty` (n,) bool, have a fault."""
-    rows = first_row + np.flatnonzero(faulty)
-    if len(rows):
-        listed = ", ".join(map(str, rows[:N_REPORTED_ROWS]))
-        raise DataError(f"{len(rows)} rows of {what} {fault}: first rows {listed}. {remedy}")
+def refuse_rows(faults: Mapping[str, np.ndarray], what: str, remedy: str, first_row: int = 0) -> None:
+    """Refuse precomputed input of which some rows, (n,) bool, have one of these faults."""
+    for fault, faulty in faults.items():
+        rows = first_row + np.flatnonzero(faulty)
+        if len(rows):
+            listed = ", ".join(map(str, rows[:N_REPORTED_ROWS]))
+            raise DataError(f"{len(rows)} rows of {what} {fault}: first rows {listed}. {remedy}")

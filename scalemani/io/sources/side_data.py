@@ -9,17 +9,16 @@ import numpy as np
 
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import PointsSource, WrappedPoints
+from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
+from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
-from scalemani.io.sources.metrics import MetricPoints
 from scalemani.io.sources.opening import points_in_memory
 from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
 
-NO_CLASS = -1  # the code of a point without a label
-NO_LABEL = ("", "-1")  # in texts, in which scikit-learn's -1 for unlabelled points may be written too
+NO_CLASS = -1  # the code of a point without a label, as scikit-learn writes it, and in texts "-1"
 LARGEST_INIT = 1e6  # a descent ends with an error where a coordinate comes beyond ten times this
 LEFT_OUT = -1  # in the place of a point: the row is of one that was left out
 
@@ -280,11 +279,7 @@ def map_points(metric: str, points: PointsSource) -> PointsSource:
 
 def has_label(labels: np.ndarray) -> np.ndarray:
     """Return where labels (N,) of one kind are there: neither -1, NaN nor empty, (N,) bool."""
-    if labels.dtype.kind == "U":
-        return ~np.isin(labels, NO_LABEL)
-    if labels.dtype.kind == "f":
-        return ~(np.isnan(labels) | (labels == NO_CLASS))
-    return np.asarray(labels != NO_CLASS)
+    return ~(is_absent(labels) | (labels == (str(NO_CLASS) if labels.dtype.kind == "U" else NO_CLASS)))
 
 
 def check_classes(labels: Labels) -> Labels:
@@ -314,19 +309,13 @@ def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> 
     counts = given.astype(np.float64)
     wrong = np.flatnonzero(~((counts >= 1.0) & np.isfinite(counts)))
     if len(wrong):
-        row = wrong[0]
-        kinds = (
-            ("NaN or infinite", ~np.isfinite(counts[row])),
-            ("negative", counts[row] < 0),
-            ("zero", counts[row] == 0),
-            ("below one", True),
-        )
-        kind = next(name for name, holds in kinds if holds)
-        listed = ", ".join(map(str, wrong[:N_REPORTED_ROWS]))
+        first, listed = counts[wrong[0]], ", ".join(map(str, wrong[:N_REPORTED_ROWS]))
+        kind = "negative" if first < 0 else "below one" if first else "zero"
+        kind = kind if np.isfinite(first) else "NaN or infinite"
         raise DataError(
             f"{where} must be finite and at least 1, as a weight counts the equal points that one stands for: "
-            f"{len(wrong)} are not, in row(s) {listed}; the first is {kind}, {given[row]}. Leave points of weight zero "
-            "out, and divide smaller weights by the least"
+            f"{len(wrong)} are not, in row(s) {listed}; the first is {kind}, {given[wrong[0]]}. Leave points of weight "
+            "zero out, and divide smaller weights by the least"
         )
     return counts
 

@@ -1,7 +1,9 @@
-"""Points in zarr arrays, local or behind a URL."""
+"""Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
 import itertools
+import json
 import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +13,70 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
 from scalemani.config.limits import check_limit
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, UnsafeStoreError, refuse_credentials
-from scalemani.io.sources.annotated import COMPONENTS, WHOLE
-from scalemani.io.sources.base import Source, check_file, without_credentials
-from scalemani.io.sources.sliced import SlicedPoints
-from scalemani.io.sources.sparse_rows import SPARSE_PARTS, SparseRows, sparse_parts
-from scalemani.io.sources.zarr_codecs import check_codecs, check_declared_codecs
+from scalemani.errors import (
+    ConfigError,
+    CorruptChunkError,
+    DataError,
+    ScalemaniError,
+    StoreError,
+    UnsafeStoreError,
+    refuse_credentials,
+)
+from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
+from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, SparseRows, sparse_parts
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
+from scalemani.store.objects import read_file
+
+COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
+LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
+NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
+TEXT_CODECS = {"vlen-utf8"}  # of strings, which format 2 calls objects
+SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
+
+
+def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
+    """Refuse a local array by its metadata, before zarr imports any codec for it."""
+    for name in ("zarr.json", ".zarray"):
+        try:
+            metadata = json.loads(read_file(folder / name))
+        except (OSError, ValueError):  # not there, or for zarr to complain about
+            continue
+        except CorruptChunkError as error:
+            raise StoreError(f"{description} describes no array: {error}") from error
+        if isinstance(metadata, dict):
+            check_codecs(metadata, description, texts)
+
+
+def check_codecs(metadata: dict[str, Any], description: str, texts: bool = False) -> None:
+    """Refuse an array whose codecs could run code: pickled objects, unknown codecs."""
+    allowed = SAFE_CODECS | TEXT_CODECS if texts else SAFE_CODECS
+    listed = [metadata.get(place) for place in ("codecs", "filters", "compressor")]
+    names = {name.removeprefix("numcodecs.") for name in codec_names(listed, description)}
+    for name in sorted(names - allowed):
+        raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(allowed))}")
+    if metadata.get("dtype") == "|O" and names.isdisjoint(TEXT_CODECS):
+        raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")
+
+
+def codec_names(codecs: Any, description: str) -> Iterator[str]:
+    """Yield the names of codecs as metadata list them, and of those within others."""
+    if isinstance(codecs, list | tuple):
+        for codec in codecs:
+            yield from codec_names(codec, description)
+    elif isinstance(codecs, str):
+        yield codecs
+    elif isinstance(codecs, dict):
+        name, configuration = str(codecs.get("name") or codecs.get("id")), codecs.get("configuration") or {}
+        yield name
+        if not isinstance(configuration, dict):
+            raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
+        yield from codec_names(configuration.get("codecs"), description)
+
 
 DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
+WHOLE = "X"
 ANNDATA = "anndata"  # the encoding of an AnnData
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
@@ -168,3 +225,64 @@ def zarr_names(location: str) -> str:
     except Exception:  # only a hint inside another error's message
         return ""
     return f"; found {', '.join(names) or 'nothing'}"
+
+
+def open_h5(path: Path | BucketFile) -> Any:
+    """Open an HDF5 file for reading."""
+    with as_damage(str(path)):
+        return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
+
+
+def h5ad_node(path: Path | BucketFile, member: str) -> Any:
+    """Return the dataset or group `member` of an HDF5 file that stays open."""
+    h5py, file = optional_module("h5py", "anndata"), open_h5(path)
+    try:
+        refuse_other_files(file, member, path)
+        if member in file:
+            return file[member]
+        parent = file.get(member.rpartition("/")[0] or "/")
+        names = list(parent if isinstance(parent, h5py.Group) else file)
+    except (KeyError, RuntimeError) as error:  # of HDF5 links that lead nowhere, or in a circle
+        file.close()
+        raise DataError(f"{path}::{member} is a link to nothing: put the values in its place") from error
+    file.close()
+    raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
+
+
+def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) -> None:
+    """Refuse a member in another file, or with values from one: a file of points may name any file."""
+    h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
+    names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
+    for name in (*names, *(f"{names[-1]}/{part}" for part in SPARSE_PARTS)):
+        linked = isinstance(file.get(name, getlink=True), h5py.ExternalLink)
+        node = None if linked else file.get(name)
+        outside = isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)
+        if linked or outside or (node is not None and node.file.filename != file.filename):
+            file.close()
+            raise UnsafeStoreError(f"{path}::{name} takes its values from another file: copy them into this one")
+        if isinstance(node, h5py.Dataset):
+            return
+
+
+def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
+    """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
+    with as_damage(str(path)):
+        name = member or default_member(path)
+        source = open_node(h5ad_node(path, name), f"{path}::{name}")
+        source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
+        return source
+
+
+def open_node(node: Any, description: str) -> Source:
+    """Return the points in a dataset, or in the compressed sparse rows of a group."""
+    if not hasattr(node, "shape"):
+        return SparseRows(*sparse_parts(node, dict(node.attrs), description))
+    if node.shape is None:
+        raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
+    return SlicedPoints(node, description)
+
+
+def default_member(path: Path | BucketFile) -> str:
+    """Return the matrix of the points of an AnnData."""
+    with open_h5(path) as file:
+        return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

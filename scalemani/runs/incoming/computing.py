@@ -15,7 +15,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, PoisonTaskError, ScalemaniError, StoreLockedError
 from scalemani.io.sources import DaskPoints, PointsSource
 from scalemani.io.sources.base import innermost, with_innermost
-from scalemani.io.sources.computed import ComputedPoints, KeptRows
+from scalemani.io.sources.lazy import ComputedPoints, KeptRows
 from scalemani.runs.resources import DiskUse, check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, check_reading, dimensions_of
 from scalemani.store.run_store import RunStore

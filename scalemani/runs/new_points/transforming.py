@@ -31,7 +31,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
 from scalemani.io.export import beside, checked_target, rows_per_block, write_rows
 from scalemani.io.export.atomic import already_there
-from scalemani.io.export.rows import SUFFIXES, run_blocks, zarr_writer
+from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.base import nonzeros_of, read_rows
 from scalemani.io.sources.lazy import LazyRows

@@ -11,8 +11,8 @@ from PIL import Image
 
 from scalemani.interfaces.report.map_data import map_of
 from scalemani.interfaces.report.notebook import map_page
-from scalemani.io.figures.palette import colours_of_labels
-from scalemani.io.figures.shading import Canvas, shade, weighted_colours
+from scalemani.io.figures.look import colours_of_labels
+from scalemani.io.figures.panels import Canvas, shade, weighted_colours
 from scalemani.io.sources import open_points
 
 N_POINTS = 60_000

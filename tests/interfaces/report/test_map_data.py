@@ -57,7 +57,7 @@ def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs, monkeypatch)
     assert whole.description["tiles"] is None
     monkeypatch.setattr(module, "MOST_POINTS", 1499)
     monkeypatch.setattr(module, "SAMPLED_POINTS", 200)
-    monkeypatch.setattr("scalemani.io.export.rows.rows_per_block", lambda *_: 400)
+    monkeypatch.setattr("scalemani.io.export.writers.rows_per_block", lambda *_: 400)
     found = map_data(run, columns)
     assert (found.description["points"], found.description["of"]) == (200, 1500)
     rows = np.cumsum(unpacked(found.arrays["rows"], "u4", 200)[:, 0])

@@ -11,12 +11,10 @@ import scipy.sparse as sp
 import zarr
 
 from scalemani.errors import StoreError
-from scalemani.io.export import rows as export_rows
-from scalemani.io.export import rows as rows_out
-from scalemani.io.export import sparse, write_rows
+from scalemani.io.export import write_rows, writers
 from scalemani.io.export.anndata import Annotations, write_anndata
 from scalemani.io.export.atomic import leftovers, replaced_file, temporary_name
-from scalemani.io.export.tables import write_csv, write_map
+from scalemani.io.export.writers import write_csv, write_map
 from scalemani.io.figures import embedding_picture, grid_figure, label_picture, line_figure
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 
@@ -26,7 +24,7 @@ ROWS = np.random.default_rng(0).normal(size=(3000, 2))
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     """Have rows read in three blocks."""
-    monkeypatch.setattr(export_rows, "BLOCK_BYTES", 1024 * ROWS[0].nbytes)
+    monkeypatch.setattr(writers, "BLOCK_BYTES", 1024 * ROWS[0].nbytes)
 
 
 class Matrix:
@@ -65,11 +63,11 @@ OUTPUTS = {
     "rows.parquet": by_rows,
     "rows.zarr": by_rows,
     "table.csv": lambda rows, target, before=nothing: write_csv({"x": lazy(rows, before)}, str(target)),
-    "arrays.npz": lambda rows, target, before=nothing: rows_out.write_npz({"x": lazy(rows, before)}, str(target)),
-    "arrays.parquet": lambda rows, target, before=nothing: rows_out.write_parquet(
+    "arrays.npz": lambda rows, target, before=nothing: writers.write_npz({"x": lazy(rows, before)}, str(target)),
+    "arrays.parquet": lambda rows, target, before=nothing: writers.write_parquet(
         {"x": lazy(rows, before)}, str(target)
     ),
-    "arrays.zarr": lambda rows, target, before=nothing: rows_out.write_zarr({"x": lazy(rows, before)}, str(target)),
+    "arrays.zarr": lambda rows, target, before=nothing: writers.write_zarr({"x": lazy(rows, before)}, str(target)),
     "map.parquet": lambda rows, target, before=nothing: write_map(lazy(rows, before), {}, None, str(target)),
     "cells.h5ad": lambda rows, target, before=nothing: write_anndata(
         Annotations(len(rows), {"obsm/X_map": lazy(rows, before)}), str(target)
@@ -79,8 +77,8 @@ OUTPUTS = {
     ),
 }
 AT_ONCE = {
-    "matrix.npz": lambda rows, target: sparse.write_npz(Matrix(rows), str(target)),
-    "matrix.zarr": lambda rows, target: sparse.write_zarr(Matrix(rows), str(target)),
+    "matrix.npz": lambda rows, target: writers.write_sparse_npz(Matrix(rows), str(target)),
+    "matrix.zarr": lambda rows, target: writers.write_sparse_zarr(Matrix(rows), str(target)),
     "lines.png": lambda rows, target: line_figure({"a": ([0, 1], [2, 3])}, target),
     "lines.svg": lambda rows, target: line_figure({"a": ([0, 1], [2, 3])}, target),
     "grid.png": lambda rows, target: grid_figure([{"a": 1}, {"a": 2}], [0.5, 0.6], target),

@@ -7,7 +7,7 @@ import zarr
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.io.export import sparse
+from scalemani.io.export import writers
 
 
 class Rows:
@@ -41,7 +41,7 @@ def same(found, expected):
 @given(st.lists(st.integers(0, 9), min_size=1, max_size=60), st.integers(1, 30))
 def test_parts_are_all_rows_in_order_with_no_more_entries_than_asked_but_in_single_rows(counts, entries):
     bounds = np.concatenate([[0], np.cumsum(counts)])
-    parts = list(sparse.row_parts(bounds, entries))
+    parts = list(writers.row_parts(bounds, entries))
     assert [row for start, stop in parts for row in range(start, stop)] == list(range(len(counts)))
     for start, stop in parts:
         assert stop == start + 1 or bounds[stop] - bounds[start] <= entries
@@ -50,21 +50,21 @@ def test_parts_are_all_rows_in_order_with_no_more_entries_than_asked_but_in_sing
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 @pytest.mark.parametrize("entries", [7, 2**23])
 def test_scipy_reads_back_the_matrix(tmp_path, monkeypatch, dtype, entries):
-    monkeypatch.setattr(sparse.row_parts, "__defaults__", (entries,))
+    monkeypatch.setattr(writers.row_parts, "__defaults__", (entries,))
     given = Rows(matrix(dtype))
-    sparse.write_npz(given, str(tmp_path / "w.npz"))
+    writers.write_sparse_npz(given, str(tmp_path / "w.npz"))
     found = sp.load_npz(tmp_path / "w.npz")
     same(found, given.matrix)
     assert found.indices.dtype == np.int32
-    assert len(given.asked) == (1 if entries > 1000 else len(list(sparse.row_parts(given.indptr, entries))))
+    assert len(given.asked) == (1 if entries > 1000 else len(list(writers.row_parts(given.indptr, entries))))
     assert [path.name for path in tmp_path.iterdir()] == ["w.npz"]
 
 
 @pytest.mark.parametrize("chunk", [64, 2**21])
 def test_a_group_has_what_anndata_looks_for(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(sparse, "CHUNK_ENTRIES", chunk)
+    monkeypatch.setattr(writers, "CHUNK_ENTRIES", chunk)
     given = Rows(matrix())
-    sparse.write_zarr(given, str(tmp_path / "w.zarr"))
+    writers.write_sparse_zarr(given, str(tmp_path / "w.zarr"))
     group = zarr.open_group(tmp_path / "w.zarr", mode="r")
     assert dict(group.attrs) == {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [300, 80]}
     found = sp.csr_matrix((group["data"][...], group["indices"][...], group["indptr"][...]), group.attrs["shape"])
@@ -73,8 +73,8 @@ def test_a_group_has_what_anndata_looks_for(tmp_path, monkeypatch, chunk):
 
 def test_a_matrix_without_entries_is_written_too(tmp_path):
     empty = sp.csr_matrix((5, 3), dtype=np.float32)
-    sparse.write_npz(Rows(empty), str(tmp_path / "w.npz"))
-    sparse.write_zarr(Rows(empty), str(tmp_path / "w.zarr"))
+    writers.write_sparse_npz(Rows(empty), str(tmp_path / "w.npz"))
+    writers.write_sparse_zarr(Rows(empty), str(tmp_path / "w.zarr"))
     same(sp.load_npz(tmp_path / "w.npz"), empty)
     assert zarr.open_group(tmp_path / "w.zarr", mode="r")["data"].shape == (0,)
 
@@ -94,4 +94,4 @@ def test_columns_and_bounds_are_as_wide_as_they_need_to_be(shape, entries, expec
 
     sized = Sized()
     sized.shape, sized.indptr = shape, np.array([0, entries])
-    assert sparse.index_dtype(sized) == expected
+    assert writers.index_dtype(sized) == expected

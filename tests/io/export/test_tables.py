@@ -6,8 +6,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from scalemani.errors import ConfigError
-from scalemani.io.export import rows
-from scalemani.io.export.tables import write_map
+from scalemani.io.export import writers
+from scalemani.io.export.writers import write_map
 from scalemani.io.sources.lazy import lazy_rows
 
 N, K = 1000, 4
@@ -23,7 +23,7 @@ LABELS = {
 
 @pytest.mark.parametrize("block", [2**24, 8 * 100 * K])
 def test_a_map_has_positions_labels_and_neighbours_by_name(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(rows, "rows_per_block", lambda row_bytes, preferred: max(1, block // row_bytes))
+    monkeypatch.setattr(writers, "rows_per_block", lambda row_bytes, preferred: max(1, block // row_bytes))
     target = tmp_path / "map.parquet"
     graph = [lazy_rows(part, "graph") for part in (INDICES, DISTANCES)]
     write_map(lazy_rows(POSITIONS, "map"), LABELS, graph, str(target))

@@ -9,7 +9,7 @@ from PIL import Image
 from scalemani.errors import ConfigError
 from scalemani.io.figures import charts, grid_figure, label_picture, line_figure
 from scalemani.io.figures.charts import GAP, varied
-from scalemani.io.figures.palette import class_colours
+from scalemani.io.figures.look import class_colours
 
 
 def cells_of(**lists):

@@ -8,11 +8,9 @@ from matplotlib.collections import PathCollection
 from matplotlib.text import Text
 
 from scalemani.io.figures import checked_look
-from scalemani.io.figures.look import READABLE, THEMES, contrast
-from scalemani.io.figures.names import densest, place_boxes
-from scalemani.io.figures.palette import colours_of_labels, rgb
+from scalemani.io.figures.look import READABLE, THEMES, colours_of_labels, contrast, rgb
 from scalemani.io.figures.panels import Panel
-from scalemani.io.figures.picture import draw, styled
+from scalemani.io.figures.picture import densest, draw, place_boxes, styled
 
 
 def clusters(n_classes: int, n_points: int = 6000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from scalemani.io.figures.palette import (
+from scalemani.io.figures.look import (
     FURTHER_COLOURS,
     NO_LABEL,
     TEN_COLOURS,

@@ -12,8 +12,7 @@ from PIL import Image
 
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.figures import checked_look, drawn_embedding, embedding_picture, line_figure
-from scalemani.io.figures.look import THEMES, Page, checked_size
-from scalemani.io.figures.palette import class_colours, rgb
+from scalemani.io.figures.look import THEMES, Page, checked_size, class_colours, rgb
 from scalemani.io.figures.picture import draw, grid_shape, styled
 
 RNG = np.random.default_rng(0)
@@ -122,7 +121,7 @@ def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
 def test_picture_of_blocks_equals_picture_of_the_whole(tmp_path, monkeypatch):
     labels = RNG.integers(0, 3, 4000)
     embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, look=checked_look(300))
-    monkeypatch.setattr("scalemani.io.export.rows.BLOCK_BYTES", 1)
+    monkeypatch.setattr("scalemani.io.export.writers.BLOCK_BYTES", 1)
     embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, look=checked_look(300))
     assert np.array_equal(pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png"))
 

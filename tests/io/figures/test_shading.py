@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from scalemani.io.figures.palette import class_colours
-from scalemani.io.figures.panels import panel_limits, robust_limits
-from scalemani.io.figures.shading import Canvas, point_radius, shade, weighted_colours
+from scalemani.io.figures.look import class_colours
+from scalemani.io.figures.panels import Canvas, panel_limits, point_radius, robust_limits, shade, weighted_colours
 
 RNG = np.random.default_rng(0)
 

@@ -10,9 +10,9 @@ import pytest
 import zarr
 
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
-from scalemani.io.figures.palette import colours_of_labels
+from scalemani.io.figures.look import colours_of_labels
 from scalemani.io.sources import open_columns, open_labels
-from scalemani.io.sources.categories import categories_of, colours_of_categories
+from scalemani.io.sources.label_values import categories_of, colours_of_categories
 
 CELLS = pa.table(
     {

@@ -24,8 +24,8 @@ from scalemani.config.validation import check_finite_block
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError, ScalemaniError, StoreError, UnsafeStoreError
 from scalemani.io.sources import PointsSource, open_labels, open_lists, open_points
-from scalemani.io.sources.arrow import point_columns
 from scalemani.io.sources.base import as_store_errors
+from scalemani.io.sources.tables import point_columns
 from scalemani.runs.survey import survey
 
 POINTS = np.random.default_rng(0).normal(size=(5000, 7)).astype(np.float32)

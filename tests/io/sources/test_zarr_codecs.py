@@ -10,7 +10,7 @@ from zarr.codecs import BloscCodec, Crc32cCodec, GzipCodec, ZstdCodec
 from zarr.codecs import numcodecs as others
 
 from scalemani.io.sources import open_points
-from scalemani.io.sources.zarr_codecs import COMPRESSION_CODECS
+from scalemani.io.sources.stores import COMPRESSION_CODECS
 
 ROWS = np.random.default_rng(0).random((1000, 3)).round(2)
 OF_FORMAT_3 = {

@@ -1,32 +1,32 @@
-"""Arrays in memory, .npy files, folders of them, and members of .npz archives."""
+"""Arrays in memory, in .npy files, folders of them and .npz archives, and the pixels of images as points."""
 
 import math
 import struct
 import threading
-import tokenize
 import zipfile
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from itertools import accumulate
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
-from scalemani.config.validation import check_points
-from scalemani.errors import ConfigError, DataError, ScalemaniError, UnsafeStoreError
-from scalemani.io.sources.base import Source, check_file, natural_order, pieces
+from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_points, refuse_masked
+from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
+from scalemani.io.sources.base import (
+    PointsSource,
+    Source,
+    SourceOfPieces,
+    as_damage,
+    check_file,
+    natural_order,
+    optional_module,
+)
 from scalemani.io.sources.bucket_files import BucketFile
 
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
-# RuntimeError is what zipfile says of an encrypted member; headers of arrays are read as expressions of Python.
-DAMAGE = (
-    *(zipfile.BadZipFile, zlib.error, EOFError, ValueError, OSError, NotImplementedError, RuntimeError),
-    *(SyntaxError, TypeError, KeyError, AttributeError, tokenize.TokenError),
-)
 
 
 class ArrayPoints(Source):
@@ -42,18 +42,6 @@ class ArrayPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) without a copy."""
         return self.points[start:stop]
-
-
-@contextmanager
-def as_damage(name: Path | str) -> Iterator[None]:
-    """Raise the errors of NumPy and zipfile as DataErrors that name the damaged file."""
-    try:
-        yield
-    except ScalemaniError:
-        raise
-    except DAMAGE as error:
-        kind = ".npz archive" if str(name).lower().partition("::")[0].endswith(".npz") else ".npy file"
-        raise DataError(f"{name} is no {kind}, or is truncated or damaged: {error}; copy or save it again") from error
 
 
 def read_npy_header(file: IO[bytes], name: str) -> Header:
@@ -120,17 +108,17 @@ class NpyPoints(Source):
             return self._values(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
         rows = np.empty((stop - start, n_columns), dtype=self.file_dtype)
         for column in range(n_columns):
-            values = self._values(column * n_rows + start, stop - start)
-            rows[: len(values), column] = values
-            if len(values) < stop - start:
-                raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
+            rows[:, column] = self._values(column * n_rows + start, stop - start)
         return rows
 
     def _values(self, first: int, count: int) -> np.ndarray:
         start, size = self.offset + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
         if isinstance(self.path, BucketFile):
             return np.frombuffer(self.path.read(start, start + size), self.file_dtype)
-        return np.fromfile(self.path, self.file_dtype, count, offset=start)
+        values = np.fromfile(self.path, self.file_dtype, count, offset=start)
+        if len(values) < count:
+            raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
+        return values
 
 
 def npz_members(path: Path) -> dict[str, Header]:
@@ -209,7 +197,7 @@ class CompressedPoints(Source):
         return whole[start:stop]
 
 
-class NpyParts(Source):
+class NpyParts(SourceOfPieces):
     """The .npy files of a folder in natural order of their names (part-2 before part-10)."""
 
     def __init__(self, folder: Path) -> None:
@@ -227,10 +215,98 @@ class NpyParts(Source):
         self.starts = [0, *accumulate(part.shape[0] for part in self.parts)]
         super().__init__((self.starts[-1], first.shape[1]), first.file_dtype, f"{folder} ({len(files)} files)")
 
+    def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
+        """Return rows [first, last) of a file."""
+        return self.parts[piece].read(first, last)
+
+
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
+IMAGES = (
+    "an array (rows, columns), (rows, columns, colours), (frames, rows, columns) or (frames, rows, columns, colours), "
+    f"its .npy or .npz::member, or a picture ({', '.join(PICTURES)})"
+)
+MOST_COLOURS = 4  # of three axes, the last is colours where it is no longer than this, and else columns
+# Where positions below 2^24 and the values themselves are exact.
+EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
+
+
+class PixelRows(Source):
+    """The pixels (N, 3 to 7) of an image or a video, frame by frame and row by row; refuses NaN and infinity.
+
+    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: float32
+    where that is exact, else float64. `pixels` is (rows, columns), (rows, columns, colours) with at most four colours,
+    (frames, rows, columns) or (frames, rows, columns, colours).
+    """
+
+    def __init__(self, pixels: Any, description: str) -> None:
+        refuse_masked(pixels, description)
+        given = np.asarray(pixels)
+        kind = check_dtype(given.dtype, description)
+        if given.ndim == 2 or (given.ndim == 3 and given.shape[2] <= MOST_COLOURS):
+            given = given[np.newaxis]
+        if given.ndim == 3:
+            given = given[..., np.newaxis]
+        if given.ndim != 4 or not given.size:
+            raise DataError(f"an image is {IMAGES}; got shape {np.shape(pixels)} of {description}")
+        self.pixels = given
+        frames, rows, columns, colours = given.shape
+        self.image = (frames, rows, columns)
+        refuse_not_finite(given, description)
+        dtype = np.float32 if kind.name in EXACT_IN_FLOAT32 else np.float64
+        super().__init__((frames * rows * columns, 2 + (frames > 1) + colours), dtype, description)
+
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
-        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), 0
-        for part, first, last in pieces(self.starts, start, stop):
-            rows[row : row + last - first] = self.parts[part].read(first, last)
-            row += last - first
-        return rows
+        """Return pixels [start, stop): row, column, frame in a video, then grey or colours."""
+        frame, row, column = np.unravel_index(np.arange(start, stop), self.image)
+        place = [row, column] if self.image[0] == 1 else [row, column, frame]
+        values = self.pixels[frame, row, column]
+        return np.concatenate([np.stack(place, axis=1), values], axis=1, dtype=self.dtype, casting="unsafe")
+
+
+def refuse_not_finite(pixels: np.ndarray, description: str) -> None:
+    """Refuse NaN and infinity among pixels (frames, rows, columns, colours), with the places of the first."""
+    if pixels.dtype.kind != "f":
+        return
+    bad = np.argwhere(~np.isfinite(pixels).all(axis=3))
+    if len(bad):
+        first = bad[:N_REPORTED_ROWS] if len(pixels) > 1 else bad[:N_REPORTED_ROWS, 1:]
+        listed = ", ".join(str(tuple(place.tolist())) for place in first)
+        place = "(frame, row, column)" if len(pixels) > 1 else "(row, column)"
+        raise DataError(
+            f"{len(bad)} pixels of {description} are NaN or infinite, the first at {place} {listed}: fill them in, all "
+            "pixels of an image have neighbours"
+        )
+
+
+def open_pixels(given: Any) -> PointsSource:
+    """Return the pixels of an array, or of the path of an array or a picture; a source stays as it is."""
+    if isinstance(given, PointsSource):
+        return given
+    if not isinstance(given, str | Path):
+        return PixelRows(given, f"{type(given).__name__} in memory")
+    return PixelRows(read_array(str(given)), str(given))
+
+
+def read_array(location: str) -> np.ndarray:
+    """Return the array in a file, of as many axes as it has."""
+    name, _, member = location.partition("::")
+    path = Path(name)
+    suffix = path.suffix.lower()
+    if suffix not in (".npy", ".npz", *PICTURES):
+        raise ConfigError(f"an image is {IMAGES}; got {location}")
+    if not path.is_file():
+        raise StoreError(f"no file {path}; an image is {IMAGES}")
+    if suffix in PICTURES:
+        return read_picture(path)
+    if suffix == ".npz":
+        return whole_array(path, chosen_member(path, member or None, dimensions=(2, 3, 4)))
+    return whole_array(path)
+
+
+def read_picture(path: Path) -> np.ndarray:
+    """Return a picture: grey levels (rows, columns), or red, green and blue (rows, columns, 3)."""
+    pictures = optional_module("PIL.Image", "figures")
+    with as_damage(path), pictures.open(path) as picture:
+        grey = picture.mode in ("1", "L", "LA") or picture.mode.startswith(("I", "F"))
+        mode = {"1": "L", "LA": "L"}.get(picture.mode, picture.mode) if grey else "RGB"
+        return np.asarray(picture.convert(mode))

@@ -1,24 +1,30 @@
-"""Arrays out to files that other programs read, by blocks of rows: one, or several together in one file."""
+"""Arrays out to files that other programs read, by blocks of rows: one or several, sparse matrices, and tables."""
 
 import contextlib
+import csv
 import functools
+import io
 import math
 import os
+import shutil
+import tempfile
 import zipfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 import zarr
 from dask.system import cpu_count
 
 from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
 from scalemani.io.export.atomic import already_there, new_folder, replaced_file
 from scalemani.io.sources.base import PointsSource, optional_module, without_credentials
-from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.label_values import categories_of, is_absent, is_number
+from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -37,9 +43,7 @@ def npy_writer(target: str, rows: LazyRows) -> Iterator[WriteRows]:
     """Yield the writer of an .npy file, written at offsets: unlike a memory map, nothing written stays resident."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     with replaced_file(target) as file:
-        descr = np.lib.format.dtype_to_descr(rows.dtype)
-        header = {"descr": descr, "fortran_order": False, "shape": rows.shape}
-        np.lib.format.write_array_header_1_0(file, header)
+        write_npy_header(file, rows.shape, rows.dtype)
         file.flush()
         first = file.tell()
 
@@ -48,8 +52,7 @@ def npy_writer(target: str, rows: LazyRows) -> Iterator[WriteRows]:
             offset = first + start * row_bytes
             while content:
                 written = os.pwrite(file.fileno(), content, offset)
-                content = content[written:]
-                offset += written
+                content, offset = content[written:], offset + written
 
         yield write
 
@@ -204,9 +207,14 @@ def write_npz(arrays: Arrays, target: str) -> None:
 def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtype: np.dtype) -> Iterator[Any]:
     """Yield a new member of an .npz archive, with the header of an array written, to be filled by its rows."""
     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
-        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
-        np.lib.format.write_array_header_1_0(member, header)
+        write_npy_header(member, shape, dtype)
         yield member
+
+
+def write_npy_header(file: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
+    """Write the beginning of an .npy file."""
+    header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
+    np.lib.format.write_array_header_1_0(file, header)
 
 
 def write_parquet(arrays: Arrays, target: str, step: int | None = None, progress: Progress | None = None) -> None:
@@ -286,3 +294,191 @@ WRITERS: Mapping[str, Callable[..., None]] = {
     ".parquet": write_parquet,
     ".zarr": write_zarr,
 }
+
+
+ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
+CHUNK_ENTRIES = 2**21
+NewArray = Callable[[Any, str, tuple[int, ...], np.dtype, int], Any]  # as `group_array`
+
+
+class SparseMatrix(Protocol):
+    """A sparse matrix that is read by rows."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Rows and columns."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Of the values."""
+
+    @property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins and ends among the entries: (N + 1,) int64."""
+
+    def rows(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop)."""
+
+
+def row_parts(indptr: np.ndarray, entries: int = ENTRIES_AT_ONCE) -> Iterator[tuple[int, int]]:
+    """Yield (start, stop) of consecutive rows that hold about so many entries, at least one row each."""
+    start, n_rows = 0, len(indptr) - 1
+    while start < n_rows:
+        stop = int(np.searchsorted(indptr, indptr[start] + entries, "right")) - 1
+        stop = min(max(stop, start + 1), n_rows)
+        yield start, stop
+        start = stop
+
+
+def index_dtype(matrix: SparseMatrix) -> np.dtype:
+    """Return the type of row bounds and columns: that which SciPy would choose."""
+    return np.dtype(np.int32 if max(*matrix.shape, matrix.indptr[-1]) < 2**31 else np.int64)
+
+
+def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
+    """Write a CSR matrix as `scipy.sparse.load_npz` reads it, in one pass over its rows.
+
+    The values wait in a file without a name until all columns are written.
+    """
+    kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
+    with (
+        replaced_file(target) as file,
+        zipfile.ZipFile(file, "w") as archive,
+        tempfile.TemporaryFile(dir=Path(target).parent) as waiting,
+    ):
+        small = {"format": np.array(b"csr"), "shape": np.array(matrix.shape), "indptr": matrix.indptr.astype(kind)}
+        for name, values in small.items():
+            with archive.open(f"{name}.npy", "w") as member:
+                np.save(member, values)
+        with npy_member(archive, "indices", (n_entries,), kind) as member:
+            for start, stop in row_parts(matrix.indptr):
+                rows = matrix.rows(start, stop)
+                member.write(rows.indices.astype(kind, copy=False).data.cast("B"))
+                waiting.write(rows.data.data.cast("B"))
+        waiting.seek(0)
+        with npy_member(archive, "data", (n_entries,), matrix.dtype) as member:
+            shutil.copyfileobj(waiting, member)
+
+
+def write_sparse_zarr(matrix: SparseMatrix, target: str) -> None:
+    """Write a zarr group of `data`, `indices` and `indptr` with the attributes by which AnnData knows a CSR matrix."""
+    with whole_group(target) as group:
+        fill_matrix(matrix, group, group_array)
+
+
+def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray) -> None:
+    """Write a CSR matrix as AnnData does into an empty group of zarr or HDF5, where `new_array` creates arrays."""
+    kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
+    group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(matrix.shape)})
+    chunk = min(CHUNK_ENTRIES, max(1, n_entries))
+    data = new_array(group, "data", (n_entries,), matrix.dtype, chunk)
+    indices = new_array(group, "indices", (n_entries,), kind, chunk)
+    indptr = new_array(group, "indptr", matrix.indptr.shape, kind, min(CHUNK_ENTRIES, len(matrix.indptr)))
+    indptr[:] = matrix.indptr.astype(kind)
+    for start, stop in row_parts(matrix.indptr):
+        rows, entries = matrix.rows(start, stop), slice(int(matrix.indptr[start]), int(matrix.indptr[stop]))
+        data[entries], indices[entries] = rows.data, rows.indices.astype(kind, copy=False)
+
+
+SPARSE_WRITERS = {".npz": write_sparse_npz, ".zarr": write_sparse_zarr}
+
+
+CSV = ".csv"
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with which spreadsheets begin one, or what they leave out before it
+AXES = ("x", "y", "z")
+ROW = "row"  # of a .csv, which has no other identifier
+NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
+
+
+def write_map(
+    positions: LazyRows, columns: Mapping[str, np.ndarray], graph: Sequence[LazyRows] | None, target: str
+) -> None:
+    """Write a Parquet table of points by blocks of rows.
+
+    `positions` (N, 2 or 3) are x, y, z; `columns` are (N,) by name, NaN and empty strings missing; `graph` holds the
+    neighbours (N, k), rows of the table, and their distances (N, k).
+    """
+    arrow = optional_module("pyarrow", "parquet")
+    checked_axes(positions, columns, NEIGHBORS)
+
+    def table(start: int, stop: int) -> Any:
+        block = dict(zip(AXES, np.ascontiguousarray(positions.read(start, stop).T), strict=False))
+        block |= {name: with_missing(arrow, values[start:stop]) for name, values in columns.items()}
+        if graph is not None:
+            block[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
+        return arrow.table(block)
+
+    write_table(table, len(positions), min(map(block_rows, (positions, *(graph or ())))), target)
+
+
+def write_map_csv(
+    rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str, escaped: bool = False
+) -> None:
+    """Write a .csv table of points as `write_map` does, with the row (N,) of each among the points given."""
+    axes = checked_axes(positions, columns, ROW)
+    table = {ROW: rows, **{axis: coordinate(positions, number) for number, axis in enumerate(axes)}}
+    write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target, escaped)
+
+
+def coordinate(positions: LazyRows, number: int) -> LazyRows:
+    """Return one coordinate (N,) of positions (N, d)."""
+
+    def read(start: int, stop: int) -> np.ndarray:
+        return positions.read(start, stop)[:, number]
+
+    return LazyRows((len(positions),), positions.dtype, read, f"coordinate {number + 1}", positions.preferred_rows)
+
+
+def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> Sequence[str]:
+    """Return the names of the axes of a map; refuse other dimensions and columns that are called as its own are."""
+    n_axes = positions.shape[1]
+    if n_axes not in (2, 3):
+        raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
+    if taken := [name for name in columns if name in (*AXES[:n_axes], further)]:
+        raise ConfigError(f"a column of labels is called {taken[0]!r}, as one of the map is: rename it")
+    return AXES[:n_axes]
+
+
+def with_missing(arrow: Any, values: np.ndarray) -> Any:
+    """Return labels (n,) as a column of Arrow; NaN and empty strings are missing, categories with an order keep it."""
+    if categories := categories_of(values):
+        codes = {name: code for code, name in enumerate(categories)}
+        numbers = arrow.array([codes.get(value) for value in values.tolist()], arrow.int32())
+        return arrow.DictionaryArray.from_arrays(numbers, arrow.array(categories, arrow.string()), ordered=True)
+    return arrow.array(values, mask=is_absent(values))
+
+
+def listed_neighbors(arrow: Any, indices: np.ndarray, distances: np.ndarray) -> Any:
+    """Return neighbours (n, k) and their distances as a column of structs of two lists."""
+    bounds = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
+    lists = [arrow.ListArray.from_arrays(bounds, np.ascontiguousarray(part).ravel()) for part in (indices, distances)]
+    return arrow.StructArray.from_arrays(lists, ["ids", "distances"])
+
+
+def write_csv(arrays: Arrays, target: str, escaped: bool = False) -> None:
+    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m.
+
+    Numbers have as many digits as it takes to read the same ones again; NaN is an empty cell.
+    """
+    n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
+    with replaced_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        table = csv.writer(text, lineterminator="\n")
+        names = [column for name, rows in arrays.items() for column in column_names(name, rows)]
+        table.writerow(map(without_formula, names) if escaped else names)
+        for start in range(0, n_rows, step):
+            row_blocks = (rows.read(start, min(start + step, n_rows)) for rows in arrays.values())
+            columns = [cells(column, escaped) for block in row_blocks for column in block.reshape(len(block), -1).T]
+            table.writerows(zip(*columns, strict=True))
+
+
+def cells(values: np.ndarray, escaped: bool) -> list[str]:
+    """Return values (n,) as text, numbers as they are."""
+    texts = values.astype(str)
+    if escaped and values.dtype.kind == "U":
+        return list(map(without_formula, texts.tolist()))
+    return (np.where(np.isnan(values), "", texts) if values.dtype.kind == "f" else texts).tolist()
+
+
+def without_formula(text: str) -> str:
+    """Return a text as a spreadsheet shows it: one that it would take for a formula behind an apostrophe."""
+    return f"'{text}" if text.startswith(FORMULAS) and not is_number(text) else text
