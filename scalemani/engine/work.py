@@ -6,24 +6,25 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
-from scalemani.engine.workers.budget import Batch
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.folds import folded, runs_of
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.store.groups import block_unit
 from scalemani.store.schema import ArrayDescription
 
+MOST_PARTS = 512  # of a sum that reach the driver: more than the tasks that most clusters run at once
 LEDGER_VARIABLE, PARTS_LEDGER = "SCALEMANI_LEDGER", ".parts"
 DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class StageWork:
 
         Parameters
         ----------
-        runs : of blocks or tiles, as `folds.runs_of` makes them
+        runs : of blocks or tiles, as `runs_of` makes them
         """
         return self._fold(function, combine, runs, shown, self.batch)
 
@@ -248,3 +249,16 @@ def write_each(
     for block in missing:
         with write_ledger(task.stage, f"{task.output.path}/{block_unit(block, step)}"):
             write(*next(computed))
+
+
+def runs_of(count: int, together: int = 1) -> list[range]:
+    """Return the numbers below `count` as at most MOST_PARTS runs, of `together` at least: a function of both alone."""
+    width = max(together, -(-count // MOST_PARTS))
+    return [range(start, min(start + width, count)) for start in range(0, count, width)]
+
+
+def folded(
+    function: Callable[[Any, int], Part], combine: Callable[[Part, Part], Part], task: Any, run: Sequence[int]
+) -> Part:
+    """Return function(task, number) of the numbers of a run, combined in order."""
+    return functools.reduce(combine, (function(task, number) for number in run))

@@ -52,3 +52,17 @@ def end_at_zero(folder, unit):
 
 def refuse(unit):
     raise StoreError(f"unit {unit} is not to be had")
+
+
+def end_once_or_stay(folder, unit):
+    """Note when a unit begins and ends; 0 takes long, the next six end their worker at first, others do nothing."""
+    begun, path = time.time(), os.path.join(folder, f"{unit}-{os.getpid()}")
+    first = not any(name.partition("-")[0] == str(unit) for name in os.listdir(folder))
+    with open(path, "w") as file:
+        file.write(f"{begun} {begun}")
+    if 1 <= unit <= 6 and first:
+        os._exit(3)
+    time.sleep(8.0 if unit == 0 else 0.2)
+    with open(path, "w") as file:
+        file.write(f"{begun} {time.time()}")
+    return unit

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scalemani.config.params import Parameters
 from scalemani.engine.memory import mapped
 from scalemani.engine.memory.mapped import MappedArrays, mapped_file
+from scalemani.engine.needs import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points
