@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
 from scalemani.engine.workers.executor import Executor
