@@ -4,6 +4,7 @@ import contextlib
 import logging
 import multiprocessing
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,8 @@ from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
+LOCAL = (None, "threads", "processes")
+ADDRESS = re.compile("(tcp|tls)://[^@]*:[^@]*")
 RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
 ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
@@ -51,29 +54,27 @@ SETTINGS = {
 }
 
 
-def client_of(scheduler: object) -> object:
-    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is."""
+def client_of(scheduler: Any) -> Any:
+    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is.
+
+    Raises ConfigError for what is no scheduler, without repeating a password that may be in an address.
+    """
     if isinstance(scheduler, Cluster):
         return scheduler.get_client()
-    if scheduler != CURRENT:
-        return scheduler
-    try:
-        return default_client()
-    except ValueError as error:
-        raise ConfigError(
-            f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
-        ) from error
-
-
-def check_address(address: object) -> None:
-    """Refuse a scheduler that is no address, without repeating a password that may be in it."""
-    scheme, separator, rest = address.partition("://") if isinstance(address, str) else ("", "", "")
-    if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
-        shown = repr(address) if "@" not in str(address) else "one with a user or password"
+    if scheduler == CURRENT:
+        try:
+            return default_client()
+        except ValueError as error:
+            raise ConfigError(
+                f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
+            ) from error
+    if not (isinstance(scheduler, Client) or scheduler in LOCAL or ADDRESS.fullmatch(str(scheduler))):
+        shown = repr(scheduler) if "@" not in str(scheduler) else "one with a user or password"
         raise ConfigError(
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
             f"address such as tcp://host:8786, without a password; got {shown}"
         )
+    return scheduler
 
 
 @contextlib.contextmanager

@@ -19,18 +19,11 @@ from dask.utils import format_bytes, parse_bytes
 from distributed import Client
 from distributed.system import memory_limit
 
-from scalemani.engine.needs import Budget
+from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.clients import (
-    capacities,
-    check_address,
-    check_reach,
-    client_of,
-    connected,
-    local_processes,
-)
-from scalemani.engine.workers.cluster import Batch, compute_on_cluster, map_on_cluster
+from scalemani.engine.workers.clients import LOCAL, capacities, check_reach, client_of, connected, local_processes
+from scalemani.engine.workers.cluster import compute_on_cluster, map_on_cluster
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.threads import threads
 
@@ -63,8 +56,6 @@ class Executor:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
         self.scheduler = client_of(self.scheduler)
-        if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
-            check_address(self.scheduler)
         if isinstance(self.memory, bool) or not isinstance(self.memory, int | None):
             raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory <= 0:
@@ -122,7 +113,7 @@ class Executor:
     @property
     def on_cluster(self) -> bool:
         """Whether tasks run on the workers of a cluster that was given: they have memory of their own."""
-        return self.scheduler not in (None, "threads", "processes")
+        return self.scheduler not in LOCAL
 
     def check_reach(self, root: str | Path) -> None:
         """Refuse a cluster whose workers do not see the store."""
