@@ -33,7 +33,7 @@ from tests.cluster.tasks_of_losses import (
     always_end,
     crash,
     end_at_zero,
-    end_once_or_stay,
+    end_beside_the_first,
     grow,
     noted_square,
     refuse,
@@ -155,9 +155,9 @@ def test_of_blocks_that_end_their_workers_and_those_beside_them_the_first_that_d
 def test_nothing_runs_next_to_a_block_that_is_suspected(tmp_path, mapped):
     executor, units = Executor(scheduler="processes", workers=2), range(12)
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), executor.started():
-        assert mapped(executor, functools.partial(end_once_or_stay, str(tmp_path)), units) == list(units)
+        assert mapped(executor, functools.partial(end_beside_the_first, str(tmp_path)), units) == list(units)
     spans = collections.defaultdict(list)
-    for path in tmp_path.iterdir():
+    for path in tmp_path.glob("*-*"):
         spans[int(path.name.partition("-")[0])].append(tuple(map(float, path.read_text().split())))
     again = {unit: max(spans[unit]) for unit in units if len(spans[unit]) > 1}
     assert again
