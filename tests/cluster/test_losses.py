@@ -258,6 +258,19 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
     assert lost.value.exit_status == 1
 
 
+def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, monkeypatch, mapped):
+    cluster = start_cluster(1)
+    executor = Executor(scheduler=cluster.address)
+    with executor.started():
+        assert mapped(executor, slow_square, range(2)) == [0, 1]
+        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
+        monkeypatch.setattr(tasks, "ANSWER_SECONDS", 1.0)
+        threading.Timer(0.5, cluster.scheduler.send_signal, [signal.SIGSTOP]).start()
+        with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
+            mapped(executor, slow_square, range(200))
+        cluster.scheduler.send_signal(signal.SIGCONT)
+
+
 def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_another(
     start_cluster, roll, values, tmp_path, monkeypatch
 ):

@@ -35,6 +35,7 @@ POLL_SECONDS = 1.0  # between two looks at the workers
 ANSWER_SECONDS = 10.0
 WORKERS_LOST_SECONDS = 75.0
 GOES_ON = "the same command goes on where this one ended"
+LOST = f"the scheduler has not answered: start one again; with its address, {GOES_ON}"
 Result = TypeVar("Result")
 
 
@@ -74,9 +75,7 @@ class Tasks:
         try:
             while self._waiting or self._suspects or self._running:
                 if self.client.status == "closed":  # as Dask does where it cannot connect again
-                    raise SchedulerLostError(
-                        f"the scheduler has not answered: start one again; with its address, {GOES_ON}"
-                    )
+                    raise SchedulerLostError(LOST)
                 if self.client.status == "running":
                     self._look()
                     self._submit()
@@ -96,7 +95,9 @@ class Tasks:
         self._next_look = now + POLL_SECONDS
         try:
             workers = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
-        except (OSError, CancelledError):
+        except (OSError, CancelledError) as error:
+            if now - self._able > WORKERS_LOST_SECONDS:
+                raise SchedulerLostError(LOST) from error
             return
         before, (self._limit, self._options) = self._options, room_of(workers, self.batch.need)
         # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
