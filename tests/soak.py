@@ -23,7 +23,7 @@ import numpy as np
 import psutil
 from crash_points import DONE, KILLED, N_POINTS, TYPED, VALUES, WAYS, Faults, embed, forked
 
-from scalemani.engine.memory.glibc import return_freed_memory
+from scalemani.engine.memory.process import return_freed_memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
 from scalemani.runs.opened import Run, open_run

@@ -106,7 +106,7 @@ def test_mapped_files_take_their_room_without_fallocate(tmp_path):
     told = child(
         f"""{MACOS}
 from pathlib import Path
-from scalemani.engine.memory.mapped import (mapped_file, take_space)
+from scalemani.engine.memory.files import (mapped_file, take_space)
 made = mapped_file(Path(sys.argv[1]), 9_000_000)
 assert len(made) == 9_000_000 and not any(made[::4096])
 with open(Path(sys.argv[1]) / "file", "w+b") as file:

@@ -19,8 +19,8 @@ import numpy as np
 from measuring import settings, show
 
 from scalemani.datasets import generator, write
+from scalemani.engine.needs import PROCESS_BYTES
 from scalemani.engine.progress import Progress
-from scalemani.engine.workers.budget import PROCESS_BYTES
 from scalemani.interfaces.cli.options import Options
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run

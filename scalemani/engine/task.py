@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.config.params import Parameters
+from scalemani.engine.memory.files import RowsInFile, Table
 from scalemani.engine.memory.process import PROCESS, Key
-from scalemani.engine.memory.rows_in_file import RowsInFile, Table
 from scalemani.engine.reading import ArrayReader
 from scalemani.store.groups import StageGroup
 

@@ -6,24 +6,25 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays
+from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
-from scalemani.engine.workers.budget import Batch
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.folds import folded, runs_of
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.store.groups import block_unit
 from scalemani.store.schema import ArrayDescription
 
+MOST_PARTS = 512  # of a sum that reach the driver: more than the tasks that most clusters run at once
 LEDGER_VARIABLE, PARTS_LEDGER = "SCALEMANI_LEDGER", ".parts"
 DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
@@ -81,41 +82,37 @@ class StageWork:
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""
-        self._map(
-            functools.partial(write_one, function, step), [[b] for b in range(self.task.dimensions.n_blocks)], step
-        )
+        self._map(functools.partial(one_by_one, function), self._runs(1), step)
 
     def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
 
         `sequential` computes them one by one, in their order.
         """
-        self._map_here(write_one, function, sequential)
+        self._map_here(function, sequential)
 
     def map_parts_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks_here`, for ragged arrays."""
-        self._map_here(write_part, function, sequential)
+        self._map_here(function, sequential, ragged=True)
 
     def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
-        parts = range(self.task.dimensions.n_blocks if count is None else count)
-        batch = self._block_batch if count is None else self.batch
-        self._map(functools.partial(write_part, function, step), [[part] for part in parts], step, batch)
+        self._map(functools.partial(one_by_one, function), self._runs(1, count), step, ragged=True, rows=count is None)
 
     def map_runs(self, function: RunFunction, blocks: int) -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        self._map(functools.partial(write_run, function), self._runs(blocks))
+        self._map(function, self._runs(blocks))
 
     def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """As `map_runs`, for ragged arrays."""
-        self._map(functools.partial(write_run_parts, function, step), self._runs(blocks), step)
+        self._map(function, self._runs(blocks), step, ragged=True)
 
     def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[FoldUnit], shown: str = "") -> Any:
         """Return function(task, run) of all runs, combined in order, for what is not stored.
 
         Parameters
         ----------
-        runs : of blocks or tiles, as `folds.runs_of` makes them
+        runs : of blocks or tiles, as `runs_of` makes them
         """
         return self._fold(function, combine, runs, shown, self.batch)
 
@@ -141,24 +138,26 @@ class StageWork:
         part = functools.partial(part_of_fold, function, shown or "part", self.task)
         return self.executor.fold(part, combine, runs, self.at_once, batch)
 
-    def _runs(self, blocks: int) -> list[list[int]]:
-        n_blocks = self.task.dimensions.n_blocks
+    def _runs(self, blocks: int, count: int | None = None) -> list[list[int]]:
+        n_blocks = self.task.dimensions.n_blocks if count is None else count
         return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
 
-    def _map_here(self, write: Callable[..., None], function: BlockFunction, sequential: bool) -> None:
-        missing = self._missing([[block] for block in range(self.task.dimensions.n_blocks)])
-        self.executor.map_locally(functools.partial(write, function, "", self.task), missing, sequential)
+    def _map_here(self, function: BlockFunction, sequential: bool, ragged: bool = False) -> None:
+        write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", ragged, self.task)
+        self.executor.map_locally(write, self._missing(self._runs(1)), sequential)
         self.task.output.refresh()
 
     def _map(
         self,
-        write: Callable[[StageTask, Sequence[int]], None],
+        function: RunFunction,
         runs: Sequence[Sequence[int]],
         step: str = "",
-        batch: Batch | None = None,
+        ragged: bool = False,
+        rows: bool = True,
     ) -> None:
-        missing = self._missing(runs, step)
-        self.executor.each(functools.partial(write, self.task), missing, self.at_once, batch or self._block_batch)
+        write = functools.partial(write_blocks, function, step, ragged, self.task)
+        batch = self._block_batch if rows else self.batch
+        self.executor.each(write, self._missing(runs, step), self.at_once, batch)
         self.task.output.refresh()
 
     def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:
@@ -195,56 +194,39 @@ def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
             os.close(descriptor)
 
 
-# A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left alone.
+def one_by_one(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield blocks and their arrays."""
+    for block in blocks:
+        yield block, function(task, block)
 
 
-def write_one(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute one block and commit it.
+def write_blocks(function: RunFunction, step: str, ragged: bool, task: StageTask, blocks: Sequence[int]) -> None:
+    """Compute blocks in one go and commit each; the first one's seconds hold what was computed for all of them.
 
-    Parameters
-    ----------
-    step : of the stage, in the names of what it writes; empty where it has one
-    """
-    unit = block_unit(blocks[0], step)
-    if not task.output.committed_by_now(unit):
-        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
-            task.output.write_block(blocks[0], function(task, blocks[0]), step)
-
-
-def write_part(function: BlockFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute the ragged arrays of one block and commit them: parameters are those of `write_one`."""
-    unit = block_unit(blocks[0], step)
-    if not task.output.committed_by_now(unit):
-        with write_ledger(task.stage, f"{task.output.path}/{unit}"):
-            task.output.write_parts(blocks[0], function(task, blocks[0]), step)
-
-
-def write_run(function: RunFunction, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute several blocks in one go and commit each."""
-    write_each(task.output.write_block, function, task, blocks)
-
-
-def write_run_parts(function: RunFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
-    """Compute the ragged arrays of several blocks in one go and commit each: parameters are those of `write_one`."""
-    write_each(functools.partial(task.output.write_parts, step=step), function, task, blocks, step)
-
-
-def write_each(
-    write: Callable[[int, Arrays], None],
-    function: RunFunction,
-    task: StageTask,
-    blocks: Sequence[int],
-    step: str = "",
-) -> None:
-    """Commit the blocks of a run one by one; the first one's seconds hold what was computed for all of them.
+    A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left.
 
     Parameters
     ----------
     function : yields blocks and their arrays, in the order of the blocks that it is given
-    task, step : as of `write_one`
+    step : of the stage, in the names of what it writes; empty where it has one
+    ragged : whether the arrays are as long as their block happens to have them
     """
     missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block, step))]
     computed = iter(function(task, missing) if missing else ())
+    write = task.output.write_parts if ragged else task.output.write_block
     for block in missing:
         with write_ledger(task.stage, f"{task.output.path}/{block_unit(block, step)}"):
-            write(*next(computed))
+            write(*next(computed), step)
+
+
+def runs_of(count: int, together: int = 1) -> list[range]:
+    """Return the numbers below `count` as at most MOST_PARTS runs, of `together` at least: a function of both alone."""
+    width = max(together, -(-count // MOST_PARTS))
+    return [range(start, min(start + width, count)) for start in range(0, count, width)]
+
+
+def folded(
+    function: Callable[[Any, int], Part], combine: Callable[[Part, Part], Part], task: Any, run: Sequence[int]
+) -> Part:
+    """Return function(task, number) of the numbers of a run, combined in order."""
+    return functools.reduce(combine, (function(task, number) for number in run))

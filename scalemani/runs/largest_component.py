@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.memory.sparse_rows import SparseRowsReader
+from scalemani.engine.reading import SparseRowsReader
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.plan import Plan

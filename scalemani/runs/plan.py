@@ -7,11 +7,10 @@ from typing import Any
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import Stage
-from scalemani.engine.needs import Held, Written, disk_need, memory_need
+from scalemani.engine.needs import Batch, Budget, Held, Written, disk_need, memory_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS
-from scalemani.engine.workers.budget import Batch, Budget
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.runs.outline import SOLVER, Outline, stage_params

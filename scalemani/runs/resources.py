@@ -6,9 +6,8 @@ from typing import NamedTuple
 
 from dask.utils import format_bytes
 
-from scalemani.engine.needs import DiskNeed
+from scalemani.engine.needs import PROCESS_BYTES, Budget, DiskNeed, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.errors import DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 

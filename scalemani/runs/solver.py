@@ -4,9 +4,8 @@ from dataclasses import replace
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import AUTO, LLL, REFINE
-from scalemani.engine.needs import memory_need
+from scalemani.engine.needs import PROCESS_BYTES, memory_need
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.workers.budget import PROCESS_BYTES
 from scalemani.runs.outline import SOLVER, Outline, SolverChoice, outline_run
 from scalemani.runs.survey import Survey
 from scalemani.stages.table import STAGES

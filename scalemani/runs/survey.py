@@ -13,8 +13,8 @@ from numpy.typing import DTypeLike
 from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
+from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import Batch, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource

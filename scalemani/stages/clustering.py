@@ -13,8 +13,7 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.engine.workers.folds import runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.engine.memory.glibc import return_freed_memory
+from scalemani.engine.memory.process import return_freed_memory
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, pixels_held, written
 from scalemani.engine.work import StageTask, StageWork

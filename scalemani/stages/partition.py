@@ -8,8 +8,7 @@ import numpy as np
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
-from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.engine.workers.folds import runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells

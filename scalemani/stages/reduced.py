@@ -8,11 +8,10 @@ from typing import Any
 import scipy.sparse as sp
 
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, Written, entries_held
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, MemoryNeed, Written, entries_held
 from scalemani.engine.reading import MatrixDescription
 from scalemani.engine.sizes import Sizes, pixels_held
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.engine.workers.budget import MemoryNeed
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
     TreeSum,

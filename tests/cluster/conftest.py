@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from scalemani.engine.workers.budget import Batch
+from scalemani.engine.needs import Batch
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

@@ -20,10 +20,11 @@ import pytest
 from distributed import KilledWorker
 
 from scalemani.config.params import Parameters
+from scalemani.engine.needs import Batch, Budget, MemoryNeed
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as tasks
-from scalemani.engine.workers.budget import Batch, Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.io.sources import open_points
@@ -32,6 +33,7 @@ from tests.cluster.tasks_of_losses import (
     always_end,
     crash,
     end_at_zero,
+    end_beside_the_first,
     grow,
     noted_square,
     refuse,
@@ -150,6 +152,20 @@ def test_of_blocks_that_end_their_workers_and_those_beside_them_the_first_that_d
     assert {name.partition("-")[0] for name in os.listdir(tmp_path)} >= {"0", "2", "3"}
 
 
+def test_nothing_runs_next_to_a_block_that_is_suspected(tmp_path, mapped):
+    executor, units = Executor(scheduler="processes", workers=2), range(12)
+    with dask.config.set({"distributed.scheduler.allowed-failures": 0}), executor.started():
+        assert mapped(executor, functools.partial(end_beside_the_first, str(tmp_path)), units) == list(units)
+    spans = collections.defaultdict(list)
+    for path in tmp_path.glob("*-*"):
+        spans[int(path.name.partition("-")[0])].append(tuple(map(float, path.read_text().split())))
+    again = {unit: max(spans[unit]) for unit in units if len(spans[unit]) > 1}
+    assert again
+    for unit, (begun, ended) in again.items():
+        others = [one for other in units if other != unit for one in spans[other]]
+        assert not [one for one in others if one[0] < ended and begun < one[1]], unit
+
+
 def test_where_every_block_ends_its_workers_few_are_tried(tmp_path):
     executor, units = Executor(scheduler="processes", workers=1), [[block] for block in range(40)]
     batch = Batch("demo", "scope", rows=Dimensions(40_000, 3, "float32", 1024).rows)
@@ -230,7 +246,7 @@ def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster,
 
 
 def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch, mapped):
-    monkeypatch.setattr(tasks, "SCHEDULER_LOST_SECONDS", 2.0)
+    monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
     cluster = start_cluster(1)
     executor = Executor(scheduler=cluster.address)
     started = time.monotonic()
@@ -240,6 +256,19 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
             mapped(executor, slow_square, range(200))
     assert time.monotonic() - started < 60
     assert lost.value.exit_status == 1
+
+
+def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, monkeypatch, mapped):
+    cluster = start_cluster(1)
+    executor = Executor(scheduler=cluster.address)
+    with executor.started():
+        assert mapped(executor, slow_square, range(2)) == [0, 1]
+        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
+        monkeypatch.setattr(tasks, "ANSWER_SECONDS", 1.0)
+        threading.Timer(0.5, cluster.scheduler.send_signal, [signal.SIGSTOP]).start()
+        with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
+            mapped(executor, slow_square, range(200))
+        cluster.scheduler.send_signal(signal.SIGCONT)
 
 
 def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_another(
@@ -263,8 +292,8 @@ def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_an
         embed(roll, tmp_path / "run", values, scheduler=cluster.address)
     waited = time.monotonic() - killed[0]
     killer.join()
-    assert tasks.SCHEDULER_LOST_SECONDS == 30
-    assert waited <= 2 * tasks.SCHEDULER_LOST_SECONDS
+    assert clients.CONNECT_SECONDS == 30
+    assert waited <= 2 * clients.CONNECT_SECONDS
     done_before = ledger.read_text().splitlines()
     found = embed(roll, tmp_path / "run", values, scheduler=start_cluster(1).address)
     assert len(ledger.read_text().splitlines()) > len(done_before)

@@ -18,7 +18,7 @@ import pytest
 from distributed import LocalCluster
 from distributed.security import Security
 
-from scalemani.engine.workers import connections as clients
+from scalemani.engine.workers import clients
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, SchedulerLostError
 

@@ -9,9 +9,8 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import disk_need
+from scalemani.engine.needs import MemoryNeed, disk_need
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.workers.budget import MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DiskSpaceError
 from scalemani.io.sources import open_points

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.workers.budget import Budget, MemoryNeed
+from scalemani.engine.needs import Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
 from scalemani.io.sources import open_points

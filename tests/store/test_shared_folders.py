@@ -10,7 +10,7 @@ import pytest
 
 from scalemani import LaplacianEigenmaps
 from scalemani.config.params import Parameters
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import StoreError, UnsafeStoreError
 from scalemani.io.export import write_rows

@@ -1,9 +1,11 @@
 """What one process holds in memory for the stage it works on, in one object: `PROCESS`.
 
 Tasks of a stage share whole small arrays, models and prepared tables. The first task makes each of them, the others
-wait for it. All of it goes when the stage ends.
+wait for it. All of it goes when the stage ends. Of freed memory, the C library keeps as little as it can be told to.
 """
 
+import contextlib
+import ctypes
 import functools
 import threading
 from collections import OrderedDict
@@ -12,10 +14,13 @@ from typing import Any, NamedTuple, TypeVar
 
 import scipy.sparse as sp
 
-from scalemani.engine.memory.glibc import return_freed_memory
 from scalemani.kernels.rows.compressed import Points
 from scalemani.store.groups import StageGroup
 
+M_ARENA_MAX, M_MMAP_THRESHOLD = -8, -3  # of mallopt(3)
+ARENAS = 2
+SHORT_OF_MEMORY = 2 * 10**9  # with more, mapping each array anew costs time for nothing
+MAPPED_FROM_BYTES = 2**18  # larger arrays are mapped, and go back to the system as soon as they are freed
 BlockKey = tuple[str, str, str, int]
 
 
@@ -146,3 +151,22 @@ class ProcessMemory:
 
 
 PROCESS = ProcessMemory()
+
+
+def limit_arenas(memory: int) -> None:
+    """Limit glibc to two arenas that all threads share, for good: called in processes of ours, before threads start.
+
+    Where the budget of `memory` bytes is short, arrays from 256 kB on are mapped one by one. glibc would otherwise keep
+    freed arrays of up to 32 MB, with holes between them that nothing fits into.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        libc = ctypes.CDLL("libc.so.6")
+        libc.mallopt(M_ARENA_MAX, ARENAS)
+        if memory < SHORT_OF_MEMORY:
+            libc.mallopt(M_MMAP_THRESHOLD, MAPPED_FROM_BYTES)
+
+
+def return_freed_memory() -> None:
+    """Return freed memory to the system: glibc keeps what threads have freed until it is asked to."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,11 +1,12 @@
-"""One task a unit on the workers of a Dask cluster.
+"""Tasks on the workers of a Dask cluster, as many at once as fit into their memory.
 
 Dask queues tasks, balances them, and runs those of lost workers again. Where workers died each time, it gives a task up
-with `KilledWorker`; another task of theirs may have ended them. Such a unit is tried once more when nothing else of the
-stage is at work, and named where its workers die again. With more than MOST_SUSPECTS of them the others wait meanwhile.
+with `KilledWorker`; another task of theirs may have ended them. The unit of such a task is tried once more before any
+other is sent, once those at work have ended, and named where its workers die again.
 """
 
 import collections
+import contextlib
 import functools
 import itertools
 import pickle
@@ -13,83 +14,29 @@ import queue
 import time
 import uuid
 from asyncio import CancelledError
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import cloudpickle
 from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker
 
 from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.budget import Batch
-from scalemani.engine.workers.connections import RESOURCE, budget_of
+from scalemani.engine.workers.clients import RESOURCE, budget_of
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
-MOST_SUSPECTS = 4  # whose workers died each time, before they are retried alone and the other units wait
+MOST_SUSPECTS = 4  # units that Dask has given up; of more, the first that ends its workers ends the stage
+QUEUED = 2  # tasks for each that runs, where Dask does not queue them itself but gives all to workers
 POLL_SECONDS = 1.0  # between two looks at the workers
 ANSWER_SECONDS = 10.0
-SCHEDULER_LOST_SECONDS = 30.0
 WORKERS_LOST_SECONDS = 75.0
-
-
-class Workers:
-    """The workers of a cluster as they were seen last.
-
-    `limit` is how many tasks may be in flight, None for all; `options` are the workers or the resources of a task.
-    """
-
-    def __init__(self, client: Client, batch: Batch) -> None:
-        self._client, self._batch = client, batch
-        self._answered = self._able = time.monotonic()
-        self.limit: int | None = 1
-        self.options: dict[str, Any] = {}
-
-    def look(self) -> None:
-        """Find out which workers there are, and what fits into their memory.
-
-        Raises SchedulerLostError or WorkersLostError where there was no answer, or no room for a task, for too long.
-        """
-        workers, now = self._ask(), time.monotonic()
-        if workers is None:
-            if self._client.status == "closed" or now - self._answered > SCHEDULER_LOST_SECONDS:
-                raise SchedulerLostError(
-                    f"the scheduler has not answered for {now - self._answered:.0f} s: start one again; the same "
-                    "command with its address goes on where this one ended"
-                )
-            return
-        self._answered = now
-        need, threads = self._batch.need, {name: one["nthreads"] for name, one in workers.items()}
-        fits = {name: budget_of(one).fit(need) for name, one in workers.items()}
-        # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
-        able = [name for name, fit in fits.items() if fit and workers[name].get("status") != "paused"]
-        if able:
-            self._able = now
-        elif now - self._able > WORKERS_LOST_SECONDS:
-            lost = "none has the memory for one task" if workers else "none is there"
-            raise WorkersLostError(
-                f"stage {self._batch.stage} has no worker: {lost}, for {now - self._able:.0f} s; start workers (of "
-                "enough memory), the same command goes on where this one ended"
-            )
-        if able and any(RESOURCE in one.get("resources", {}) for one in workers.values()):
-            share = need.per_task + -(-need.shared // min(fits[name] for name in able))
-            self.limit, self.options = None, {"resources": {RESOURCE: share}}
-        else:
-            self.limit = None if able and fits == threads else sum(fits.values()) if workers else 1
-            self.options = {"workers": able} if 0 < len(able) < len(fits) else {}
-
-    def _ask(self) -> dict[str, Any] | None:
-        """Return what the scheduler says of its workers, as `Client.scheduler_info`; None where no answer comes."""
-        scheduler: Any = self._client.scheduler
-        if self._client.status == "running":
-            try:
-                answer = self._client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)
-                return dict(answer["workers"])
-            except (OSError, CancelledError):
-                pass
-        return None
+GOES_ON = "the same command goes on where this one ended"
+LOST = f"the scheduler has not answered: start one again; with its address, {GOES_ON}"
+Result = TypeVar("Result")
 
 
 @dataclass
@@ -97,8 +44,7 @@ class Tasks:
     """Units of work on their way through a cluster: waiting, running, done.
 
     `send` submits the units of some numbers with options of `Client.map`, and returns a future each; `units` give
-    their names in messages. `advance` is called for each unit that is done, and `keep` given its number and result, in
-    the order in which they come; without it, results are not fetched.
+    their names in messages. `advance` is called for each unit that is done; results are fetched where `fetch`.
     """
 
     client: Client
@@ -106,117 +52,154 @@ class Tasks:
     send: Callable[..., list[Future]]
     units: Sequence[Any]
     advance: Callable[[], None]
-    keep: Callable[[int, Any], Any] | None = None
+    fetch: bool = False
 
     def __post_init__(self) -> None:
-        self._workers = Workers(self.client, self.batch)
         self._waiting = collections.deque(range(len(self.units)))
-        self._suspects: collections.deque[int] = collections.deque()  # to be tried alone, after all others
-        self._killed: set[int] = set()
-        self._poisoned: PoisonTaskError | None = None  # raised once all others are done
-        self._failures: collections.Counter[int] = collections.Counter()
-        self._running: dict[Any, tuple[int, Future]] = {}
+        self._running: dict[Future, int] = {}
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
+        self._failures: collections.Counter[int] = collections.Counter()
+        self._given_up: set[int] = set()  # by Dask, once
+        self._suspects: collections.deque[int] = collections.deque()  # those of them to be tried alone
+        self._poisoned: PoisonTaskError | None = None  # raised once all others are done
+        self._limit: int | None = 1  # of tasks in flight; None: none
+        self._options: dict[str, Any] = {}
+        self._able, self._next_look = time.monotonic(), 0.0
 
-    def run(self) -> None:
-        """Have all units done; errors of the system may pass, and are raised after several attempts, others at once.
+    def run(self) -> Iterator[tuple[int, Any]]:
+        """Yield the numbers of units as they are done, and their results.
 
-        Raises PoisonTaskError where a unit ends the workers that work on it, and what `Workers.look` does.
+        Errors of the system may pass, and are raised after several attempts, others at once. Raises PoisonTaskError
+        where a unit ends the workers that work on it, SchedulerLostError and WorkersLostError where there are none.
         """
-        next_look = time.monotonic()
         try:
             while self._waiting or self._suspects or self._running:
-                if time.monotonic() >= next_look:
-                    self._workers.look()
-                    next_look = time.monotonic() + POLL_SECONDS
+                if self.client.status == "closed":  # as Dask does where it cannot connect again
+                    raise SchedulerLostError(LOST)
                 if self.client.status == "running":
+                    self._look()
                     self._submit()
-                try:
-                    future = self._ended.get(timeout=max(0.0, next_look - time.monotonic()))
-                except queue.Empty:
-                    continue
-                if future.key in self._running:
-                    self._take(future)
+                with contextlib.suppress(queue.Empty):
+                    yield from self._take(self._ended.get(timeout=POLL_SECONDS))
         finally:
             if self._running and self.client.status == "running":
-                self.client.cancel([future for _, future in self._running.values()])
+                self.client.cancel(list(self._running))
         if self._poisoned is not None:
             raise self._poisoned
+
+    def _look(self) -> None:
+        """Find out, every POLL_SECONDS, which workers there are, and have tasks in flight follow."""
+        now, scheduler = time.monotonic(), cast("Any", self.client.scheduler)
+        if now < self._next_look:
+            return
+        self._next_look = now + POLL_SECONDS
+        try:
+            workers = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
+        except (OSError, CancelledError) as error:
+            if now - self._able > WORKERS_LOST_SECONDS:
+                raise SchedulerLostError(LOST) from error
+            return
+        before, (self._limit, self._options) = self._options, room_of(workers, self.batch.need)
+        # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
+        if any(budget_of(one).fit(self.batch.need) and one.get("status") != "paused" for one in workers.values()):
+            self._able = now
+        elif now - self._able > WORKERS_LOST_SECONDS:
+            lost = "none has the memory for one task" if workers else "none is there"
+            raise WorkersLostError(
+                f"stage {self.batch.stage} has no worker: {lost}, for {now - self._able:.0f} s; start workers (of "
+                f"enough memory), {GOES_ON}"
+            )
+        if self._options != before:
+            self._recall()
+
+    def _submit(self) -> None:
+        """Send as many units as may run; a suspect alone, once nothing else runs, and nothing next to it."""
+        if self._suspects:
+            numbers = [] if self._running else [self._suspects.popleft()]
+        elif len(self._running) == 1 and self._given_up.intersection(self._running.values()):
+            numbers = []
+        else:
+            room = len(self._waiting) if self._limit is None else self._limit - len(self._running)
+            numbers = [self._waiting.popleft() for _ in range(min(len(self._waiting), room))]
+        if numbers:
+            for number, future in zip(numbers, self.send(numbers, **self._options), strict=True):
+                self._running[future] = number
+                future.add_done_callback(self._ended.put)
+
+    def _recall(self) -> None:
+        """Have the units wait again that no worker has been given: what one works on cannot be taken from it."""
+        with contextlib.suppress(OSError):
+            given = {key for keys in self.client.processing().values() for key in keys}
+            recalled = [one for one in self._running if one.status == "pending" and one.key not in given]
+            self.client.cancel(recalled)
+            for future in reversed(recalled):
+                number = self._running.pop(future)
+                self._queue_of(number).appendleft(number)
+
+    def _queue_of(self, number: int) -> collections.deque[int]:
+        return self._suspects if number in self._given_up else self._waiting
+
+    def _take(self, future: Future) -> Iterator[tuple[int, Any]]:
+        """Yield the unit of a future that has ended, and its result, or have it tried again."""
+        if future not in self._running:  # recalled
+            return
+        try:
+            result = future.result(timeout=ANSWER_SECONDS) if self.fetch and future.status == "finished" else None
+        except (OSError, CancelledError):  # its worker was lost with it: Dask computes it again
+            future.add_done_callback(self._ended.put)
+            return
+        number = self._running.pop(future)
+        if future.status == "finished":
+            self.advance()
+            yield number, result
+        elif future.status == "error":
+            self._try_again(number, future.exception())
+        else:  # cancelled, with the connection to the scheduler
+            self._queue_of(number).appendleft(number)
+
+    def _try_again(self, number: int, error: BaseException) -> None:
+        """Have a failed unit tried again; raise its error where that is of no use."""
+        if isinstance(error, KilledWorker) and number not in self._given_up:
+            self._given_up.add(number)
+            self._suspects.append(number)
+            self._recall()
+        elif isinstance(error, KilledWorker):
+            self._poisoned = self._poisoned or self._poison(number, error)
+            if len(self._given_up) > MOST_SUSPECTS:  # each may cost as many workers
+                raise self._poisoned
+        else:
+            self._failures[number] += 1
+            may_pass = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
+            if not may_pass or self._failures[number] >= MOST_ATTEMPTS:
+                raise error
+            self._queue_of(number).append(number)
 
     def _poison(self, number: int, error: KilledWorker) -> PoisonTaskError:
         """Return the error of a unit whose workers died each time."""
         poisoned = PoisonTaskError(
-            f"stage {self.batch.stage}, block {self._place(number)}: workers died whenever they worked on it, also "
-            "with nothing else of the stage at work: it needs more memory than a worker has, or compiled code crashed; "
-            "give workers more memory, or start a new run with smaller blocks (--block-rows)"
+            f"stage {self.batch.stage}, block {unit_name(self.units[number], self.batch.rows)}: workers died whenever "
+            "they worked on it, also with nothing else of the stage at work: it needs more memory than a worker has, "
+            "or compiled code crashed; give workers more memory, or start a new run with smaller blocks (--block-rows)"
         )
         poisoned.__cause__ = error
         return poisoned
 
-    def _place(self, number: int) -> str:
-        """Return the name of a unit, and its rows where it is a block or a block range."""
-        unit = self.units[number]
-        if self.batch.rows is None:
-            return unit_name(unit)
-        first, last = (unit[0], unit[-1]) if isinstance(unit, list | range) else (unit, unit)
-        return f"{unit_name(unit)} (rows {self.batch.rows(first)[0]} to {self.batch.rows(last)[1] - 1} of its arrays)"
 
-    def _recall(self) -> None:
-        """Have the units that have not ended wait again."""
-        recalled = [(number, future) for number, future in self._running.values() if future.status == "pending"]
-        self.client.cancel([future for _, future in recalled])
-        for number, future in recalled:
-            del self._running[future.key]
-            self._waiting.append(number)
+def room_of(workers: Mapping[str, Any], need: MemoryNeed) -> tuple[int | None, dict[str, Any]]:
+    """Return how many tasks may be in flight (None: all) on the workers that a scheduler describes, and their options.
 
-    def _submit(self) -> None:
-        limit = len(self.units) if self._workers.limit is None else self._workers.limit
-        count = 0 if len(self._suspects) > MOST_SUSPECTS else min(len(self._waiting), limit - len(self._running))
-        numbers = [self._waiting.popleft() for _ in range(count)]
-        if not numbers and not self._running and self._suspects:
-            numbers.append(self._suspects.popleft())
-        if numbers:
-            for number, future in zip(numbers, self.send(numbers, **self._workers.options), strict=True):
-                self._running[future.key] = number, future
-                future.add_done_callback(self._ended.put)
-
-    def _take(self, future: Future) -> None:
-        """Keep the result of a future that has ended, or have its unit tried again."""
-        number, result = self._running[future.key][0], None
-        if future.status == "finished" and self.keep is not None:
-            try:
-                result = future.result(timeout=ANSWER_SECONDS)
-            except (OSError, CancelledError):  # its worker was lost with it: Dask computes it again
-                future.add_done_callback(self._ended.put)
-                return
-        del self._running[future.key]
-        if future.status == "finished":
-            if self.keep is not None:
-                self.keep(number, result)
-            self.advance()
-        elif future.status == "error":
-            self._try_again(number, future.exception())
-        else:  # cancelled, with the connection to the scheduler
-            (self._suspects if number in self._killed else self._waiting).append(number)
-
-    def _try_again(self, number: int, error: BaseException) -> None:
-        """Have a failed unit tried again; raise its error where that is of no use."""
-        if isinstance(error, KilledWorker):
-            if number in self._killed:
-                self._poisoned = self._poisoned or self._poison(number, error)
-                if len(self._suspects) >= MOST_SUSPECTS:  # each may cost as many workers
-                    raise self._poisoned
-                return
-            self._killed.add(number)
-            self._suspects.append(number)
-            if len(self._suspects) > MOST_SUSPECTS:
-                self._recall()
-            return
-        self._failures[number] += 1
-        may_pass = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
-        if not may_pass or self._failures[number] >= MOST_ATTEMPTS:
-            raise error
-        self._waiting.append(number)
+    Where workers declare `bytes`, Dask divides these among tasks; elsewhere no more are sent than fit.
+    """
+    fits = {name: budget_of(one).fit(need) for name, one in workers.items()}
+    roomy, room = [name for name, fit in fits.items() if fit], sum(fits.values())
+    if roomy and any(RESOURCE in one.get("resources", {}) for one in workers.values()):
+        share = need.per_task + -(-need.shared // min(fits[name] for name in roomy))
+        return QUEUED * room, {"resources": {RESOURCE: share}}
+    if 0 < len(roomy) < len(fits):
+        return room, {"workers": roomy}
+    if roomy and all(fits[name] == one["nthreads"] for name, one in workers.items()):
+        return None, {}
+    return room if workers else 1, {}
 
 
 def map_on_cluster(
@@ -225,27 +208,37 @@ def map_on_cluster(
     units: Sequence[Any],
     batch: Batch,
     advance: Callable[[], None],
-    keep: Callable[[int, Any], Any] | None = None,
-) -> None:
-    """Call a function on every unit; parameters and errors are those of `Tasks`."""
+    fetch: bool = False,
+) -> Iterator[Any]:
+    """Yield function(unit) of every unit, in their order, or nothing but None; what else is said of `Tasks` holds."""
     task = functools.partial(run_unit, cloudpickle.dumps(function), batch.cache)
-    sent = itertools.count()
-    prefix = f"{batch.stage}-{uuid.uuid4().hex[:8]}"
+    sent, prefix = itertools.count(), f"{batch.stage}-{uuid.uuid4().hex[:8]}"
 
     def send(numbers: Sequence[int], **options: Any) -> list[Future]:
         keys = [(prefix, unit_name(units[number]), next(sent)) for number in numbers]
         return client.map(task, [units[number] for number in numbers], key=keys, pure=False, **options)
 
-    Tasks(client, batch, send, units, advance, keep).run()
+    return in_order(Tasks(client, batch, send, units, advance, fetch).run())
 
 
 def compute_on_cluster(client: Client, values: Sequence[Delayed], stage: str, advance: Callable[[], None]) -> None:
-    """Compute lazy values of Dask, whose results are small, in one go; errors are those of `Tasks`."""
+    """Compute lazy values of Dask, whose results are not fetched; errors are those of `Tasks`."""
 
     def send(numbers: Sequence[int], **options: Any) -> list[Future]:
         return client.compute([values[number] for number in numbers], **options)
 
-    Tasks(client, Batch(stage), send, range(len(values)), advance).run()
+    collections.deque(Tasks(client, Batch(stage), send, range(len(values)), advance).run(), maxlen=0)
+
+
+def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
+    """Yield numbered results in the order of their numbers, in whatever order they come."""
+    early: dict[int, Result] = {}
+    following = 0
+    for number, result in results:
+        early[number] = result
+        while following in early:
+            yield early.pop(following)
+            following += 1
 
 
 @functools.lru_cache(maxsize=4)
@@ -262,8 +255,8 @@ def run_unit(content: bytes, scope: str, unit: Any) -> Any:
     return function(unit)
 
 
-def unit_name(unit: Any) -> str:
-    """Return the number of a block, or the first and the last number of a run of blocks."""
-    if not isinstance(unit, list | range):
-        return str(unit)
-    return f"{unit[0]} to {unit[-1]}" if len(unit) > 1 else str(unit[0])
+def unit_name(unit: Any, rows: Callable[[int], tuple[int, int]] | None = None) -> str:
+    """Return the number of a block, or the first and last of a block range; with `rows` of blocks, these too."""
+    first, last = (unit[0], unit[-1]) if isinstance(unit, list | range) else (unit, unit)
+    name = str(first) if first == last else f"{first} to {last}"
+    return name if rows is None else f"{name} (rows {rows(first)[0]} to {rows(last)[1] - 1} of its arrays)"

@@ -1,9 +1,10 @@
 """Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
 
+import collections
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,13 +19,11 @@ from dask.utils import format_bytes, parse_bytes
 from distributed import Client
 from distributed.system import memory_limit
 
+from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.budget import Batch, Budget
+from scalemani.engine.workers.clients import LOCAL, capacities, check_reach, client_of, connected, local_processes
 from scalemani.engine.workers.cluster import compute_on_cluster, map_on_cluster
-from scalemani.engine.workers.connections import capacities, check_address, check_reach, client_of, connected
-from scalemani.engine.workers.folds import OrderedFold, fold_graph, map_graph
-from scalemani.engine.workers.local import local_processes
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.workspace import threads
 
@@ -57,8 +56,6 @@ class Executor:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
         self.scheduler = client_of(self.scheduler)
-        if not isinstance(self.scheduler, Client) and self.scheduler not in (None, "threads", "processes"):
-            check_address(self.scheduler)
         if isinstance(self.memory, bool) or not isinstance(self.memory, int | None):
             raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory <= 0:
@@ -116,7 +113,7 @@ class Executor:
     @property
     def on_cluster(self) -> bool:
         """Whether tasks run on the workers of a cluster that was given: they have memory of their own."""
-        return self.scheduler not in (None, "threads", "processes")
+        return self.scheduler not in LOCAL
 
     def check_reach(self, root: str | Path) -> None:
         """Refuse a cluster whose workers do not see the store."""
@@ -131,7 +128,7 @@ class Executor:
         if self._client is None:
             self.map_locally(function, units, at_once=at_once, name=batch.stage)
         else:
-            map_on_cluster(self._client, function, units, batch, self._advance)
+            collections.deque(map_on_cluster(self._client, function, units, batch, self._advance), maxlen=0)
 
     def fold(
         self,
@@ -144,9 +141,8 @@ class Executor:
         """Return function(unit) of all units, combined in the order of the units: few parts are held."""
         if self._client is None:
             return self.fold_locally(function, combine, units, at_once=at_once, name=batch.stage)
-        total = OrderedFold(combine)
-        map_on_cluster(self._client, function, units, batch, self._advance, total.add)
-        return total.total
+        parts = map_on_cluster(self._client, function, units, batch, self._advance, fetch=True)
+        return functools.reduce(combine, parts) if units else None
 
     def fold_locally(
         self,
@@ -158,11 +154,14 @@ class Executor:
         name: str = HERE,
     ) -> Any:
         """Do what `fold` does, in this process; one by one in their order if `sequential`."""
-        counted = functools.partial(self._counted, function)
         if sequential or len(units) <= 1:
-            return functools.reduce(combine, map(counted, units)) if units else None
-        graph = fold_graph(name, counted, combine, units)
-        return self._get(graph, next(reversed(graph)), at_once or self.workers)
+            return functools.reduce(combine, map(self._counted(function), units)) if units else None
+        # Dask computes parts in the order in which they are combined: few are held.
+        parts = [(name, place) for place in range(len(units))]
+        totals = [parts[0], *((f"{name}-total", place) for place in range(1, len(units)))]
+        graph = self._graph(function, dict(zip(parts, units, strict=True)))
+        graph |= {totals[place]: (combine, totals[place - 1], parts[place]) for place in range(1, len(units))}
+        return self._get(graph, totals[-1], at_once)
 
     def map_locally(
         self,
@@ -173,11 +172,11 @@ class Executor:
         name: str = HERE,
     ) -> list[Any]:
         """Return function(unit) of every unit, for what only this process holds; in their order if `sequential`."""
-        counted = functools.partial(self._counted, function)
         if sequential or len(units) <= 1:  # a thread would be started and waited for
-            return list(map(counted, units))
-        graph = map_graph(name, counted, units)
-        return list(self._get(graph, list(graph), at_once or self.workers))
+            return list(map(self._counted(function), units))
+        # Of tasks that need nothing, Dask begins the one with the last key.
+        keys = {(name, f"{len(units) - place:09d}"): unit for place, unit in enumerate(units)}
+        return list(self._get(self._graph(function, keys), list(keys), at_once))
 
     def shares_scheduler(self, client: Client) -> bool:
         """Return whether the tasks run on the cluster of a client."""
@@ -207,14 +206,21 @@ class Executor:
         with self._lock:
             self.progress.advance()
 
-    def _counted(self, function: Callable[[Any], Any], unit: Any) -> Any:
-        result = function(unit)
-        self._advance()
-        return result
+    def _counted(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        def counted(unit: Any) -> Any:
+            result = function(unit)
+            self._advance()
+            return result
 
-    def _get(self, graph: dict[Any, Any], keys: Any, at_once: int) -> Any:
+        return counted
+
+    def _graph(self, function: Callable[[Any], Any], units: Mapping[Any, Any]) -> dict[Any, Any]:
+        counted = self._counted(function)
+        return {key: (functools.partial(counted, unit),) for key, unit in units.items()}
+
+    def _get(self, graph: dict[Any, Any], keys: Any, at_once: int | None) -> Any:
         # Threads of its own: those that Dask keeps for all calls are not there in a process that was forked.
-        with ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool:
+        with ThreadPoolExecutor(max(1, min(at_once or self.workers, self.workers))) as pool:
             return dask.threaded.get(graph, keys, pool=pool)
 
 

@@ -111,7 +111,7 @@ class Resources:
     @contextlib.contextmanager
     def running(self) -> Iterator["Executor"]:
         """Yield the executor of a command, which shows its progress on standard error."""
-        from scalemani.engine.memory.glibc import limit_arenas
+        from scalemani.engine.memory.process import limit_arenas
         from scalemani.engine.progress import progress_for
 
         with progress_for(sys.stderr, getattr(self, "log", "text"), self.quiet) as progress:

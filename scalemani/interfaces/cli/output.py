@@ -10,7 +10,7 @@ from typing import TextIO, cast
 
 import typer
 
-from scalemani.engine.progress.lines import json_line
+from scalemani.engine.progress import json_line
 from scalemani.errors import printable
 
 

@@ -8,8 +8,17 @@ import numpy as np
 from dask.utils import format_bytes
 
 from scalemani.config.stages import REFINE
-from scalemani.engine.needs import ENCODED, MAPPED, PASSING, Held, Written, memory_need, span_bytes, steps_of
-from scalemani.engine.workers.budget import PROCESS_BYTES
+from scalemani.engine.needs import (
+    ENCODED,
+    MAPPED,
+    PASSING,
+    PROCESS_BYTES,
+    Held,
+    Written,
+    memory_need,
+    span_bytes,
+    steps_of,
+)
 from scalemani.interfaces.cli.output import quoted, say
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.kernels.arrays.draws import sample_rows

@@ -13,8 +13,7 @@ import sklearn.exceptions
 from sklearn.base import BaseEstimator
 
 from scalemani.config.params import Parameters
-from scalemani.engine.progress import Callback, Progress, progress_for
-from scalemani.engine.progress.lines import plural
+from scalemani.engine.progress import Callback, Progress, plural, progress_for
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES

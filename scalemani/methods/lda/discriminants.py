@@ -11,8 +11,7 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.engine.workers.folds import runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows

@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
-from scalemani.engine.workers.folds import runs_of
+from scalemani.engine.work import StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
 from scalemani.methods.lle.arrays import StoredLocalReconstruction

@@ -10,7 +10,7 @@ from pathlib import Path
 import dask
 
 from scalemani.config.limits import check_limit
-from scalemani.engine.workers.budget import MemoryNeed
+from scalemani.engine.needs import MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, PoisonTaskError, ScalemaniError, StoreLockedError
 from scalemani.io.sources import DaskPoints, PointsSource

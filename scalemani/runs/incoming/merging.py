@@ -9,8 +9,8 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_finite_block
+from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import Batch, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
 from scalemani.io.sources import PointsSource

@@ -7,8 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.engine.memory.sparse_rows import SparseRowsReader
-from scalemani.engine.reading import ArrayReader
+from scalemani.engine.reading import ArrayReader, SparseRowsReader
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells

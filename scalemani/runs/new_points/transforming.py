@@ -23,10 +23,9 @@ from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_finite_block
 from scalemani.descents.repulsion import mesh_values
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, memory_need
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Batch, Held, memory_need
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
-from scalemani.engine.workers.budget import Batch
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
 from scalemani.io.export import beside, checked_target, rows_per_block, write_rows

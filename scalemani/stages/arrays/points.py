@@ -9,8 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.memory.sparse_rows import SparseRowsReader
-from scalemani.engine.reading import ArrayReader, Rows, StoredStage, Whole
+from scalemani.engine.reading import ArrayReader, Rows, SparseRowsReader, StoredStage, Whole
 from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup

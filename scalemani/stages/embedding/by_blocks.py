@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.engine.memory.rows_in_file import Table
+from scalemani.engine.memory.files import Table
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, entries_held
 from scalemani.engine.sizes import Sizes, pixels_held
 from scalemani.engine.work import Arrays, StageTask, StageWork

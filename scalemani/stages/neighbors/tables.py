@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.engine.memory.arrays import copy_to_file, read_only
-from scalemani.engine.memory.rows_in_file import Table
+from scalemani.engine.memory.files import Table
+from scalemani.engine.reading import copy_to_file, read_only
 from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
@@ -147,8 +147,7 @@ def sketches_of_block(task: StageTask, block: int) -> np.ndarray:
 
 def stored_sketches(task: StageTask, together: int) -> Table:
     """Return the sketches of all points, in memory where there is room for so many bytes."""
-    sketch = work_points_of(task).sketch
-    return (read_only if task.has_room(together) else copy_to_file)(sketch.group, sketch.path)
+    return (read_only if task.has_room(together) else copy_to_file)(work_points_of(task).sketch)
 
 
 def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: DTypeLike) -> Table:

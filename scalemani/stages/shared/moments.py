@@ -8,8 +8,7 @@ import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
-from scalemani.engine.workers.folds import runs_of
+from scalemani.engine.work import StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import add_moments

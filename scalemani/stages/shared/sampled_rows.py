@@ -8,8 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.task import StageTask
-from scalemani.engine.work import StageWork
-from scalemani.engine.workers.folds import MOST_PARTS
+from scalemani.engine.work import MOST_PARTS, StageWork
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.stages.arrays.points import StoredPoints
 

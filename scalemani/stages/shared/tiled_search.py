@@ -11,9 +11,9 @@ from typing import TypeVar
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.memory.files import Table
 from scalemani.engine.memory.process import PROCESS, Key
-from scalemani.engine.memory.rows_in_file import Table
-from scalemani.engine.memory.sparse_rows import SparseTable
+from scalemani.engine.reading import SparseTable
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors

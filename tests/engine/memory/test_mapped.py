@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
-from scalemani.engine.memory import mapped
-from scalemani.engine.memory.mapped import MappedArrays, mapped_file
+from scalemani.engine.memory import files
+from scalemani.engine.memory.files import MappedArrays, mapped_file
+from scalemani.engine.needs import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import PROCESS_BYTES, Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points
@@ -62,9 +62,9 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
     params = Parameters().with_values(values)
     runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
     monkeypatch.setattr(plan, "fit", lambda *given: fit(*given)._replace(in_memory=False))
-    monkeypatch.setattr(mapped, "LEAST_BYTES", 1)
+    monkeypatch.setattr(files, "LEAST_BYTES", 1)
     made = []
-    monkeypatch.setattr(mapped, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
+    monkeypatch.setattr(files, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
     runs.append(run(open_points(roll), tmp_path / "mapped", "laplacian-eigenmaps", params, Executor(), 1024))
     assert made
     for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):

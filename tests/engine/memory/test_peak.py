@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from scalemani.engine.memory import peak
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays
 
 HELD = 50_000_000
 # Holds memory, starts one more of itself below it where it is told so, says that it is ready, and waits.

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.engine.memory import rows_in_file
-from scalemani.engine.memory.rows_in_file import RowsInFile
+from scalemani.engine.memory import files
+from scalemani.engine.memory.files import RowsInFile
 from scalemani.errors import StoreError
 from scalemani.kernels.machine import file_rows
 
@@ -23,9 +23,9 @@ from scalemani.kernels.machine import file_rows
 def test_rows_are_those_of_an_array(seed, n_rows, columns, plainly):
     rng = np.random.default_rng(seed)
     with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(rows_in_file, "ROWS_AT_ONCE", 100)
+        patch.setattr(files, "ROWS_AT_ONCE", 100)
         if plainly:
-            patch.setattr(rows_in_file, "move_runs", file_rows.reference_move_runs)
+            patch.setattr(files, "move_runs", file_rows.reference_move_runs)
         rows, expected = RowsInFile(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
         start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
         scattered = rng.permutation(n_rows)[: n_rows // 2]

@@ -12,9 +12,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scalemani.engine.workers.budget import Batch
+from scalemani.engine.needs import Batch
+from scalemani.engine.workers.clients import DRIVER, SCRATCH_PREFIX, scratch_folder
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.local import DRIVER, SCRATCH_PREFIX, scratch_folder
 
 SECONDS = 240.0  # on a machine that does much else
 STARTED = """
@@ -26,7 +26,7 @@ with Executor("processes", 2).started():
 """
 HOLDING = """
 import time
-from scalemani.engine.workers.local import scratch_folder
+from scalemani.engine.workers.clients import scratch_folder
 with scratch_folder() as folder:
     print(folder, flush=True)
     time.sleep(600)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.spectral.coarsening import coarser
 from scalemani.kernels.spectral.multilevel import DAMPING, Multilevel, Transfer

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from scalemani.engine.memory.files import RowsInFile
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.memory.rows_in_file import RowsInFile
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.stages.shared import tiled_search

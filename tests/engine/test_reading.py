@@ -7,10 +7,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scalemani.engine.memory.arrays import FEW_ROWS, gather_into, gather_rows, keep_in_file, read_large, read_once
-from scalemani.engine.memory.mapped import MappedArrays
+from scalemani.engine.memory.files import MappedArrays, RowsInFile
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.memory.rows_in_file import RowsInFile
+from scalemani.engine.reading import FEW_ROWS, ArrayReader
 from scalemani.errors import CorruptChunkError
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
@@ -44,24 +43,24 @@ def reads(group, monkeypatch):
 
 
 def test_a_whole_array_is_read_once_and_cannot_be_written_to(group, values):
-    found = read_once(group, "values")
+    found = ArrayReader(group, "values").read_once()
     np.testing.assert_array_equal(found, values)
-    assert read_once(group, "values") is found
+    assert ArrayReader(group, "values").read_once() is found
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 0
 
 
 def test_an_array_in_a_file_is_never_taken_for_one_in_memory(group, values):
-    read, filed = read_once(group, "values"), keep_in_file(group, "values")
+    read, filed = ArrayReader(group, "values").read_once(), ArrayReader(group, "values").keep_in_file()
     assert isinstance(read, np.ndarray)
     assert isinstance(filed, RowsInFile)
-    assert keep_in_file(group, "values") is filed
+    assert ArrayReader(group, "values").keep_in_file() is filed
     np.testing.assert_array_equal(filed[:], values)
 
 
 def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):
-    np.testing.assert_array_equal(read_large(group, "values", np.empty), values)
-    found = read_large(group, "values", MappedArrays(tmp_path).empty)
+    np.testing.assert_array_equal(ArrayReader(group, "values").read(np.empty), values)
+    found = ArrayReader(group, "values").read(MappedArrays(tmp_path).empty)
     np.testing.assert_array_equal(found, values)
     del found
     gc.collect()
@@ -71,33 +70,33 @@ def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):
 @settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_gathered_rows_are_the_rows_asked_for_in_their_order(group, values, rows, ascending):
     rows = np.array(sorted(rows) if ascending else rows)
-    np.testing.assert_array_equal(gather_rows(group, "values", rows, 0), values[rows])
+    np.testing.assert_array_equal(ArrayReader(group, "values").gather(rows, 0), values[rows])
 
 
 def test_gathering_reads_each_block_once_and_a_cache_spares_the_next_call(group, values, reads):
     rows = np.random.default_rng(1).permutation(N_ROWS)
     gathered = np.empty_like(values)
-    gather_into(gathered, group, "values", rows, values.nbytes)
+    ArrayReader(group, "values").gather_into(gathered, rows, values.nbytes)
     np.testing.assert_array_equal(gathered, values[rows])
     assert sorted(reads) == list(range(5))
-    gather_rows(group, "values", rows, values.nbytes)
+    ArrayReader(group, "values").gather(rows, values.nbytes)
     assert len(reads) == 5
-    gather_rows(group, "values", rows, 0)
+    ArrayReader(group, "values").gather(rows, 0)
 
 
 def test_many_rows_are_gathered_as_few_are(group, values):
     rows = np.random.default_rng(2).integers(0, N_ROWS, FEW_ROWS + 1)
-    np.testing.assert_array_equal(gather_rows(group, "values", rows, 0), values[rows])
+    np.testing.assert_array_equal(ArrayReader(group, "values").gather(rows, 0), values[rows])
 
 
 @pytest.mark.parametrize("row", [-1, N_ROWS])
 def test_a_row_that_is_none_is_refused_before_it_is_looked_up(group, row):
     with pytest.raises(CorruptChunkError, match=f"row {row} of {N_ROWS} is asked for"):
-        gather_rows(group, "values", np.array([3, row]), 0)
+        ArrayReader(group, "values").gather(np.array([3, row]), 0)
 
 
 def test_a_cache_of_one_block_drops_the_block_used_least_recently(group, values, reads):
     block_bytes = values[:BLOCK_ROWS].nbytes
     for row in (0, 1, BLOCK_ROWS, BLOCK_ROWS + 1, 2):
-        np.testing.assert_array_equal(gather_rows(group, "values", np.array([row]), block_bytes)[0], values[row])
+        np.testing.assert_array_equal(ArrayReader(group, "values").gather(np.array([row]), block_bytes)[0], values[row])
     assert reads == [0, 1, 0]

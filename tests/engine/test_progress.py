@@ -12,9 +12,14 @@ from datetime import datetime
 
 import pytest
 
-from scalemani.engine.progress import progress_for
-from scalemani.engine.progress.bars import NotebookBars, ProgressBars
-from scalemani.engine.progress.lines import SECONDS_BETWEEN_LINES, ProgressLines, plural
+from scalemani.engine.progress import (
+    SECONDS_BETWEEN_LINES,
+    NotebookBars,
+    ProgressBars,
+    ProgressLines,
+    plural,
+    progress_for,
+)
 from scalemani.errors import ConfigError, ShortfallWarning
 from scalemani.interfaces.estimators.running import executor_for
 

@@ -40,7 +40,7 @@ print("asked:", *sorted({"mallopt", "malloc_trim"} & set(asked)))
 """
 ARENAS = """
 import ctypes, sys, threading
-from scalemani.engine.memory.glibc import (ARENAS, limit_arenas)
+from scalemani.engine.memory.process import (ARENAS, limit_arenas)
 
 if sys.argv[1] == "limited":
     limit_arenas(10**9)

@@ -1,7 +1,6 @@
 """Parts combined in order, few of which reach the driver, with the same results however blocks and parts are cut."""
 
 import functools
-import random
 
 import numpy as np
 import pytest
@@ -9,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
+from scalemani.engine import work as module
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import StageTask, StageWork
-from scalemani.engine.workers import folds
+from scalemani.engine.work import MOST_PARTS, StageTask, StageWork, runs_of
 from scalemani.engine.workers.executor import Executor
-from scalemani.engine.workers.folds import MOST_PARTS, OrderedFold, runs_of
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.walk import run
@@ -46,15 +44,6 @@ def embed(points, root, block_rows):
     return run(open_points(points), root, METHOD, Parameters().with_values(VALUES), executor, block_rows), executor
 
 
-@given(st.lists(st.text(max_size=3), max_size=30), st.integers(0, 2**16))
-def test_parts_are_combined_in_order_whatever_the_order_in_which_they_come(parts, seed):
-    total, order = OrderedFold(lambda one, other: one + other), list(enumerate(parts))
-    random.Random(seed).shuffle(order)
-    for index, part in order:
-        total.add(index, part)
-    assert total.total == ("".join(parts) if parts else None)
-
-
 @given(st.integers(0, 10**6), st.integers(1, 64))
 def test_numbers_are_cut_into_few_runs_that_cover_them(count, together):
     runs = runs_of(count, together)
@@ -67,7 +56,7 @@ def test_numbers_are_cut_into_few_runs_that_cover_them(count, together):
 def test_few_parts_reach_the_driver_and_change_nothing(roll, tmp_path, monkeypatch):
     one, executor = embed(roll, tmp_path / "one", 1024)
     assert executor.parts == 5
-    monkeypatch.setattr(folds, "MOST_PARTS", 2)
+    monkeypatch.setattr(module, "MOST_PARTS", 2)
     other, executor = embed(roll, tmp_path / "other", 1024)
     assert executor.parts == 2
     for stage in one.keys:

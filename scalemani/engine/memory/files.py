@@ -1,21 +1,85 @@
-"""Tables in unnamed files that are looked up by row: what tasks share where memory is short.
+"""Arrays in files without a name: where arrays that grow with the number of points lie when memory is short.
 
-Rows are copied out by calls of the system, not by pages of a map: these count as resident memory of a worker, which
-Dask pauses and ends at its memory limit.
+A kernel uses a mapped array as any other. Its pages are in the system's page cache: the system writes them out and
+drops them where it has another use for the memory. Of a table, rows are copied out by calls of the system, not by pages
+of a map: these count as resident memory of a worker, which Dask pauses and ends at its memory limit.
 """
 
 import errno
+import mmap
+import os
 import tempfile
+import threading
 from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.engine.memory.mapped import take_space
 from scalemani.kernels.machine.file_rows import move_runs
 from scalemani.store.objects import as_store_error
 
+LEAST_BYTES = 2**16  # smaller arrays stay in memory
+SHARED_FILE_BYTES = 2**25  # of a file for arrays of up to a quarter of it: each file takes a descriptor
+CACHE_LINE = 64
+BYTES_AT_ONCE = 2**22  # of zeros that are written
 ROWS_AT_ONCE = 4096  # rows by number, brought into ascending order before they are written
+
+
+class MappedArrays:
+    """Makes arrays in mapped files in a folder: its method `empty` stands in for `numpy.empty`.
+
+    The files have no name and end with their arrays, or with the process; small arrays share one.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._unused = memoryview(b"")  # of the file that small arrays share
+
+    def empty(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
+        """Return an array of zeros.
+
+        Raises
+        ------
+        DiskSpaceError
+            Where the disk has too little room; the space is taken at once.
+        StoreError
+            Where the folder cannot be written.
+        """
+        n_bytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+        if n_bytes < LEAST_BYTES:
+            return np.zeros(shape, dtype)
+        shared = n_bytes <= SHARED_FILE_BYTES // 4
+        buffer = self._shared_bytes(n_bytes) if shared else mapped_file(self._folder, n_bytes)
+        return np.frombuffer(buffer, dtype).reshape(shape)
+
+    def _shared_bytes(self, n_bytes: int) -> memoryview:
+        with self._lock:
+            if n_bytes > len(self._unused):
+                self._unused = memoryview(mapped_file(self._folder, SHARED_FILE_BYTES))
+            taken, self._unused = self._unused[:n_bytes], self._unused[-(-n_bytes // CACHE_LINE) * CACHE_LINE :]
+            return taken
+
+
+def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
+    """Return a map of a new file of zeros."""
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            take_space(file, n_bytes)
+            return mmap.mmap(file.fileno(), n_bytes)
+    except OSError as error:
+        raise as_store_error(error, folder, n_bytes) from error
+
+
+def take_space(file: BinaryIO, n_bytes: int) -> None:
+    """Make an empty file one of so many zeros, with their room on the disk: writing to a map of it cannot fail."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(file.fileno(), 0, n_bytes)
+        return
+    for start in range(0, n_bytes, BYTES_AT_ONCE):
+        file.write(bytes(min(BYTES_AT_ONCE, n_bytes - start)))
+    file.flush()
 
 
 class RowsInFile:

@@ -1,23 +1,34 @@
-"""Ways to a Dask cluster that is there: its client, its address, what its workers are and reach."""
+"""Clients of Dask clusters: one that is given, one at an address, processes that are started on this machine."""
 
 import contextlib
 import logging
+import multiprocessing
 import os
+import re
+import shutil
+import signal
 import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
-from distributed import Client, default_client
+import dask
+from distributed import Client, LocalCluster, default_client
 from distributed.deploy import Cluster
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
-from scalemani.engine.workers.budget import Budget
+from scalemani.engine.needs import Budget
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
+from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
+LOCAL = (None, "threads", "processes")
+ADDRESS = re.compile("(tcp|tls)://[^@]*:[^@]*")
 RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
 ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
@@ -27,31 +38,43 @@ CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pe
 # The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
 SELF_SIGNED += ["-subj", "/CN=scalemani", "-days", "365"]
+STOP_SECONDS = 30  # of processes that were started here, which end with this one in any case
+SCRATCH_PREFIX = "scalemani-"
+DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
+PRE_SPAWN = "distributed.nanny.pre-spawn-environ"
+BESIDE_IT = ("PYTHONHASHSEED", "__DASK_PARENT_PID")  # what Dask sets on top of it
+SETTINGS = {
+    "distributed.worker.multiprocessing-method": "spawn",
+    "distributed.scheduler.worker-ttl": "60 s",
+    "distributed.deploy.lost-worker-timeout": "1 hour",  # Dask gives a worker up for good after 15 s by default
+    f"{PRE_SPAWN}.PYTHONSAFEPATH": "1",  # files of the working folder are no modules
+    # Metrics and health; not Dask's proxy to other hosts, nor pages that show code and data.
+    "distributed.scheduler.http.routes": ["distributed.http.scheduler.prometheus", "distributed.http.health"],
+    "distributed.worker.http.routes": ["distributed.http.worker.prometheus", "distributed.http.health"],
+}
 
 
-def client_of(scheduler: object) -> object:
-    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is."""
+def client_of(scheduler: Any) -> Any:
+    """Return the client of a cluster of Dask's, or the current one of this process; anything else as it is.
+
+    Raises ConfigError for what is no scheduler, without repeating a password that may be in an address.
+    """
     if isinstance(scheduler, Cluster):
         return scheduler.get_client()
-    if scheduler != CURRENT:
-        return scheduler
-    try:
-        return default_client()
-    except ValueError as error:
-        raise ConfigError(
-            f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
-        ) from error
-
-
-def check_address(address: object) -> None:
-    """Refuse a scheduler that is no address, without repeating a password that may be in it."""
-    scheme, separator, rest = address.partition("://") if isinstance(address, str) else ("", "", "")
-    if scheme not in ("tcp", "tls") or not separator or ":" not in rest or "@" in rest:
-        shown = repr(address) if "@" not in str(address) else "one with a user or password"
+    if scheduler == CURRENT:
+        try:
+            return default_client()
+        except ValueError as error:
+            raise ConfigError(
+                f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
+            ) from error
+    if not (isinstance(scheduler, Client) or scheduler in LOCAL or ADDRESS.fullmatch(str(scheduler))):
+        shown = repr(scheduler) if "@" not in str(scheduler) else "one with a user or password"
         raise ConfigError(
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
             f"address such as tcp://host:8786, without a password; got {shown}"
         )
+    return scheduler
 
 
 @contextlib.contextmanager
@@ -105,6 +128,84 @@ def temporary_security() -> Security:
         ) from error
     parts = {f"tls_{role}_{part}": both for role in ROLES for part in ("cert", "key")}
     return Security(require_encryption=True, tls_ca_file=both, **parts)
+
+
+@contextlib.contextmanager
+def local_processes(count: int) -> Iterator[Client]:
+    """Start worker processes of one thread on this machine; yield a client."""
+    if multiprocessing.current_process().daemon:
+        raise ConfigError(
+            "scheduler='processes' cannot start processes from a daemonic one, such as a worker of a multiprocessing "
+            "pool: use threads"
+        )
+    security = temporary_security()
+    with (
+        scratch_folder() as folder,
+        dask.config.set({**SETTINGS, "temporary-directory": folder}),
+        same_process(),
+    ):
+        cluster = LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            security=security,
+        )
+        try:
+            with Client(cluster) as client:
+                yield client
+        finally:
+            for nanny in cluster.workers.values():  # workers hold nothing: Dask would wait for tasks at work
+                nanny.close_gracefully()
+                with contextlib.suppress(ProcessLookupError):
+                    if nanny.pid:
+                        os.kill(nanny.pid, signal.SIGKILL)
+            with contextlib.suppress(TimeoutError):
+                cluster.close(timeout=STOP_SECONDS)
+
+
+@contextlib.contextmanager
+def same_process() -> Iterator[None]:
+    """Keep new processes from running the user's script again, and give this one back what Dask sets in it for them.
+
+    multiprocessing has every new process import the main script, which starts the run over unless it is guarded by
+    `if __name__ == "__main__"`. It leaves out a main module that was started by that very name; tasks need nothing of
+    it.
+    """
+    main, names = sys.modules["__main__"], {*BESIDE_IT, *dask.config.get(PRE_SPAWN)}
+    before, spec = {name: os.environ[name] for name in names & os.environ.keys()}, main.__spec__
+    main.__spec__ = ModuleSpec("__main__", None)
+    try:
+        yield
+    finally:
+        main.__spec__ = spec
+        for name in names & os.environ.keys():
+            del os.environ[name]
+        os.environ.update(before)
+
+
+@contextlib.contextmanager
+def scratch_folder() -> Iterator[str]:
+    """Make a scratch folder, remove it at the end, and with it what killed processes of this user have left.
+
+    Dask's own lies where all may write, under a name that anybody can foresee and make a link.
+    """
+    for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*/{DRIVER}"):
+        with contextlib.suppress(OSError):
+            if not left.parent.is_symlink() and left.parent.stat().st_uid == os.getuid():
+                with left.open("rb") as file:
+                    lock_file(file.fileno())  # which is not to be had while its process lives
+                    shutil.rmtree(left.parent, ignore_errors=True)
+    with (
+        tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as folder,
+        (Path(folder) / f"{DRIVER}.new").open("xb") as file,
+    ):
+        lock_file(file.fileno())
+        os.replace(file.name, Path(folder) / DRIVER)  # seen by others once it is locked
+        yield folder
 
 
 def capacities(client: Client) -> list[Budget]:

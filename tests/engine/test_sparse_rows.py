@@ -3,7 +3,7 @@ import pytest
 from scipy import sparse
 
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.memory.sparse_rows import SparseRowsReader, table_of
+from scalemani.engine.reading import SparseRowsReader, table_of
 from scalemani.stages.arrays.points import FEATURES, StoredPoints
 from scalemani.store.groups import StageGroup
 
