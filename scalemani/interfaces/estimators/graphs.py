@@ -25,7 +25,7 @@ from scalemani.interfaces.estimators.running import finished_run, resources_of
 from scalemani.io.sources import is_in_memory, map_points, open_points, take_representation
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.runs.new_points.queries import InputNeighbors, read_input_neighbors
+from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
 

@@ -8,7 +8,7 @@ from sklearn.base import ClusterMixin
 
 from scalemani.interfaces.estimators.fitting import GraphEmbedder, transform_points
 from scalemani.interfaces.estimators.parameters import arguments
-from scalemani.runs.new_points.clusters import centers_of, nearest_clusters
+from scalemani.runs.new_points import centers_of, nearest_clusters
 from scalemani.runs.opened import Run
 
 
