@@ -26,13 +26,13 @@ if TYPE_CHECKING:
         gaussian_affinities,
         self_tuning_affinities,
     )
-    from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
     from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
+    from scalemani.interfaces.tuning.landmarks import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.tuning.search import Tuning
     from scalemani.interfaces.tuning.tune import tune
     from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
@@ -59,7 +59,7 @@ PUBLIC_NAMES = {
         "gaussian_affinities",
         "self_tuning_affinities",
     ),
-    "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
+    "interfaces.tuning.landmarks": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),

@@ -373,7 +373,7 @@ def landmarks(options: LandmarkOptions) -> None:
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.tables import show_qualities
-    from scalemani.interfaces.functions.landmark_comparison import COMPARED, compare_landmarks
+    from scalemani.interfaces.tuning.landmarks import COMPARED, compare_landmarks
 
     metric = [] if options.metric is None else [f"points.metric={options.metric}"]
     with progress_for(sys.stderr) as progress:

@@ -16,7 +16,7 @@ from scalemani.interfaces.estimators.parameters import PARAMETERS
 from scalemani.kernels.measures import Measure
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality
+    from scalemani.interfaces.tuning.landmarks import LandmarkQuality
 
 PYTHON_NAMES = {path: name for name, path in PARAMETERS.items()}
 
