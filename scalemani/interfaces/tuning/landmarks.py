@@ -29,7 +29,7 @@ from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_name
-from scalemani.interfaces.tuning.grid import combinations
+from scalemani.interfaces.tuning import combinations
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
