@@ -12,7 +12,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError
-from scalemani.interfaces.functions.measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_weights
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES

@@ -9,7 +9,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, ScalemaniWarning
-from scalemani.interfaces.functions.measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
 

@@ -194,7 +194,7 @@ def measure(
 ) -> None:
     """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
     from scalemani.interfaces.cli.printing import show_measures
-    from scalemani.interfaces.functions.measures import measure_run
+    from scalemani.interfaces.functions.run_measures import measure_run
     from scalemani.runs.opened import open_run
 
     found = measure_run(open_run(run), labels, n_neighbors=neighbors, n_sampled=sampled, random_state=seed)

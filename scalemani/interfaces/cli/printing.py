@@ -16,7 +16,6 @@ from scalemani.engine.needs import ENCODED, MAPPED, PASSING, Held, Written, memo
 from scalemani.engine.workers.budget import PROCESS_BYTES
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.cli.output import quoted, say
-from scalemani.interfaces.estimators.parameters import PARAMETERS
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
@@ -235,8 +234,6 @@ def sum_line(name: str, n_bytes: int, when: str) -> str:
     return f"{name:<95}{n_bytes:>15}  {when}"
 
 
-PYTHON_NAMES = {path: name for name, path in PARAMETERS.items()}
-
 COLUMNS = {
     "Nystrom error": "nystrom_error",
     "distance": "distance",
@@ -291,6 +288,9 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
 
     Raises ConfigError for a stage that there is none of.
     """
+    from scalemani.interfaces.estimators.parameters import PARAMETERS  # with which scikit-learn is loaded
+
+    arguments = {path: name for name, path in PARAMETERS.items()}
     params = Parameters()
     values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
     names = list(values)
@@ -300,7 +300,7 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
         name: {
             "about": inspect.getdoc(type(getattr(params, name))) or "",
             "parameters": [
-                {"name": path, "default": value, "python": PYTHON_NAMES.get(path, "settings")}
+                {"name": path, "default": value, "python": arguments.get(path, "settings")}
                 for key, value in values[name].items()
                 for path in [f"{name}.{key}"]
             ],

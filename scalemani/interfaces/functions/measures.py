@@ -1,10 +1,8 @@
-"""Measures of graphs, embeddings and clusterings, as `scalemani.measures`, and of finished runs: `measure_run`."""
+"""Measures of graphs, embeddings and clusterings, as `scalemani.measures`: with error bars where points are sampled."""
 
 from typing import Any
 
-import numpy as np
-
-from scalemani.config.validation import check_count, check_seed
+from scalemani.config.validation import check_count
 from scalemani.interfaces.functions.validation import (
     check_alike,
     check_both,
@@ -14,24 +12,10 @@ from scalemani.interfaces.functions.validation import (
     measured_rows,
     sampled,
 )
-from scalemani.io.sources import open_labels, points_in_memory
+from scalemani.io.sources import points_in_memory
 from scalemani.kernels import measures
-from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import (
-    PAIRS_AT_ONCE,
-    Measure,
-    closer_counts,
-    mean_of,
-    nearest_others,
-    squared_differences,
-    trust_of_counts,
-)
+from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.rows.metrics import EUCLIDEAN
-from scalemani.runs.input_order import InputOrder
-from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredClustering
-from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
 
 SAMPLED_POINTS = 1000  # distances from each to all points are computed
 SAMPLED_LABELS = 10_000  # a search tree answers for each
@@ -356,114 +340,3 @@ def adjusted_rand_index(labels: Any, reference: Any) -> float:
     0.571429
     """
     return measures.adjusted_rand_index(*check_clusterings(labels, reference))
-
-
-NEIGHBORS = 15  # of a point, where nothing is asked: as many as most embeddings are looked at by
-
-
-def measure_run(
-    run: Run,
-    labels: Any = None,
-    *,
-    n_neighbors: int | None = None,
-    n_sampled: int = SAMPLED_POINTS,
-    random_state: Any = 0,
-) -> dict[str, Measure | float]:
-    """Return the measures of a finished run by their names.
-
-    Parameters
-    ----------
-    run : a finished run
-    labels : (N,) classes in input order, or a file of them; None: nothing that needs them is measured. Where equal rows
-        are one point, that of the first of them counts, and each point once
-    n_neighbors : k, below half of the points; None: 15, or fewer where the points are few
-    n_sampled : how many points are looked at, drawn by `random_state`; ten times as many for labels
-    random_state : a seed, None, or a generator to draw one
-
-    Returns
-    -------
-    dict
-        `recall` of the graph; `trustworthiness`, `neighbor_preservation` of the embedding; with labels `1-nn accuracy`
-        and `k-nn accuracy`, and of a clustering `clustering_error`, `normalized_mutual_information` and
-        `adjusted_rand_index`, which are numbers over all points
-
-    Raises
-    ------
-    ConfigError, DataError
-        For numbers out of range and labels that are not one class for each point.
-    StoreError
-        Where the run is not finished.
-    """
-    n_points, seed = run.dimensions.n_points, check_seed(random_state)
-    most = (n_points - 1) // 2
-    k = min(NEIGHBORS, most) if n_neighbors is None else n_neighbors
-    check_count(k, "n_neighbors", 1, most, "less than half of the points")
-    wanted = check_count(n_sampled, "n_sampled")
-    classes = None
-    if labels is not None:
-        classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
-    rows = sample_rows(seed, "measures/run", n_points, min(wanted, n_points))
-    positions = run.stored_embedding.read() if run.embeds else None
-    found = against_points(run, positions, rows, k)
-    if classes is not None and positions is not None:
-        many = min(n_points, wanted * (SAMPLED_LABELS // SAMPLED_POINTS))
-        for nearest in sorted({1, k}):
-            found[f"{nearest}-nn accuracy"] = knn_accuracy(
-                positions, classes, nearest, n_sampled=many, random_state=seed
-            )
-    if classes is not None and StoredClustering.STAGE in run.keys:
-        clusters = np.asarray(run.labels[...])  # of points that are a row each: clustering takes no weights
-        for measure in (
-            clustering_error,
-            normalized_mutual_information,
-            adjusted_rand_index,
-        ):
-            found[measure.__name__] = measure(clusters, classes)
-    return found
-
-
-def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: int) -> dict[str, Measure | float]:
-    """Return the measures at rows (M,) of the points of a run: recall of its graph, and those of its embedding (N, d).
-
-    The latter look at k neighbours in the embedding.
-    """
-    n_points, width = run.dimensions.n_points, 0
-    tables = []
-    if StoredNeighbors.STAGE in run.keys:
-        tables.append(neighbors_of(run, rows))
-        width = tables[0].shape[1]
-    if positions is not None:
-        tables.append(nearest_others(positions, rows, k))
-    closer = count_closer(run, rows, np.hstack(tables))
-    found: dict[str, Measure | float] = {}
-    if width:
-        found["recall"] = mean_of(np.mean(closer[:, :width] < width, axis=1), n_points)
-    if positions is not None:
-        ranks = closer[:, width:]
-        found["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
-        found["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
-    return found
-
-
-def neighbors_of(run: Run, rows: np.ndarray) -> np.ndarray:
-    """Return the neighbours (M, k) of some rows in the graph of a run, all in input order."""
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
-    stored = StoredNeighbors(run.group(StoredNeighbors.STAGE))
-    return order.input_rows[stored.indices(stored.final_step).gather(order.work_rows[rows])]
-
-
-def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
-    """Return how many points are closer to each row (M,) than each of its neighbours (M, K): (M, K) int64."""
-    points = StoredPoints(run.group(StoredPoints.STAGE)).points
-    queries = points.gather(rows)
-    limits, counts = np.empty(neighbors.shape), np.zeros(neighbors.shape, np.int64)
-    for block in range(run.dimensions.n_blocks):
-        start, stop = run.dimensions.rows(block)
-        of_row, column = np.nonzero((neighbors >= start) & (neighbors < stop))
-        table = points.read_block(block)
-        for first in range(0, len(of_row), PAIRS_AT_ONCE):
-            one, other = of_row[first : first + PAIRS_AT_ONCE], column[first : first + PAIRS_AT_ONCE]
-            limits[one, other] = squared_differences(queries[one], table[neighbors[one, other] - start])
-    for block in range(run.dimensions.n_blocks):
-        counts += closer_counts(queries, rows - run.dimensions.rows(block)[0], limits, points.read_block(block))
-    return counts

@@ -18,7 +18,8 @@ from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
 from scalemani.config.stages import CLASSES, DUPLICATES, PRECOMPUTED, WEIGHTS
 from scalemani.config.validation import check_count
-from scalemani.interfaces.functions.measures import SAMPLED_POINTS, measure_run
+from scalemani.interfaces.functions.measures import SAMPLED_POINTS
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.interfaces.report.charts import distributions
 from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, picture

@@ -9,7 +9,7 @@ import numpy as np
 from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.functions import measures
-from scalemani.interfaces.functions.measures import against_points
+from scalemani.interfaces.functions.run_measures import against_points
 from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels, points_in_memory
 from scalemani.kernels.arrays.draws import sample_rows

@@ -12,7 +12,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
-from scalemani.interfaces.functions.measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import closer_counts
 from scalemani.runs.opened import open_run

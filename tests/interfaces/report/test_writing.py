@@ -13,7 +13,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters, parse_assignments
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreError
-from scalemani.interfaces.functions.measures import measure_run
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.interfaces.report.certificates import judged_certificates, meanings_of
 from scalemani.interfaces.report.opened import is_classes, open_run
 from scalemani.interfaces.report.page import commands, parameters_beside_defaults
