@@ -14,25 +14,44 @@ from scalemani.config.methods import METHODS
 from scalemani.config.objectives import OBJECTIVES
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.estimators.features import LandmarkFeatures, landmark_features
-    from scalemani.interfaces.estimators.graphs import KNeighborsTransformer, KnnGraph, knn_graph
-    from scalemani.interfaces.estimators.nonlinear import SNE, TSNE, ElasticEmbedding, SymmetricSNE
-    from scalemani.interfaces.estimators.spectral import DiffusionMaps, LaplacianEigenmaps, SpectralClustering
-    from scalemani.interfaces.estimators.transforming import append, transform
+    from scalemani.interfaces.estimators.embeddings import (
+        SNE,
+        TSNE,
+        DiffusionMaps,
+        ElasticEmbedding,
+        LaplacianEigenmaps,
+        SpectralClustering,
+        SymmetricSNE,
+    )
+    from scalemani.interfaces.estimators.running import append, transform
+    from scalemani.interfaces.estimators.transformers import (
+        KNeighborsTransformer,
+        KnnGraph,
+        LandmarkFeatures,
+        knn_graph,
+        landmark_features,
+    )
     from scalemani.interfaces.functions import measures
-    from scalemani.interfaces.functions.affinities import (
+    from scalemani.interfaces.functions.landmarks import (
+        Landmarks,
+        landmark_covariances,
+        landmark_weights,
+        nystrom_eigenmaps,
+        select_landmarks,
+    )
+    from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
+    from scalemani.interfaces.functions.spectral import (
         Affinities,
         entropic_affinities,
         gaussian_affinities,
+        reduce_laplacian,
         self_tuning_affinities,
+        solve_reduced,
+        symmetric_affinities,
+        variational_nystrom,
     )
-    from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
-    from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
-    from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
-    from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
-    from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
-    from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
+    from scalemani.interfaces.tuning.landmarks import LandmarkQuality, compare_landmarks
     from scalemani.interfaces.tuning.search import Tuning
     from scalemani.interfaces.tuning.tune import tune
     from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
@@ -48,23 +67,39 @@ if TYPE_CHECKING:
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
-    "interfaces.estimators.graphs": ("KNeighborsTransformer", "KnnGraph", "knn_graph"),
-    "interfaces.estimators.spectral": ("DiffusionMaps", "LaplacianEigenmaps", "SpectralClustering"),
-    "interfaces.estimators.features": ("LandmarkFeatures", "landmark_features"),
-    "interfaces.estimators.nonlinear": tuple(objective.estimator for objective in OBJECTIVES.values()),
-    "interfaces.estimators.transforming": ("append", "transform"),
-    "interfaces.functions.affinities": (
+    "interfaces.estimators.embeddings": (
+        "DiffusionMaps",
+        "LaplacianEigenmaps",
+        "SpectralClustering",
+        *(objective.estimator for objective in OBJECTIVES.values()),
+    ),
+    "interfaces.estimators.running": ("append", "transform"),
+    "interfaces.estimators.transformers": (
+        "KNeighborsTransformer",
+        "KnnGraph",
+        "LandmarkFeatures",
+        "knn_graph",
+        "landmark_features",
+    ),
+    "interfaces.tuning.landmarks": ("LandmarkQuality", "compare_landmarks"),
+    "interfaces.functions.landmarks": (
+        "Landmarks",
+        "landmark_covariances",
+        "landmark_weights",
+        "nystrom_eigenmaps",
+        "select_landmarks",
+    ),
+    "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
+    "interfaces.functions.spectral": (
         "Affinities",
         "entropic_affinities",
         "gaussian_affinities",
+        "reduce_laplacian",
         "self_tuning_affinities",
+        "solve_reduced",
+        "symmetric_affinities",
+        "variational_nystrom",
     ),
-    "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
-    "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
-    "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
-    "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
-    "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
-    "interfaces.functions.variational": ("variational_nystrom",),
     "interfaces.report.opened": ("open_run",),
     "runs.several.aligning": ("Alignment", "align"),
     "runs.several.appending": ("Grown",),

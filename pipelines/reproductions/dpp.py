@@ -23,8 +23,7 @@ from sklearn.cluster import KMeans, kmeans_plusplus
 from threadpoolctl import threadpool_limits
 
 import scalemani as sm
-from scalemani.datasets.generator import Generator
-from scalemani.datasets.surfaces import FishBowl, SwissRoll
+from scalemani.datasets.generator import FishBowl, Generator, SwissRoll
 from scalemani.kernels.landmarks.selection import Diversity
 from scalemani.methods.determinantal.kernels.diverse import determinantal_rows, repulsive_rows
 

@@ -28,7 +28,7 @@ from sklearn.cluster import KMeans
 
 import scalemani as sm
 from scalemani.datasets import generator
-from scalemani.datasets.video import COLUMNS, ROWS
+from scalemani.datasets.generator import COLUMNS, ROWS
 from scalemani.io.figures import label_picture, line_figure
 from scalemani.kernels.arrays.draws import sample_rows
 

@@ -6,9 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.datasets.digits import DeformedDigits, InfiniteDigits
-from scalemani.datasets.generator import Generator
-from scalemani.datasets.surfaces import Blobs, FishBowl, Spiral, SwissRoll
-from scalemani.datasets.video import WalkingFigure
+from scalemani.datasets.generator import Blobs, FishBowl, Generator, Spiral, SwissRoll, WalkingFigure
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.export import Progress, beside, rows_per_block, write_rows
 

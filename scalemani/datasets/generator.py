@@ -1,10 +1,12 @@
-"""Generated data sets: sources of points whose values are functions of the seed and the global row."""
+"""Generated data sets, whose values are functions of the seed and the global row: surfaces, clusters, a video."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from functools import cached_property
 from typing import ClassVar
 
 import numpy as np
+from scipy.special import ndtri
 
 from scalemani.config.validation import LARGEST_SEED, check_count
 from scalemani.kernels.arrays.draws import row_words
@@ -74,3 +76,159 @@ class Generator(ABC):
         """Return uniform draws in (0, 1) of one quantity for rows [start, stop): (rows, per_row) float64."""
         words = row_words(self.seed, f"{self.name}/{quantity}", start * per_row, stop * per_row)
         return (((words >> DISCARDED_BITS) + 0.5) * UNIFORM_STEP).reshape(-1, per_row)
+
+
+ROLL_START = 1.5 * np.pi  # angle of the innermost point, as scikit-learn has it
+ROLL_HEIGHT = 21.0
+BOWL_RIM = 3.0  # radius of the disc that becomes the bowl: its rim lies at height (r^2 - 1) / (r^2 + 1) = 0.8
+SPIRAL_ANGLES = (np.pi, 6 * np.pi)
+BLOB_FEATURES = 50
+BLOB_SPREAD = 10.0  # half side of the cube of cluster centres, in standard deviations of a cluster
+
+
+class Surface(Generator):
+    """Points with real coordinates, float32."""
+
+    columns: ClassVar[int] = 3
+
+    @property
+    def n_features(self) -> int:
+        """Number of coordinates."""
+        return self.columns
+
+    @property
+    def dtype(self) -> np.dtype:
+        """Type of the coordinates."""
+        return np.dtype(np.float32)
+
+
+class SwissRoll(Surface):
+    """A rolled-up sheet (t cos t, height, t sin t), t from 1.5 to 4.5 pi, height to 21; the label is t."""
+
+    name = "swiss-roll"
+
+    def labels(self, start: int, stop: int) -> np.ndarray:
+        """Return the angle t along the roll."""
+        return ROLL_START * (1 + 2 * self.uniform("angle", start, stop)[:, 0])
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Return rows of the roll: (stop - start, 3)."""
+        angle = self.labels(start, stop)
+        height = ROLL_HEIGHT * self.uniform("height", start, stop)[:, 0]
+        return np.column_stack([angle * np.cos(angle), height, angle * np.sin(angle)]).astype(np.float32)
+
+
+class FishBowl(Surface):
+    """A unit sphere open at the top, dense at the rim, sparse at the bottom: a disc, stereographically projected.
+
+    De Silva and Tenenbaum (2003), Global versus local methods in nonlinear dimensionality reduction; the label is the
+    distance from the centre of the disc.
+    """
+
+    name = "fish-bowl"
+
+    def labels(self, start: int, stop: int) -> np.ndarray:
+        """Return the distance from the centre of the disc, 0 (bottom) to 3 (rim)."""
+        return BOWL_RIM * np.sqrt(self.uniform("radius", start, stop)[:, 0])
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Return rows of the bowl: (stop - start, 3)."""
+        radius = self.labels(start, stop)
+        angle = 2 * np.pi * self.uniform("angle", start, stop)[:, 0]
+        scale = 1 / (1 + radius**2)
+        across = 2 * radius * scale
+        return np.column_stack([across * np.cos(angle), across * np.sin(angle), (radius**2 - 1) * scale]).astype(
+            np.float32
+        )
+
+
+class Spiral(Surface):
+    """A plane spiral (t cos t, t sin t), even along its length, t from pi to 6 pi; the label is t."""
+
+    name = "spiral"
+    columns = 2
+
+    def labels(self, start: int, stop: int) -> np.ndarray:
+        """Return the angle t; the length of a spiral grows as t^2."""
+        first, last = SPIRAL_ANGLES
+        return np.sqrt(first**2 + (last**2 - first**2) * self.uniform("angle", start, stop)[:, 0])
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Return rows of the spiral: (stop - start, 2)."""
+        angle = self.labels(start, stop)
+        return np.column_stack([angle * np.cos(angle), angle * np.sin(angle)]).astype(np.float32)
+
+
+class Blobs(Surface):
+    """Ten Gaussian clusters of unit variance in 50 dimensions, centres drawn from a cube; the label is the cluster."""
+
+    name = "blobs"
+    columns = BLOB_FEATURES
+    n_clusters = 10
+
+    @cached_property
+    def centres(self) -> np.ndarray:
+        """(10, 50) float64."""
+        return BLOB_SPREAD * (2 * self.uniform("centres", 0, self.n_clusters, BLOB_FEATURES) - 1)
+
+    def labels(self, start: int, stop: int) -> np.ndarray:
+        """Return the cluster of each row, 0 to 9."""
+        return (self.n_clusters * self.uniform("cluster", start, stop)[:, 0]).astype(np.int64)
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Return rows of the clusters: (stop - start, 50)."""
+        noise = ndtri(self.uniform("noise", start, stop, BLOB_FEATURES))
+        return (self.centres[self.labels(start, stop)] + noise).astype(np.float32)
+
+
+ROWS, COLUMNS, FRAMES = 120, 160, 41  # of the video
+FLOOR, WALL, DOOR, LEGS, TORSO, HEAD = range(6)
+# Red, green and blue of each, and how much darker a pixel is for each pixel from the left: light falls from there.
+COLOURS = np.array([[120, 95, 70], [190, 190, 175], [90, 55, 40], [40, 45, 90], [170, 50, 45], [215, 170, 140]])
+DARKER = 0.15
+NOISE = 4.0  # deviation of each colour
+HORIZON = 78  # the row where the wall ends
+DOOR_ROWS, DOOR_COLUMNS = (30, HORIZON), (118, 142)
+START, STEP = 22.0, 2.6  # column of the figure in the first frame, and how much farther it is in each
+FEET = 104  # the row on which it walks
+SWAY, BEAT = 6.0, 0.8  # of its legs: columns, and radians a frame
+
+
+class WalkingFigure(Generator):
+    """Frames of 120 x 160 pixels in colour: a figure walks from left to right before a wall with a door.
+
+    A point is a pixel: its row, column, frame, red, green and blue (float32), frame by frame and row by row. The label
+    is what it shows: 0 the floor, 1 the wall, 2 the door, and of the figure 3 the legs, 4 the torso, 5 the head.
+    """
+
+    name: ClassVar[str] = "walking-figure"
+    default_points: ClassVar[int] = FRAMES * ROWS * COLUMNS
+    n_features = 6
+    dtype = np.dtype(np.float32)
+
+    def places(self, start: int, stop: int) -> np.ndarray:
+        """Return row, column and frame of pixels [start, stop): (3, stop - start) int64."""
+        frame, place = np.divmod(np.arange(start, stop), ROWS * COLUMNS)
+        return np.stack([*np.divmod(place, COLUMNS), frame])
+
+    def labels(self, start: int, stop: int) -> np.ndarray:
+        """Return what each pixel shows, 0 to 5."""
+        row, column, frame = self.places(start, stop)
+        middle = START + STEP * frame
+        parts = np.where(row < HORIZON, WALL, FLOOR)
+        door = (row >= DOOR_ROWS[0]) & (row < DOOR_ROWS[1]) & (column >= DOOR_COLUMNS[0]) & (column < DOOR_COLUMNS[1])
+        parts[door] = DOOR
+        up = FEET - row
+        sway = SWAY * np.sin(BEAT * frame) * np.clip(1 - up / 30, 0, 1)
+        legs = (up >= 0) & (up < 30) & (np.minimum(abs(column - middle - sway), abs(column - middle + sway)) < 4)
+        parts[legs] = LEGS
+        parts[(up >= 28) & (up < 62) & (abs(column - middle) < 9)] = TORSO
+        parts[(row - (FEET - 70)) ** 2 + (column - middle) ** 2 < 8**2] = HEAD
+        return parts
+
+    def block(self, start: int, stop: int) -> np.ndarray:
+        """Return pixels [start, stop): (stop - start, 6)."""
+        places = self.places(start, stop)
+        noise = NOISE * ndtri(self.uniform("noise", start, stop, 3))
+        colours = COLOURS[self.labels(start, stop)] - DARKER * places[1][:, np.newaxis] + noise
+        return np.concatenate([places.T, np.clip(colours, 0, 255)], axis=1).astype(np.float32)

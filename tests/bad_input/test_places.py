@@ -15,7 +15,7 @@ SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--s
 AS_NOBODY = """
 import contextlib, io, json, os, sys
 import numba
-import scalemani.interfaces.cli.summaries, scalemani.io.export, scalemani.io.figures, scalemani.engine.progress
+import scalemani.interfaces.cli.printing, scalemani.io.export, scalemani.io.figures, scalemani.engine.progress
 from scalemani.interfaces.cli.process import run_command
 
 numba.njit(lambda: 0)()  # loads what it needs while it may be read

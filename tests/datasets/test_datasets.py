@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 
 from scalemani import datasets
 from scalemani.datasets.digits import PADDING, InfiniteDigits, deform, field_modes, fill_field, fill_normals
-from scalemani.datasets.surfaces import BLOB_FEATURES
+from scalemani.datasets.generator import BLOB_FEATURES
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import PointsSource, open_labels, open_points
 

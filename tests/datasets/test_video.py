@@ -3,7 +3,7 @@
 import numpy as np
 
 from scalemani.datasets import generator
-from scalemani.datasets.video import COLUMNS, LEGS, ROWS
+from scalemani.datasets.generator import COLUMNS, LEGS, ROWS
 
 AREA = ROWS * COLUMNS
 

@@ -11,7 +11,7 @@ from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
-from scalemani.runs.new_points.by_descent import read_descent_placement
+from scalemani.runs.new_points.placements import read_descent_placement
 from scalemani.runs.walk import run
 
 K = 12

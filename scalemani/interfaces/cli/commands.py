@@ -56,7 +56,7 @@ def every(
 def embed(options: Options) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
     params = options.parameters()  # before the imports that take a second
-    from scalemani.interfaces.cli.summaries import next_steps, show_label_accuracy, show_records
+    from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
     from scalemani.runs.walk import run
 
@@ -79,7 +79,7 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     if (reason := reason_against(name, options, params)) is not None:
         say(f"{name}: nothing to do, {reason} does not need it")
         return
-    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.interfaces.cli.printing import show_records
     from scalemani.runs.walk import run
 
     source = options.source(params)
@@ -129,8 +129,7 @@ def plan(
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Progress
-    from scalemani.interfaces.cli.graphs import check_graph_file, write_graph
-    from scalemani.interfaces.cli.summaries import earlier_seconds, show_needs, show_plan
+    from scalemani.interfaces.cli.printing import check_graph_file, earlier_seconds, show_needs, show_plan, write_graph
     from scalemani.runs.walk import plan_run
     from scalemani.store.run_store import RunStore
 
@@ -159,7 +158,7 @@ def info(
     """Show parameters, stages, seconds, peak memory and certificates of a run, and which of these fall short."""
     from importlib.metadata import version
 
-    from scalemani.interfaces.cli.summaries import show_records, show_verdicts
+    from scalemani.interfaces.cli.printing import show_records, show_verdicts
     from scalemani.interfaces.report.certificates import judged_certificates
     from scalemani.runs.opened import open_run
 
@@ -194,7 +193,7 @@ def measure(
     debug: Debug = False,
 ) -> None:
     """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
-    from scalemani.interfaces.cli.summaries import show_measures
+    from scalemani.interfaces.cli.printing import show_measures
     from scalemani.interfaces.functions.run_measures import measure_run
     from scalemani.runs.opened import open_run
 
@@ -210,7 +209,7 @@ def transform(options: TransformOptions) -> None:
     The same command resumes: finished blocks are in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
     """
-    from scalemani.interfaces.cli.summaries import certificate_text
+    from scalemani.interfaces.cli.printing import certificate_text
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.runs.new_points.transforming import transform_points
     from scalemani.runs.opened import open_run
@@ -310,7 +309,7 @@ def export(
     embedding-atlas, datamapplot and jupyter-scatter take them. OUT.csv is one without neighbours; spreadsheets run its
     texts that begin with =, +, - or @ as formulas: give --escape-formulas where others have written the labels.
     """
-    from scalemani.interfaces.cli.summaries import left_out
+    from scalemani.interfaces.cli.printing import left_out
     from scalemani.io.export import beside, write_rows
     from scalemani.runs.exporting import ANNDATA, CSV, export_map, export_result
     from scalemani.runs.opened import open_run
@@ -372,8 +371,8 @@ def landmarks(options: LandmarkOptions) -> None:
     """
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
-    from scalemani.interfaces.cli.tables import show_qualities
-    from scalemani.interfaces.functions.landmark_comparison import COMPARED, compare_landmarks
+    from scalemani.interfaces.cli.printing import show_qualities
+    from scalemani.interfaces.tuning.landmarks import COMPARED, compare_landmarks
 
     metric = [] if options.metric is None else [f"points.metric={options.metric}"]
     with progress_for(sys.stderr) as progress:
@@ -412,7 +411,7 @@ def align(
 
     Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
     """
-    from scalemani.interfaces.cli.summaries import show_alignment
+    from scalemani.interfaces.cli.printing import show_alignment
     from scalemani.runs.several.aligning import align as align_runs
 
     show_alignment(align_runs(run, other, ids), as_json)
@@ -427,7 +426,7 @@ def append(options: AppendOptions) -> None:
     an interruption, and does nothing where the run ends with these points. Results of the earlier run stay in the
     folder: `scalemani runs RUN --prune` removes them.
     """
-    from scalemani.interfaces.cli.summaries import show_records
+    from scalemani.interfaces.cli.printing import show_records
     from scalemani.runs.opened import open_run
     from scalemani.runs.several.appending import append_points
 
@@ -453,7 +452,7 @@ def params(
     debug: Debug = False,
 ) -> None:
     """Show every parameter that --set takes, its default, and its name in Python."""
-    from scalemani.interfaces.cli.tables import parameter_tables, show_parameters
+    from scalemani.interfaces.cli.printing import parameter_tables, show_parameters
 
     tables = parameter_tables(stage)
     if as_json:
@@ -470,7 +469,7 @@ def runs(
     debug: Debug = False,
 ) -> None:
     """List all results in the folder of a run, with their parameters: those of earlier commands are kept there."""
-    from scalemani.interfaces.cli.summaries import show_results
+    from scalemani.interfaces.cli.printing import show_results
     from scalemani.runs.opened import open_run
     from scalemani.runs.results import list_results, remove_unused
 

@@ -56,7 +56,7 @@ class TuningOptions(Options):
     @property
     def methods(self) -> list[str]:
         """The requested methods."""
-        from scalemani.interfaces.tuning.grid import parse_list
+        from scalemani.interfaces.tuning import parse_list
 
         return [str(name) for name in parse_list(self.method)]
 
@@ -75,7 +75,7 @@ class TuningOptions(Options):
     def lists(self) -> dict[str, list[Any]]:
         """Return the values of every parameter that is given, by name, the method among them."""
         from scalemani.config.params.configuration import read_configuration
-        from scalemani.interfaces.tuning.grid import flat_lists, parse_list, parse_lists
+        from scalemani.interfaces.tuning import flat_lists, parse_list, parse_lists
 
         given: dict[str, list[Any]] = {METHOD: list(self.methods)}
         if self.config is not None:
@@ -118,7 +118,7 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.config.params import Parameters
-    from scalemani.interfaces.tuning.grid import combinations
+    from scalemani.interfaces.tuning import combinations
     from scalemani.interfaces.tuning.search import Candidate
 
     candidates = []
@@ -136,7 +136,7 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
 
 def show_tuning(found: "Tuning") -> None:
     """Print a line a cell, the best, and how to have it by hand."""
-    from scalemani.interfaces.cli.tables import aligned
+    from scalemani.interfaces.cli.printing import aligned
 
     table = found.results_
     header = [*found.names, *found.scoring, "rank", "seconds"]

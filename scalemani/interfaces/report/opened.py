@@ -16,7 +16,7 @@ from scalemani.runs.poor_points import poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
 
 if TYPE_CHECKING:
-    from scalemani.interfaces.report.notebook import LiveMap
+    from scalemani.interfaces.report.page import LiveMap
 
 NAME = "report.html"
 CLUSTERS = "clusters of the run"
@@ -102,16 +102,16 @@ class Shown:
         ----------
         labels : those of `report`
         """
-        from scalemani.interfaces.report.notebook import LiveMap
+        from scalemani.interfaces.report.page import LiveMap
 
         drawn = self._drawn()
         return LiveMap(drawn.positions, drawn.columns(named_labels(labels, drawn.n_points)), drawn.rows)
 
     def _shown_map(self) -> "LiveMap | None":
         """Return the map that a notebook shows unasked: that of at most a million points."""
-        from scalemani.interfaces.report.notebook import MOST_SHOWN
+        from scalemani.interfaces.report.page import MOST_MAPPED
 
-        return self.live_map() if self._n_drawn is not None and self._n_drawn <= MOST_SHOWN else None
+        return self.live_map() if self._n_drawn is not None and self._n_drawn <= MOST_MAPPED else None
 
     def _repr_png_(self) -> bytes | None:
         shown = self._shown_map()
@@ -171,7 +171,7 @@ class ReportedRun(Shown, Run):
         return self
 
     def _repr_html_(self) -> str:
-        from scalemani.interfaces.report.notebook import summary
+        from scalemani.interfaces.report.page import summary
 
         return summary(self, self._shown_map())
 

@@ -10,8 +10,7 @@ from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.interfaces.tuning import METHOD
-from scalemani.interfaces.tuning.grid import combinations
+from scalemani.interfaces.tuning import METHOD, combinations
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource

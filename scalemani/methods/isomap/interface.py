@@ -1,6 +1,6 @@
 """`LandmarkIsomap` as a scikit-learn estimator."""
 
-from scalemani.interfaces.estimators.by_landmarks import LandmarkEmbedder
+from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
 
 

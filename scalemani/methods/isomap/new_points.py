@@ -11,8 +11,8 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.spectral.linear import Components
 from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels.scaling import Triangulation, triangulation
-from scalemani.runs.new_points.account import Placed
-from scalemani.runs.new_points.by_neighbors import NeighborPlacement, neighbors_held, read_training_points
+from scalemani.runs.new_points.placements import NeighborPlacement, neighbors_held, read_training_points
+from scalemani.runs.new_points.quality import Placed
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 

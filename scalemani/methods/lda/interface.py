@@ -5,7 +5,7 @@ from typing import Any, Self
 from sklearn.utils import Tags
 
 from scalemani.errors import ConfigError
-from scalemani.interfaces.estimators.by_landmarks import LandmarkEmbedder
+from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
 
 

@@ -1,13 +1,18 @@
-"""The nearest training points of new points, by the cells in which the run's points are stored."""
+"""The nearest training points of new points, found by cells; `InputNeighbors` numbers them as the points came."""
 
+import functools
+import operator
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.engine.reading import ArrayReader, SparseRowsReader
+from scalemani.config.validation import check_finite_block
+from scalemani.errors import DataError
+from scalemani.io.sources import PointsSource
+from scalemani.io.sources.base import read_rows
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
@@ -15,6 +20,7 @@ from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
+from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
@@ -22,37 +28,8 @@ from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
 
 CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
+ROWS_AT_ONCE = 65_536  # of new points
 ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
-
-
-class TrainingRows(Protocol):
-    """The training points in work order."""
-
-    def gather(self, rows: np.ndarray) -> Points:
-        """Return points (n, D) at ascending work rows (n,)."""
-
-
-@dataclass(frozen=True)
-class StoredRows:
-    """Training points that stay in their store."""
-
-    points: ArrayReader | SparseRowsReader
-    cache_bytes: int
-
-    def gather(self, rows: np.ndarray) -> Points:
-        """Return points (n, D) at ascending work rows (n,)."""
-        return self.points.gather(rows, self.cache_bytes)
-
-
-@dataclass(frozen=True)
-class HeldRows:
-    """Training points in memory, (N, D) in work order."""
-
-    points: Points
-
-    def gather(self, rows: np.ndarray) -> Points:
-        """Return points (n, D) at ascending work rows (n,)."""
-        return self.points[rows]
 
 
 @dataclass(frozen=True)
@@ -60,7 +37,8 @@ class NeighborIndex:
     """What finding neighbours takes: sketches (N, s) of the training points by cell, and the points themselves.
 
     `cells` is the index of these, by which a new point comes to the cells near it as the points of a run do;
-    `sketches` are those in work order, and `by_cell` the same as cells are scanned.
+    `sketches` are those in work order, and `by_cell` the same as cells are scanned. `gather` returns the training
+    points (n, D) at ascending work rows (n,).
     """
 
     basis: SketchBasis
@@ -68,7 +46,7 @@ class NeighborIndex:
     cells: CellIndex
     by_cell: SketchesByCell
     sketches: np.ndarray
-    rows: TrainingRows
+    gather: Callable[[np.ndarray], Points]
     dtype: np.dtype
     tuning: NeighborsParams
     sparse: bool
@@ -86,7 +64,7 @@ class NeighborIndex:
         by_cell = self.by_cell
         candidates = search_enough_cells(by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, own)
         labels, places = compact_rows(by_cell.work_rows(candidates))
-        rows = self.rows.gather(labels).astype(points.dtype, copy=False)
+        rows = self.gather(labels).astype(points.dtype, copy=False)
         none = no_neighbors(points.shape[0], n_neighbors)
         if self.sparse:
             points, rows = compressed_rows(points), compressed_rows(rows, queried=False)
@@ -112,7 +90,7 @@ class NeighborIndex:
     def _nearest_among(self, points: Points, rows: slice, known: Neighbors, limits: np.ndarray) -> Neighbors:
         """Return the nearest of what is known and consecutive training points, by exact distance."""
         none = np.full(points.shape[0], -1)
-        held = self.rows.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
+        held = self.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
         queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
         block = SketchedRows(held, self.sketches[rows], self.basis.scale)
         return nearest_among(queries, none, block, rows.start, known, limits)
@@ -132,7 +110,9 @@ class NeighborIndex:
 def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
     partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
-    rows = HeldRows(stored.points.read()) if in_memory else StoredRows(stored.points, cache_bytes)
+    gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=cache_bytes)
+    if in_memory:
+        gather = functools.partial(operator.getitem, stored.points.read())
     centroids, sketches = partition.centroids.read(), stored.sketch.read()
     return NeighborIndex(
         partition.basis,
@@ -140,8 +120,58 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
         index_cells(centroids),
         listed_by_cell(stored, sketches, len(centroids), np.empty),
         sketches,
-        rows,
+        gather,
         np.dtype(run.dimensions.dtype),
         run.params.neighbors,
         run.dimensions.sparse,
     )
+
+
+def check_features(points: PointsSource, n_features: int) -> None:
+    """Refuse points with other columns than those that were embedded."""
+    if points.shape[1] != n_features:
+        raise DataError(
+            f"{points.description} has {points.shape[1]} features, the embedding was made of {n_features} "
+            "features: give points with the same columns"
+        )
+
+
+def finite_rows(points: PointsSource, start: int, stop: int, sparse: bool) -> Points:
+    """Return rows [start, stop) of new points, sparse where the training points are; refuse any that is not finite."""
+    rows = read_rows(points, start, stop, sparse)
+    check_finite_block(rows, start)
+    return rows
+
+
+@dataclass(frozen=True)
+class InputNeighbors:
+    """What finds neighbours in input order.
+
+    `input_rows` (N,) are those of the rows of the index; distances are given in `metric`.
+    """
+
+    index: NeighborIndex
+    input_rows: np.ndarray
+    metric: str
+
+    def find(self, points: PointsSource, n_neighbors: int) -> Neighbors:
+        """Return the nearest points (n, k) of the run of new points (n, D), which are mapped for the metric.
+
+        Distances ascend; a point of the run is a neighbour of itself. Raises DataError for points with other columns
+        and with values that are not finite.
+        """
+        check_features(points, len(self.index.basis.mean))
+        dtype = np.result_type(points.dtype, self.index.dtype)
+        indices = np.empty((points.shape[0], n_neighbors), np.int64)
+        distances = np.empty(indices.shape, np.float64 if dtype == np.float64 else np.float32)
+        for rows in slices(points.shape[0], ROWS_AT_ONCE):
+            found = self.index.neighbors(finite_rows(points, rows.start, rows.stop, self.index.sparse), n_neighbors)
+            indices[rows] = self.input_rows[found.indices]
+            distances[rows] = convert_distances(self.metric, found.distances)
+        return Neighbors(indices, distances)
+
+
+def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
+    """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
+    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    return InputNeighbors(neighbor_index(run, in_memory), order, run.metric)

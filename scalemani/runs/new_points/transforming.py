@@ -9,7 +9,7 @@ import functools
 import json
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -19,15 +19,12 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
-from scalemani.config.stages import PRECOMPUTED
-from scalemani.config.validation import check_finite_block
-from scalemani.descents.repulsion import mesh_values
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Batch, Held, memory_need
+from scalemani.engine.needs import Batch, memory_need
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import ConfigError, ScalemaniWarning, StoreError
+from scalemani.errors import ScalemaniWarning, StoreError
 from scalemani.io.export import beside, checked_target, rows_per_block, write_rows
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
@@ -38,23 +35,25 @@ from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.incoming.computing import computed_once
-from scalemani.runs.new_points import NEEDS_POINTS, check_features, placing_module, read_placement
-from scalemani.runs.new_points.account import Account, Placed, Placement
-from scalemani.runs.new_points.by_descent import read_descent_placement
-from scalemani.runs.new_points.by_landmarks import ROWS_AT_ONCE
-from scalemani.runs.new_points.by_neighbors import neighbors_held, usual_neighbor_distance
-from scalemani.runs.new_points.clusters import centers_of, nearest_clusters
-from scalemani.runs.new_points.neighbors import neighbor_index
+from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
+from scalemani.runs.new_points.neighbors import check_features, finite_rows, neighbor_index
+from scalemani.runs.new_points.placements import (
+    DescentPlacement,
+    Placement,
+    Placing,
+    placement_need,
+    placing_of,
+    read_placement,
+)
+from scalemani.runs.new_points.quality import Account, Placed
 from scalemani.runs.opened import Run
 from scalemani.runs.resources import Fit, check_memory, fit
 from scalemani.runs.survey import default_block_rows
-from scalemani.stages.arrays.embeddings import StoredClustering, StoredLayout, StoredPlacement
-from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.shared.tile_digests import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
 from scalemani.store.run_store import RunStore
-from scalemani.store.schema import ArrayDescription
 
 KEY, CERTIFICATES = "scalemani_transform", "scalemani_certificates"  # attributes of an output of zarr
 KEY_CHARACTERS = 16
@@ -120,40 +119,6 @@ def write(
         run_blocks(rows, write)
 
 
-COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
-COPIES_OF_POINTS = 2  # as read, and as compared
-COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
-
-
-def needs_of(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what placing blocks of so many new points holds."""
-    width, features = run.params.n_components, points.n_features
-    held = [
-        Held("landmarks", EACH_PROCESS, run.params.n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
-        Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
-        Held("coordinates of a block and what is known of them", EACH_TASK, rows, width + 5),
-    ]
-    if StoredAffinityWeights.STAGE in run.keys:
-        return held + neighbors_held(run, points, rows)
-    own: Callable[[Run, Dimensions, int], list[Held]] | None = getattr(placing_module(run), "placement_held", None)
-    if own:
-        return held + own(run, points, rows)
-    if StoredLayout.STAGE not in run.keys:
-        n_neighbors = run.params.landmark_neighbors
-        return [
-            *held,
-            Held("coordinates of the landmarks", EACH_PROCESS, run.params.n_landmarks, width),
-            Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
-            Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, features),
-        ]
-    return [
-        *held,
-        *neighbors_held(run, points, rows),
-        Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
-        Held("positions of a block", EACH_TASK, rows, width, "float64", COPIES_OF_POSITIONS),
-    ]
-
-
 WORKING = ".transform"
 SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
 LARGEST_STORED = 1e300  # what is beyond all numbers is stored as this
@@ -174,19 +139,6 @@ class Transformed:
     warnings: list[tuple[str, type[ScalemaniWarning]]]
 
 
-@dataclass(frozen=True)
-class Job:
-    """What a worker has to know: the run and its plan, the points, and the threads of one call.
-
-    `points` is a source, or what `open_points` takes where every worker opens it.
-    """
-
-    root: str
-    plan: str
-    points: PointsSource | str
-    threads: int
-
-
 def transform_points(run: Run, points: Any, out: str | Path, executor: Executor) -> Transformed:
     """Place new points in a finished run and write their coordinates, by blocks within a budget; see `sm.transform`.
 
@@ -194,8 +146,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     ----------
     points : (n, D), whatever `open_points` takes; workers read what is given by a path or URL
     """
-    if run.metric == PRECOMPUTED:
-        raise ConfigError(NEEDS_POINTS)
+    placing = placing_of(run)
     target, suffix = checked_target(out, SUFFIXES)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
@@ -222,13 +173,13 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             executor.check_reach(store.root)
             group, dimensions = opened_group(store, key, dimensions, executor)
             place_blocks(run, points, source, group, dimensions, executor)
-            account = account_of(run, StoredPlacement(group), dimensions)
-            account.remark = getattr(source, "remark", "")
+            stored = StoredPlacement(group)
+            account = account_of(run, placing, stored, dimensions, getattr(source, "remark", ""))
             certificates = account.certificates
-            if by_neighbors(run):
+            if placing.among_neighbors:
                 certificates["recall"] = sampled_recall(run, source)
             told = {KEY: key, CERTIFICATES: json.dumps(certificates)}
-            write(StoredPlacement(group).coordinates.zarr(), target, labels, centers, told)
+            write(stored.coordinates.zarr(), target, labels, centers, told)
     return Transformed(certificates, labels, account.warnings)
 
 
@@ -269,10 +220,7 @@ def content_of(source: PointsSource, dimensions: Dimensions, executor: Executor)
     executor.progress.start("reading", dimensions.n_blocks)
 
     def look(block: int) -> list[str]:
-        start, stop = dimensions.rows(block)
-        rows = read_rows(source, start, stop, dimensions.sparse)
-        check_finite_block(rows, start)
-        return tile_digests(rows)
+        return tile_digests(finite_rows(source, *dimensions.rows(block), dimensions.sparse))
 
     tiles = executor.fold_locally(look, lambda one, other: one + other, range(dimensions.n_blocks), source.sequential)
     return digest(" ".join(tiles).encode())
@@ -299,7 +247,7 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
 
 def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> Fit:
     """Return how many blocks of so many rows are placed at once."""
-    need = memory_need(needs_of(run, dimensions, rows))
+    need = memory_need(placement_need(run, dimensions, rows))
     return fit(need, executor.processes, -(-dimensions.n_points // rows))
 
 
@@ -317,15 +265,14 @@ def place_blocks(
     anywhere = anywhere and not source.sequential
     here = executor.on_threads or not anywhere
     threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
-    job = Job(str(run.store.root), json.dumps(run.plan), points if anywhere else source, threads)
     task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
     batch = Batch(StoredPlacement.STAGE, group.path, used.need)
     work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
-    described = described_arrays(run)
-    width = run.embedding.shape[1]
-    columns = [(width,) if one == StoredPlacement.coordinates else () for one in described]
-    group.create(dimensions.n_points, [one.sized(*shape) for one, shape in zip(described, columns, strict=True)])
-    function = functools.partial(placed_block, job)
+    width = (run.embedding.shape[1],)
+    described = [one.sized(*(width if one == StoredPlacement.coordinates else ())) for one in placing_of(run).arrays]
+    group.create(dimensions.n_points, described)
+    told = str(run.store.root), json.dumps(run.plan), threads, points if anywhere else source
+    function = functools.partial(placed_block, *told)
     if anywhere:
         work.map_blocks(function)
     else:
@@ -333,21 +280,23 @@ def place_blocks(
     PROCESS.free()
 
 
-def placed_block(job: Job, task: StageTask, block: int) -> Arrays:
-    """Return one block of new points placed, and what is known of them."""
-    placement, source = task.once(placement_of_job, job.root, job.plan, job.threads), job.points
-    if isinstance(source, str):
-        source = task.once(opened_points, source, placement.metric)
-    start, stop = task.dimensions.rows(block)
-    rows = read_rows(source, start, stop, placement.sparse)
-    check_finite_block(rows, start)
-    placed = placement.place(rows)
-    far = np.zeros(stop - start, np.uint8)
-    far[placement.reach.beyond(rows)] = 1
-    found = dict(zip(StoredPlacement.ARRAYS, (*placed, far), strict=True))
-    if placed.nearest is not None:
-        found[StoredPlacement.nearest] = np.minimum(placed.nearest, LARGEST_STORED)
-    return {one: np.asarray(values, str(one.dtype)) for one, values in found.items() if values is not None}
+def placed_block(root: str, plan: str, threads: int, points: PointsSource | str, task: StageTask, block: int) -> Arrays:
+    """Return one block of new points placed, and what is known of them.
+
+    Parameters
+    ----------
+    root, plan : the run, and its plan as JSON
+    threads : of one descent
+    points : a source, or what `open_points` takes where every worker opens it
+    """
+    placement = task.once(placement_of_run, root, plan, threads)
+    source = task.once(opened_points, points, placement.metric) if isinstance(points, str) else points
+    placed, beyond = place_rows(placement, source, *task.dimensions.rows(block))
+    far = np.zeros(len(placed.coordinates), np.uint8)
+    far[beyond] = 1
+    nearest = None if placed.nearest is None else np.minimum(placed.nearest, LARGEST_STORED)
+    found = zip(StoredPlacement.ARRAYS, (*placed._replace(nearest=nearest), far), strict=True)
+    return {one: np.asarray(values, str(one.dtype)) for one, values in found if values is not None}
 
 
 def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
@@ -355,52 +304,20 @@ def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
     return map_points(metric, open_points(location))
 
 
-def placement_of_job(task: StageTask, root: str, plan: str, threads: int) -> Placement:
+def placement_of_run(task: StageTask, root: str, plan: str, threads: int) -> Placement:
     """Return what places points, made once a process."""
-    run = Run(root, json.loads(plan))
-    if StoredLayout.STAGE in run.keys:
-        return read_descent_placement(run, in_memory=False, threads=threads)
-    return read_placement(run)
+    placement = read_placement(Run(root, json.loads(plan)))
+    return replace(placement, threads=threads) if isinstance(placement, DescentPlacement) else placement
 
 
-def by_neighbors(run: Run) -> bool:
-    """Return whether new points are placed among their neighbours, not among landmarks or along axes."""
-    return (
-        StoredLayout.STAGE in run.keys
-        or StoredAffinityWeights.STAGE in run.keys
-        or getattr(placing_module(run), "AMONG_NEIGHBORS", False)
-    )
-
-
-def spacing_of(run: Run) -> float:
-    """Return how far nearly all training points lie from the nearest landmark or neighbour."""
-    if by_neighbors(run):
-        return usual_neighbor_distance(run)
-    if placing_module(run):
-        return np.inf
-    return StoredLandmarks(run.group("landmarks")).read_coverage().spacing
-
-
-def account_of(run: Run, stored: StoredPlacement, dimensions: Dimensions) -> Account:
-    """Return the account of all blocks."""
-    account, described = Account(spacing_of(run)), described_arrays(run)
+def account_of(run: Run, placing: Placing, stored: StoredPlacement, dimensions: Dimensions, remark: str) -> Account:
+    """Return the account of all blocks; `remark` is what the source of the points says of itself."""
+    account = Account(placing.spacing(run), remark=remark)
     for block in range(dimensions.n_blocks):
-        found: dict[Any, Any] = {one: stored.reader(one).read_block(block) for one in described}
-        quality = [found.get(one) for one in StoredPlacement.ARRAYS if one != StoredPlacement.far]
-        far = np.flatnonzero(found[StoredPlacement.far])
-        account.add(dimensions.rows(block)[0], far, Placed(*quality))  # type: ignore[arg-type]
+        found = {one.name: stored.reader(one).read_block(block) for one in placing.arrays}
+        coordinates, far = found.pop(StoredPlacement.coordinates.name), found.pop(StoredPlacement.far.name)
+        account.add(dimensions.rows(block)[0], np.flatnonzero(far), Placed(coordinates, **found))
     return account
-
-
-def described_arrays(run: Run) -> tuple[ArrayDescription, ...]:
-    """Return what is stored of new points in a run."""
-    stored = StoredPlacement
-    if StoredLayout.STAGE in run.keys:
-        return stored.coordinates, stored.far, stored.nearest, stored.descended, stored.arrived, stored.falls
-    if by_neighbors(run):
-        return stored.coordinates, stored.far, stored.nearest
-    axes = (stored.coordinates, stored.far)
-    return axes if placing_module(run) else (*axes, stored.nearest, stored.errors)
 
 
 def sampled_recall(run: Run, source: PointsSource) -> float:

@@ -11,8 +11,8 @@ from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.estimators.fitting import Embedder, requested_of
-from scalemani.interfaces.estimators.graphs import ARGUMENTS
 from scalemani.interfaces.estimators.parameters import PARAMETERS, RESOURCES, SETTINGS, defaults_of, settings_of
+from scalemani.interfaces.estimators.transformers import ARGUMENTS
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels
 from scalemani.runs.walk import plan_run

@@ -228,7 +228,7 @@ def test_what_nobody_foresaw_is_one_line_too(scalemani, folder, monkeypatch):
     def fail(*arguments):
         raise KeyError("surprise\nin two lines https://me:hunter2@host/x")
 
-    monkeypatch.setattr("scalemani.interfaces.cli.summaries.show_records", fail)
+    monkeypatch.setattr("scalemani.interfaces.cli.printing.show_records", fail)
     status, _, errors = scalemani("info", folder / "run")
     assert status == 1
     assert len(errors.splitlines()) == 1

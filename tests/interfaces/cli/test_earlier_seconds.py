@@ -4,7 +4,7 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
-from scalemani.interfaces.cli.summaries import earlier_seconds
+from scalemani.interfaces.cli.printing import earlier_seconds
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
 from scalemani.store.run_store import RunStore

@@ -8,7 +8,7 @@ import pytest
 
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
-from scalemani.interfaces.cli import graphs
+from scalemani.interfaces.cli import printing
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run
 
@@ -21,7 +21,7 @@ def edges(text):
 def test_blocks_of_small_runs_are_drawn_and_counted_in_others(tmp_path, n_points, n_blocks):
     points = open_points(np.random.default_rng(0).normal(size=(n_points, 3)))
     plan = plan_run(points, tmp_path / "run", "knn-graph", Parameters(), Executor(), 1024)
-    graphs.write_graph(plan, tmp_path / "graph.dot")
+    printing.write_graph(plan, tmp_path / "graph.dot")
     text = (tmp_path / "graph.dot").read_text()
     for planned in plan.stages:
         stage = planned.stage
@@ -30,7 +30,7 @@ def test_blocks_of_small_runs_are_drawn_and_counted_in_others(tmp_path, n_points
         for name in stage.inputs:
             assert {(name, task) for task in blocks or [stage.name]} <= edges(text)
     assert text.count("30 blocks") == (0 if n_blocks == 3 else sum(one.stage.by_block for one in plan.stages))
-    assert graphs.COMPLETE not in text
+    assert printing.COMPLETE not in text
 
 
 def test_pictures_show_the_stages(scalemani, tmp_path):

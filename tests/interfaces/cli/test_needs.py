@@ -6,7 +6,7 @@ import pytest
 from scalemani.config.params import Parameters
 from scalemani.config.routing import route
 from scalemani.engine.workers.executor import Executor
-from scalemani.interfaces.cli.summaries import show_needs
+from scalemani.interfaces.cli.printing import show_needs
 from scalemani.io.sources import open_points
 from scalemani.runs.plan import Plan
 from scalemani.runs.walk import plan_run, run

@@ -8,7 +8,7 @@ import types
 import pytest
 
 from scalemani.interfaces.cli import process
-from scalemani.interfaces.cli.summaries import next_steps
+from scalemani.interfaces.cli.printing import next_steps
 from scalemani.store import objects
 
 AGAIN = ["EIO", "ESTALE", "EMFILE", "ENFILE", "EAGAIN", "ETIMEDOUT", "ENOSPC", "EDQUOT", "ENOLCK", "EHOSTUNREACH"]

@@ -1,4 +1,4 @@
-from scalemani.interfaces.cli.tables import aligned
+from scalemani.interfaces.cli.printing import aligned
 
 
 def test_columns_end_below_each_other_and_are_no_wider_than_what_they_hold():

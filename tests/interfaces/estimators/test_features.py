@@ -61,7 +61,7 @@ def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, 
     np.testing.assert_array_equal(same.landmarks_, model.landmarks_)
     np.testing.assert_allclose(model.transform(given), model.transform(points), rtol=1e-12)
     whole = model.transform(given)
-    monkeypatch.setattr("scalemani.interfaces.estimators.features.ROWS_AT_ONCE", 7)
+    monkeypatch.setattr("scalemani.interfaces.estimators.transformers.ROWS_AT_ONCE", 7)
     np.testing.assert_array_equal(model.transform(given), whole)
 
 

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-import scalemani.interfaces.functions.affinities as door
+import scalemani.interfaces.functions.spectral as door
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.affinities.entropic import entropic_affinities as kernel
 

@@ -5,9 +5,8 @@ import pytest
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.errors import ConfigError, DataError
-from scalemani.interfaces.functions.affinities import entropic_affinities
 from scalemani.interfaces.functions.nonlinear import objective, repulsion
-from scalemani.interfaces.functions.spectral import symmetric_affinities
+from scalemani.interfaces.functions.spectral import entropic_affinities, symmetric_affinities
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 
 PERPLEXITY = 25.0

@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from scalemani.interfaces.report.map_data import map_of
-from scalemani.interfaces.report.notebook import map_page
+from scalemani.interfaces.report.page import map_page
 from scalemani.io.figures.look import colours_of_labels
 from scalemani.io.figures.panels import Canvas, shade, weighted_colours
 from scalemani.io.sources import open_points

@@ -11,7 +11,7 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
-from scalemani.interfaces.report.notebook import MOST_SHOWN, SAMPLED_POINTS, LiveMap
+from scalemani.interfaces.report.page import MAPPED_POINTS, MOST_MAPPED, LiveMap
 
 BLUE, ORANGE = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
 
@@ -82,7 +82,7 @@ def test_of_many_points_a_notebook_has_a_sample_on_tiles_in_less_than_a_megabyte
     live = LiveMap(embedding, columns)
     assert len(live._repr_html_()) < 1_000_000
     found = described(framed(live._repr_html_()))
-    assert (found["points"], found["of"], len(found["axes"])) == (SAMPLED_POINTS, 100_000, 2)
+    assert (found["points"], found["of"], len(found["axes"])) == (MAPPED_POINTS, 100_000, 2)
     (tmp_path / "map.html").write_text(live.document)
     browser = open_browser()
     browser.open(tmp_path / "map.html")
@@ -125,8 +125,8 @@ def test_a_run_shows_itself(runs, monkeypatch):
     assert Image.open(io.BytesIO(runs["t-sne"]._repr_png_())).size[0] >= 400
     assert "<iframe" not in runs["knn-graph"]._repr_html_()
     assert runs["knn-graph"]._repr_png_() is None
-    assert MOST_SHOWN == 1_000_000
-    monkeypatch.setattr("scalemani.interfaces.report.notebook.MOST_SHOWN", 1499)
+    assert MOST_MAPPED == 1_000_000
+    monkeypatch.setattr("scalemani.interfaces.report.page.MOST_MAPPED", 1499)
     assert "<iframe" not in runs["t-sne"]._repr_html_()
 
 

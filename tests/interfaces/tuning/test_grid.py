@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
-from scalemani.interfaces.tuning.grid import MOST_CELLS, combinations, flat_lists, parse_list, parse_lists
+from scalemani.interfaces.tuning import MOST_CELLS, combinations, flat_lists, parse_list, parse_lists
 
 
 @pytest.mark.parametrize(

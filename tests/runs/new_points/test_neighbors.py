@@ -9,7 +9,7 @@ from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, CellGroups
 from scalemani.kernels.neighbors.cell_index import index_cells
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
-from scalemani.runs.new_points.neighbors import HeldRows, NeighborIndex
+from scalemani.runs.new_points.neighbors import NeighborIndex
 from scalemani.stages.neighbors.tables import SketchesByCell
 
 PER_CELL, K = 4, 10
@@ -35,7 +35,7 @@ def index_of(n_cells, behind=0, n_dims=3):
         index_cells(centroids),
         by_cell,
         sketches[order],
-        HeldRows(points[order]),
+        points[order].__getitem__,
         points.dtype,
         NeighborsParams(exact_below=1000),
         False,

@@ -6,8 +6,7 @@ import pytest
 from scalemani.errors import DataError, ScalemaniWarning, ShortfallWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints
-from scalemani.runs.new_points.account import Placed
-from scalemani.runs.new_points.reach import Reach
+from scalemani.runs.new_points.quality import Placed, Reach
 
 
 class Doubling:

@@ -90,7 +90,7 @@ def test_a_sample_says_how_far_it_may_be_off(compared):
 
 
 def test_settings_reach_landmarks_weights_and_points():
-    settings = {"landmarks": {"sigma": 0.5}, "landmark_weights": {"n_neighbors": 3}, "points": {"metric": "cosine"}}
+    settings = {"landmarks.sigma": 0.5, "landmark_weights.n_neighbors": 3, "points.metric": "cosine"}
     (found,) = sm.compare_landmarks(DIGITS, 40, ["dpp"], n_sampled=None, settings=settings)
     assert found.largest_distance < 2.0  # at unit length
     rows = sm.select_landmarks(DIGITS, 40, "dpp", 0, settings={"landmarks.sigma": 0.5}, metric="cosine").indices
@@ -99,6 +99,9 @@ def test_settings_reach_landmarks_weights_and_points():
     nearest = np.argsort(cdist(table, landmarks), axis=1)[:, :3]
     conditions = local_conditions(table, landmarks, nearest)
     assert found.condition.value == pytest.approx(np.nanmedian(conditions), rel=1e-4)
+    by_stage = {"landmarks": {"sigma": 0.5}, "landmark_weights.n_neighbors": 3, "points": {"metric": "cosine"}}
+    (same,) = sm.compare_landmarks(DIGITS, 40, ["dpp"], n_sampled=None, settings=by_stage)
+    assert same[:-2] == found[:-2]  # all but seconds and memory
 
 
 @pytest.mark.parametrize(
@@ -108,12 +111,13 @@ def test_settings_reach_landmarks_weights_and_points():
         ((10, []), None, "methods must be a list"),
         ((10, "dpp"), None, "methods must be a list"),
         ((10, ["dpp"], []), None, "seeds must be a list"),
+        ((10, ["dpp", "dpp"]), None, "landmarks.method takes a list of distinct values"),
         ((5000, ["dpp"]), None, "at most N=1200"),
-        ((3, ["dpp"]), {"landmark_weights": {"n_neighbors": 4}}, "at most landmarks.n_landmarks=3"),
-        ((10, ["dpp"]), {"layout": {"momentum": 0.5}}, "settings takes tables of points, landmarks"),
-        ((10, ["dpp"]), {"landmarks": {"method": "gp"}}, "in `methods`"),
-        ((10, ["dpp"]), {"landmarks": {"sigma": -1.0}}, "landmarks.sigma must be > 0"),
-        ((10, ["dpp"]), {"landmarks": {"sigma": 1e-9}}, "landmarks by dpp: landmarks.sigma=1e-09 is too small"),
+        ((3, ["dpp"]), {"landmark_weights.n_neighbors": 4}, "at most landmarks.n_landmarks=3"),
+        ((10, ["dpp"]), {"layout.momentum": 0.5}, "settings takes parameters of points, landmarks"),
+        ((10, ["dpp"]), {"landmarks.method": "gp"}, "in `methods`"),
+        ((10, ["dpp"]), {"landmarks.sigma": -1.0}, "landmarks.sigma must be > 0"),
+        ((10, ["dpp"]), {"landmarks.sigma": 1e-9}, "landmarks by dpp: landmarks.sigma=1e-09 is too small"),
     ],
 )
 def test_what_cannot_be_compared_is_refused(arguments, settings, message):
@@ -123,9 +127,9 @@ def test_what_cannot_be_compared_is_refused(arguments, settings, message):
 
 def test_neighbours_have_no_landmarks_and_a_run_keeps_its_metric(folder):
     with pytest.raises(DataError, match="stands for neighbours"):
-        sm.compare_landmarks(DIGITS, 10, settings={"points": {"metric": "precomputed"}})
+        sm.compare_landmarks(DIGITS, 10, settings={"points.metric": "precomputed"})
     with pytest.raises(ConfigError, match="compared by euclidean"):
-        sm.compare_landmarks(folder, 10, settings={"points": {"metric": "cosine"}})
+        sm.compare_landmarks(folder, 10, settings={"points.metric": "cosine"})
 
 
 def test_the_command_prints_a_line_a_method_or_all_as_json(scalemani, tmp_path, compared):

@@ -1,4 +1,7 @@
-"""Ways to choose landmarks, side by side at equal numbers of them: `compare_landmarks`."""
+"""Landmark methods compared at equal numbers of landmarks: `compare_landmarks`, a grid of methods and seeds.
+
+Each cell reads what a run has stored and writes the stages from the landmarks on to a folder of its own.
+"""
 
 import contextlib
 import math
@@ -10,13 +13,23 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.params import Parameters
-from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.params import Parameters, set_value
+from scalemani.config.routing import route
+from scalemani.config.stages import (
+    EIGENVECTOR_STAGES,
+    EMBEDDING,
+    LANDMARKS,
+    POINTS,
+    PRECOMPUTED,
+    REFINING_SOLVERS,
+    Stage,
+)
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_name
+from scalemani.interfaces.tuning import combinations
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -26,10 +39,16 @@ from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN
-from scalemani.runs.landmark_trials import SOLVER, refined_embedding, try_landmarks
+from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run, open_run
+from scalemani.runs.outline import Outline
 from scalemani.runs.parameters import check_landmarks
+from scalemani.runs.plan import Plan, make_plan
+from scalemani.runs.survey import Survey
 from scalemani.runs.walk import run as compute_run
+from scalemani.runs.walk import run_stage
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.store.run_store import RunStore
 
@@ -38,6 +57,9 @@ SAMPLED_POINTS = 10_000
 HIGH_SHARE = 0.95  # of points that are nearer to a landmark, or have better conditioned weights
 SETTINGS = ("points", "landmarks", "landmark_weights")
 METHOD = "laplacian-eigenmaps"  # whose first stage ingests points that no run has
+TRIAL = "trial"  # the key of what is computed: a trial has a folder of its own
+JUDGES = (*REFINING_SOLVERS, "exact")  # solvers whose embedding that of landmarks is compared with
+SOLVER = "lll"  # the embedding that landmarks give without refinement
 
 
 class LandmarkQuality(NamedTuple):
@@ -90,7 +112,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     *,
     sigma: float | None = None,
     n_sampled: int | None = SAMPLED_POINTS,
-    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    settings: Mapping[str, Any] | None = None,
     workers: int | None = None,
     memory: str | int | None = None,
     progress: Progress | None = None,
@@ -110,9 +132,9 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     sigma : bandwidth of the kernel exp(-x^2 / 2 sigma^2) that Nystrom's formula approximates, in the unit of the
         points. None: that at which the kernels of L random points add up to two at one of them
     n_sampled : points looked at, of which a block is in memory; None: all
-    settings : of landmarks and weights, by stage as in a configuration file: {"landmarks": {"snap": False},
-        "landmark_weights": {"n_neighbors": 10}}; and of points that no run has, {"points": {"metric": "cosine"}}. What
-        is left out is as in the run, or by default
+    settings : of landmarks, their weights, and points that no run has, by the names of --set: {"landmarks.snap": False,
+        "landmark_weights.n_neighbors": 10, "points.metric": "cosine"}; or tables by stage, as in a configuration file.
+        Others are as in the run, or by default
     workers, memory : threads, and a budget such as "4GB"
     progress : is notified of every method and seed that is done
 
@@ -144,7 +166,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     True
     """
     check_arguments(methods, seeds, sigma, n_sampled)
-    requested = {stage: dict(values) for stage, values in checked_settings(settings).items()}
+    requested = requested_tables(settings)
     if n_landmarks is not None:
         requested.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
     executor = Executor.asked_for(None, workers, memory, progress or Progress())
@@ -157,8 +179,9 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         bandwidth = sigma or spacing_sigma(rows_of(found), params.n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
         comparison = Comparison(found, params, rows, bandwidth, reference, executor)
-        executor.progress.start("landmarks", len(methods) * len(seeds), "selection")
-        return [quality_of(comparison, method, check_seed(one)) for method in methods for one in seeds]
+        cells = combinations({"landmarks.method": methods, "seed": [check_seed(one) for one in seeds]})
+        executor.progress.start("landmarks", len(cells), "selection")
+        return [quality_of(comparison, cell) for cell in cells]
 
 
 def check_arguments(methods: Sequence[str], seeds: Sequence[int], sigma: float | None, n_sampled: int | None) -> None:
@@ -176,16 +199,18 @@ def check_arguments(methods: Sequence[str], seeds: Sequence[int], sigma: float |
         check_count(n_sampled, "n_sampled", 2)
 
 
-def checked_settings(settings: Mapping[str, Mapping[str, Any]] | None) -> Mapping[str, Mapping[str, Any]]:
-    """Return the settings that were given; refuse those of other stages, before any points are read."""
-    given = settings or {}
-    for stage, values in given.items():
-        if stage not in SETTINGS or not isinstance(values, Mapping):
-            raise ConfigError(f"settings takes tables of {', '.join(SETTINGS)}, got {stage}={values!r}")
-    if "method" in given.get("landmarks", {}):
+def requested_tables(settings: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return settings as tables by stage; refuse those of other stages, before any points are read."""
+    tables: dict[str, Any] = {}
+    for name, value in (settings or {}).items():
+        set_value(tables, str(name), dict(value) if isinstance(value, Mapping) else value)
+    for stage, table in tables.items():
+        if stage not in SETTINGS or not isinstance(table, dict):
+            raise ConfigError(f"settings takes parameters of {', '.join(SETTINGS)}, got {stage}={table!r}")
+    if "method" in tables.get("landmarks", {}):
         raise ConfigError("settings has landmarks.method: name all methods that are compared in `methods`")
-    Parameters().with_values(given)
-    return given
+    Parameters().with_values(tables)
+    return tables
 
 
 @contextlib.contextmanager
@@ -228,26 +253,37 @@ def rows_of(run: Run) -> RowsOfArray:
     return RowsOfArray(StoredPoints(run.group(StoredPoints.STAGE)).points, run.dimensions.n_points)
 
 
-def quality_of(comparison: Comparison, method: str, seed: int) -> LandmarkQuality:
-    """Choose landmarks by one method with one seed, and say what they are worth."""
-    run, executor = comparison.run, comparison.executor
-    params = comparison.params.with_values({"seed": seed, "landmarks": {"method": method}})
+def refined_embedding(run: Run) -> np.ndarray | None:
+    """Return the spectral embedding (N, d) of a run in input order, where it was refined by passes or is exact."""
+    name = EMBEDDING.name
+    if name not in run.keys or run.params.embedding.solver not in JUDGES or not run.group(name).complete:
+        return None
+    return np.asarray(StoredEmbedding(run.group(name)).embedding.zarr()[...])
+
+
+def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuality:
+    """Choose landmarks by the method and the seed of a cell, and say what they are worth."""
+    run, reference = comparison.run, comparison.reference
+    params = comparison.params.with_settings(cell)
+    method, seed = params.landmarks.method, params.seed
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         try:
-            trial = try_landmarks(run, params, Path(folder) / "trial", executor, comparison.reference is not None)
+            plan = run_trial(run, params, Path(folder) / "trial", comparison.executor, reference is not None)
         except ScalemaniError as error:
             raise type(error)(f"landmarks by {method}: {error}") from error
-    residuals, distances, conditions = sampled_errors(comparison, trial.landmarks)
-    from_refined = None
-    if trial.embedding is not None and comparison.reference is not None:
-        from_refined = procrustes_error(trial.embedding, comparison.reference)
+        chosen = plan.planned(LANDMARKS.name).group
+        record, landmarks, from_refined = chosen.record, StoredLandmarks(chosen).points.read(), None
+        if reference is not None:
+            embedding = StoredEmbedding(plan.planned(EMBEDDING.name).group).embedding.zarr()[...]
+            from_refined = procrustes_error(np.asarray(embedding), reference)
+    residuals, distances, conditions = sampled_errors(comparison, landmarks)
     n_points, solved = run.dimensions.n_points, conditions[~np.isnan(conditions)]
     n_systems = round(n_points * len(solved) / len(conditions))  # points that are landmarks have none
-    executor.progress.advance()
+    comparison.executor.progress.advance()
     return LandmarkQuality(
         method,
         seed,
-        len(trial.landmarks),
+        len(landmarks),
         mean_of(residuals, n_points),
         mean_of(distances, n_points),
         quantile_of(distances, HIGH_SHARE, n_points),
@@ -255,9 +291,57 @@ def quality_of(comparison: Comparison, method: str, seed: int) -> LandmarkQualit
         quantile_of(solved, 0.5, n_systems),
         quantile_of(solved, HIGH_SHARE, n_systems),
         from_refined,
-        trial.seconds,
-        trial.memory,
+        record["seconds"],
+        max(0, record["peak_memory"] - record["memory_before"]),
     )
+
+
+def run_trial(run: Run, params: Parameters, folder: Path, executor: Executor, embed: bool) -> Plan:
+    """Choose landmarks for the points of a run and, to embed, embed the points by them; return the plan of all stages.
+
+    Parameters
+    ----------
+    run : whose points, and with `embed` whose affinities, are complete
+    params : of the run, with those of the landmarks; to embed, with `SOLVER`
+
+    Raises
+    ------
+    MemoryBudgetError, DiskSpaceError
+        Where a stage does not fit.
+    """
+    own = {stage.name for stage in EIGENVECTOR_STAGES if embed or stage is LANDMARKS}
+    stages = stages_to_embedding(run, params) if embed else (POINTS, LANDMARKS)
+    quiet = replace(executor, progress=Progress())  # what is warned of is that no embedding was refined
+    plan = trial_plan(run, params, stages, own, folder, quiet)
+    plan.check()
+    stored, every = StoredPoints(run.group(POINTS.name)), np.arange(run.dimensions.n_points)
+    points = Component(stored, every, run.dimensions, f"points of {run.store.root}")
+    for planned in plan.stages:
+        if planned.key == TRIAL:
+            run_stage(plan, planned, quiet, points)
+    return plan
+
+
+def stages_to_embedding(run: Run, params: Parameters) -> tuple[Stage, ...]:
+    """Return the stages of a run's method by landmarks alone, up to the embedding."""
+    stages = route(run.method, SOLVER, params.points.metric)
+    return stages[: [stage.name for stage in stages].index(EMBEDDING.name) + 1]
+
+
+def trial_plan(
+    run: Run, params: Parameters, stages: tuple[Stage, ...], own: set[str], folder: Path, executor: Executor
+) -> Plan:
+    """Return a plan whose own stages write to a folder and whose others are those of the run."""
+    dimensions = run.dimensions
+    keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
+    surveyed = Survey(dimensions, "", (), 0, float(dimensions.row_bytes), dimensions.n_points)
+    outline = Outline(run.method, params, params, (), stages, keys, surveyed)
+    plan = make_plan(RunStore.create(folder), outline, executor)
+    there = [
+        planned if planned.key == TRIAL else replace(planned, group=run.group(planned.stage.name))
+        for planned in plan.stages
+    ]
+    return replace(plan, stages=tuple(there))
 
 
 def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -1,5 +1,7 @@
 """New points in a nonlinear embedding: what a run hands on to the descent that places them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,9 +9,8 @@ import scalemani as sm
 from scalemani.descents import force_errors
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ShortfallWarning
-from scalemani.runs.new_points import by_descent
-from scalemani.runs.new_points.by_descent import read_descent_placement
-from scalemani.runs.new_points.by_neighbors import query_affinities
+from scalemani.runs.new_points import placements
+from scalemani.runs.new_points.placements import query_affinities, read_placement
 from scalemani.runs.opened import open_run
 
 STRENGTH = 5.0
@@ -22,7 +23,7 @@ def placement(roll, tmp_path_factory):
     sm.ElasticEmbedding(strength=STRENGTH, perplexity=10, store=store, settings={"layout.direction": "spectral"}).fit(
         roll[:500]
     )
-    return read_descent_placement(open_run(store), in_memory=True, threads=1)
+    return replace(read_placement(open_run(store), in_memory=True), threads=1)
 
 
 def value_of(placement, affinities, neighbors, position, strength):
@@ -67,7 +68,7 @@ def test_new_points_are_summed_as_finely_as_the_last_steps_of_the_descent(roll, 
         return make_repulsion(method, kernel, tolerance, workspace)
 
     monkeypatch.setattr(force_errors, "errors_of", worse)
-    monkeypatch.setattr(by_descent, "make_repulsion", noting)
+    monkeypatch.setattr(placements, "make_repulsion", noting)
     settings = {"layout.repulsion": "grid", "layout.exaggerated_iterations": 0, "layout.converged": 0}
     with pytest.warns(ShortfallWarning, match="forces err by 2.0e-03 of all"):
         model = sm.TSNE(perplexity=10, max_iter=60, settings=settings, store=tmp_path / "run").fit(roll[:500])

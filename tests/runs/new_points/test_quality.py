@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import scalemani as sm
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement
-from scalemani.runs.new_points.reach import FAR, Reach, far_away
+from scalemani.runs.new_points.quality import FAR, Reach, far_away
 
 BALL = Reach(np.array([1.0, -1.0]), 2.0)
 

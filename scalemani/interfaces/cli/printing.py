@@ -1,12 +1,16 @@
-"""What commands print of a run: its records, measures and results, and its plan with the memory and disk it needs."""
+"""What commands print and draw: records, measures and results of runs, plans and their needs, tables of parameters."""
 
+import inspect
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from dask.utils import format_bytes
 
+from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
 from scalemani.engine.needs import (
     ENCODED,
@@ -19,8 +23,11 @@ from scalemani.engine.needs import (
     span_bytes,
     steps_of,
 )
+from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.cli.output import quoted, say
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
+from scalemani.io.export.atomic import replaced_file
+from scalemani.io.sources.base import optional_module
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
 from scalemani.runs.opened import Run
@@ -29,6 +36,9 @@ from scalemani.runs.resources import overhead_bytes
 from scalemani.runs.results import StoredResult
 from scalemani.runs.several.aligning import Alignment
 from scalemani.store.run_store import PLAN, RunStore
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.tuning.landmarks import LandmarkQuality
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
@@ -231,3 +241,149 @@ def record_line(record: Held | Written, n_bytes: int, when: str) -> str:
 def sum_line(name: str, n_bytes: int, when: str) -> str:
     """Return a line of a sum."""
     return f"{name:<95}{n_bytes:>15}  {when}"
+
+
+COLUMNS = {
+    "Nystrom error": "nystrom_error",
+    "distance": "distance",
+    "95 %": "high_distance",
+    "largest": "largest_distance",
+    "condition": "condition",
+    "condition 95 %": "high_condition",
+    "embedding": "embedding_error",
+}
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Return a line for each of at least one row, cells aligned at the right of their columns."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+
+
+def show_qualities(found: Sequence["LandmarkQuality"], as_json: bool) -> None:
+    """Print what landmarks are worth: a line a method, or every method and seed as JSON."""
+    if as_json:
+        tables = [
+            {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
+            for one in found
+        ]
+        say(json.dumps(tables, indent=1))
+        return
+    say(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
+    rows = [["method", *COLUMNS, "time", "memory"]]
+    for method in dict.fromkeys(one.method for one in found):
+        of_method = [one for one in found if one.method == method]
+        means = [over_seeds([getattr(one, name) for one in of_method]) for name in COLUMNS.values()]
+        seconds, memory = min(one.seconds for one in of_method), max(one.memory for one in of_method)
+        rows.append([method, *means, f"{seconds:.2f} s", format_bytes(memory)])
+    for line in aligned(rows):
+        say(line)
+
+
+def over_seeds(values: Sequence[Measure | float | None]) -> str:
+    """Return the mean of a quantity over seeds and its standard error; of one seed that of the points looked at."""
+    known = [value.value if isinstance(value, Measure) else value for value in values if value is not None]
+    if not known:
+        return "-"
+    first = values[0]
+    error = first.error if isinstance(first, Measure) else 0.0
+    if len(known) > 1:
+        error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
+    return f"{np.mean(known):.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
+
+
+def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a stage, or of all, with what stands in their docstrings.
+
+    Raises ConfigError for a stage that there is none of.
+    """
+    from scalemani.interfaces.estimators.parameters import PARAMETERS  # with which scikit-learn is loaded
+
+    arguments = {path: name for name, path in PARAMETERS.items()}
+    params = Parameters()
+    values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
+    names = list(values)
+    if stage is not None and stage not in names:
+        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
+    return {
+        name: {
+            "about": inspect.getdoc(type(getattr(params, name))) or "",
+            "parameters": [
+                {"name": path, "default": value, "python": arguments.get(path, "settings")}
+                for key, value in values[name].items()
+                for path in [f"{name}.{key}"]
+            ],
+        }
+        for name in names
+        if stage in (None, name)
+    }
+
+
+def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
+    """Print a line a parameter: what --set takes, its default, its name in Python; above them what they mean."""
+    say(f"{'--set':<44}{'default':<16}in Python")
+    for table in tables.values():
+        if with_text:
+            say(f"\n{table['about']}\n")
+        for row in table["parameters"]:
+            shown = "follows" if row["default"] is None else str(row["default"])
+            say(f"{row['name']:<44}{shown:<16}{row['python']}")
+    say("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")
+
+
+MOST_BLOCKS = 12  # that are drawn each; of larger runs a stage is one node with its number of blocks
+DRAWN = (".svg", ".png", ".pdf")
+COMPLETE, MISSING = "gray80", "white"
+
+
+def check_graph_file(path: Path) -> None:
+    """Refuse a file that cannot be drawn on this machine, before any work; raises ConfigError."""
+    if path.suffix not in (".dot", *DRAWN):
+        raise ConfigError(f"--graph must name a file that ends in .dot, {', '.join(DRAWN)}, got {path}")
+    if path.suffix in DRAWN:
+        optional_module("pygraphviz", "graph")
+
+
+def write_graph(plan: Plan, path: Path) -> None:
+    """Write the graph of a run as a text for Graphviz, or as the picture that it makes of it."""
+    text = "\n".join(graph_lines(plan)) + "\n"
+    content = text.encode()
+    if path.suffix in DRAWN:
+        content = optional_module("pygraphviz", "graph").AGraph(string=text).draw(prog="dot", format=path.suffix[1:])
+    with replaced_file(path) as file:
+        file.write(content)
+
+
+def graph_lines(plan: Plan) -> Iterator[str]:
+    """Yield the lines of the graph: a stage begins once all blocks of its inputs are there."""
+    n_blocks = plan.dimensions.n_blocks
+    yield f'digraph "{plan.method}" {{'
+    yield "  rankdir=LR; compound=true; node [shape=box, style=filled, fillcolor=white];"
+    for planned in plan.stages:
+        yield from stage_lines(planned, n_blocks)
+    for planned in plan.stages:
+        for name in planned.stage.inputs:
+            yield from (f'  "{name}" -> "{task}";' for task in tasks_of(planned, n_blocks))
+    yield "}"
+
+
+def tasks_of(planned: PlannedStage, n_blocks: int) -> list[str]:
+    """Return the nodes of a stage that wait for its inputs: its blocks in a small run, or itself."""
+    name = planned.stage.name
+    if not planned.stage.by_block or not 1 < n_blocks <= MOST_BLOCKS:
+        return [name]
+    return [f"{name} {block}" for block in range(n_blocks)]
+
+
+def stage_lines(planned: PlannedStage, n_blocks: int) -> Iterator[str]:
+    """Yield the nodes of a stage; that with its name alone is the stage once it is complete."""
+    name, tasks = planned.stage.name, tasks_of(planned, n_blocks)
+    color = COMPLETE if planned.group.complete else MISSING
+    count = f"\\n{n_blocks} blocks" if planned.stage.by_block and tasks == [name] and n_blocks > 1 else ""
+    yield f'  "{name}" [label="{name}{count}", fillcolor={color}];'
+    if tasks != [name]:
+        yield f'  subgraph "cluster {name}" {{ label="{name}";'
+        for block, task in enumerate(tasks):
+            yield f'    "{task}" [label="block {block}", fillcolor={color}];'
+        yield "  }"
+        yield from (f'  "{task}" -> "{name}";' for task in tasks)

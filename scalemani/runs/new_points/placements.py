@@ -1,0 +1,454 @@
+"""How new points are placed in a finished embedding: over its landmarks, among their neighbours, or by a descent."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from dask.system import cpu_count
+
+from scalemani.config.methods import part_of
+from scalemani.config.objectives import objective_of
+from scalemani.config.params import Parameters
+from scalemani.config.routes import PACKAGES
+from scalemani.config.stages import PRECOMPUTED
+from scalemani.descents.growth import mesh_values
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
+from scalemani.descents.repulsion import chosen_method, make_repulsion
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
+from scalemani.errors import ConfigError
+from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
+from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.arrays.threads import threads
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.landmarks.combining import Combining, combined
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import usual
+from scalemani.kernels.landmarks.weights import reconstruction_errors
+from scalemani.kernels.rows.compressed import Points, dense_rows
+from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
+from scalemani.runs.new_points.quality import Placed, Reach, reach_of
+from scalemani.runs.opened import Run
+from scalemani.stages.affinities import sigma_of
+from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
+from scalemani.stages.arrays.embeddings import (
+    StoredDiffusionCoordinates,
+    StoredLandmarkScores,
+    StoredLayout,
+    StoredPlacement,
+)
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.landmarks import (
+    StoredAffinityWeights,
+    StoredLandmarkEmbedding,
+    StoredLandmarkGraph,
+    StoredLandmarks,
+)
+from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
+from scalemani.stages.diffusion_coordinates import diffusion_scales
+from scalemani.stages.shared.landmark_maps import landmark_map
+from scalemani.store.objects import damaged_object
+from scalemani.store.run_store import PLAN
+from scalemani.store.schema import ArrayDescription
+
+ROWS_AT_ONCE = 4096  # whose nearest landmarks are found at a time
+SAMPLED_BLOCKS = 16  # of the graph, spread over it
+COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
+COPIES_OF_POINTS = 2  # as read, and as compared
+COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
+NEEDS_POINTS = (
+    "placing new points needs the points that were embedded, and this embedding was made of neighbours alone, or of "
+    "affinities (metric or affinity precomputed): embed the points themselves"
+)
+
+
+class Placement(Protocol):
+    """A finished embedding that can place points."""
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+
+    @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+
+    @property
+    def reach(self) -> Reach:
+        """How far out the training points lie."""
+
+    @property
+    def spacing(self) -> float:
+        """How far nearly all training points lie from the nearest landmark or neighbour; infinite where none is known.
+
+        A point that is more than `WIDE` times as far from the nearest one is isolated.
+        """
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse; new ones are then read as sparse rows too."""
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
+
+
+class LandmarkPlacement(NamedTuple):
+    """All that placing a point takes: landmarks (L, D), their `coordinates` (L, d), how points are combined of them."""
+
+    prepared: PreparedLandmarks
+    coordinates: np.ndarray
+    combining: Combining
+    reach: Reach
+    metric: str
+    spacing: float
+    sparse: bool
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return self.prepared.landmarks.shape[1], self.coordinates.shape[1]
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D) placed: each row depends on its own point only."""
+        landmarks, n_points = self.prepared.landmarks, points.shape[0]
+        placed = np.empty((n_points, self.coordinates.shape[1]))
+        nearest, errors = np.empty(n_points), np.empty(n_points)
+        for start in range(0, n_points, ROWS_AT_ONCE):
+            part = slice(start, start + ROWS_AT_ONCE)
+            rows = dense_rows(points[part])
+            found = combined(rows, self.prepared, self.combining)
+            placed[part] = found.of(self.coordinates)
+            nearest[part] = np.sqrt(found.squares[:, 0])
+            errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
+        # Far out, where squares overflow, distances are beyond all numbers.
+        return Placed(placed, np.nan_to_num(nearest, nan=np.inf), np.nan_to_num(errors, nan=1.0, posinf=1.0))
+
+
+def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
+    """Return the coordinates (L, d) of the landmarks in the embedding of a run.
+
+    Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
+    have none, and stand among their anchors as after a refinement.
+    """
+    scores = run.reduction
+    if scores is not None and issubclass(scores, StoredLandmarkScores):
+        return scores(run.group(scores.STAGE)).vectors.read()
+    among_points = landmarks.coordinates_in(run.stored_embedding)
+    if not landmarks.off_data or run.params.embedding.solver != "lll":
+        return among_points
+    own = StoredLandmarkEmbedding(run.group("landmark_embedding")).vectors.read()
+    if StoredDiffusionCoordinates.STAGE in run.keys:
+        own *= diffusion_scales(run.eigenvalues, run.params.diffusion_coordinates.time)
+    return np.where(own.any(axis=1, keepdims=True), own, among_points)
+
+
+def read_landmark_placement(run: Run, in_memory: bool) -> LandmarkPlacement:
+    """Return the landmarks of a finished run with their coordinates in its embedding; they are always read whole."""
+    landmarks = StoredLandmarks(run.group("landmarks"))
+    if run.params.embedding.by_landmark_graph and StoredLandmarkGraph.STAGE in run.keys:
+        graph = StoredLandmarkGraph(run.group(StoredLandmarkGraph.STAGE))
+        prepared, coordinates, combining = landmark_map(landmarks, graph, run.params)
+    else:
+        prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
+        combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
+    if combining.n_neighbors > len(prepared.landmarks):
+        found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
+        raise damaged_object(f"{run.store.root}/{PLAN}", found)
+    return LandmarkPlacement(
+        prepared,
+        coordinates,
+        combining,
+        reach_of(run),
+        run.metric,
+        landmarks.read_coverage().spacing,
+        run.dimensions.sparse,
+    )
+
+
+def landmarks_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing rows by landmarks holds: they are placed some at a time, whatever the rows of a block."""
+    n_landmarks, n_neighbors = run.params.n_landmarks, run.params.landmark_neighbors
+    return [
+        Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, run.params.n_components),
+        Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
+        Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, points.n_features),
+    ]
+
+
+@dataclass(frozen=True)
+class NeighborPlacement:
+    """Training points that new ones find their neighbours among, in work order.
+
+    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others; `spacing` is
+    how far nearly all training points lie from their last neighbour.
+    """
+
+    index: NeighborIndex = field(repr=False)
+    positions: np.ndarray = field(repr=False)
+    params: Parameters
+    reach: Reach
+    sigma: float | None
+    spacing: float
+
+    @property
+    def metric(self) -> str:
+        """The metric of the training points."""
+        return self.params.points.metric
+
+    @property
+    def sparse(self) -> bool:
+        """Whether the training points are sparse."""
+        return self.index.sparse
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The columns D that points must have, and the dimensions d of the embedding."""
+        return len(self.index.basis.mean), self.positions.shape[1]
+
+
+def read_training_points(
+    run: Run, in_memory: bool
+) -> tuple[NeighborIndex, np.ndarray, Parameters, Reach, float | None, float]:
+    """Return the fields of a `NeighborPlacement` of a finished run, in their order.
+
+    `in_memory` reads its points, so that its store may go.
+    """
+    order, asked = StoredWorkPoints(run.group("work_points")).input_rows.read(), run.params.affinities
+    positions = np.ascontiguousarray(run.stored_embedding.read()[order])
+    sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
+    return neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma, usual_neighbor_distance(run)
+
+
+def query_affinities(
+    squares: np.ndarray, params: Parameters, sigma: float | None, weights: np.ndarray | None = None
+) -> np.ndarray:
+    """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one.
+
+    Parameters
+    ----------
+    squares : (n, k) float64, ascending in each row
+    sigma : of Gaussian affinities, None for others
+    weights : (n, k) of the neighbours: affinities are those to all copies of each. None: one
+    """
+    asked = params.affinities
+    if sigma is not None:
+        values = gaussian_affinities(squares, sigma)
+    elif asked.kind == "self-tuning":
+        values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
+    else:
+        # Each row from its own bracket: a row's bits then do not depend on what else is placed.
+        search: Any = {"solver": asked.solver, "order": "bounds", "masses": weights}
+        values = entropic_affinities(squares, params.perplexity, **search).values
+        if weights is not None:
+            values *= weights
+    return values / values.sum(axis=1, keepdims=True)
+
+
+def usual_neighbor_distance(run: Run) -> float:
+    """Return how far nearly all training points lie, at most, from their last neighbour, over some blocks of the graph.
+
+    Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left out, as
+    it may hold nothing else.
+    """
+    neighbors, n_blocks = StoredNeighbors(run.group("neighbors")), run.dimensions.n_blocks
+    looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
+    width = run.params.affinity_neighbors
+    lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
+    if n_blocks > SAMPLED_BLOCKS:
+        lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
+    return usual(np.concatenate(lasts))
+
+
+def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what the search for the neighbours of a block takes, and what is known of these."""
+    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
+    sketch = Sizes(run.dimensions, run.params).sketch_width
+    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+    return [
+        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
+        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
+        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
+        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
+        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
+        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
+        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
+    ]
+
+
+@dataclass(frozen=True)
+class AffinityPlacement(NeighborPlacement):
+    """All that placing a point takes.
+
+    `landmarks` (N,) says which of the training points are landmarks; `densities` (N,) is what affinities are divided
+    by, ones where they are not normalised by density.
+    """
+
+    landmarks: np.ndarray = field(repr=False)
+    densities: np.ndarray = field(repr=False)
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D) placed: each at the mean of the landmarks among its neighbours, by affinity.
+
+        A point without any takes the mean of all its neighbours, and one that equals a training point its place.
+        """
+        placed = np.zeros((points.shape[0], self.positions.shape[1]))
+        if len(placed) == 0:
+            return Placed(placed, np.empty(0))
+        found = self.index.neighbors(points, self.params.affinity_neighbors)
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
+        affinities /= self.densities[found.indices]
+        direct = affinities * self.landmarks[found.indices]
+        weights = np.where(direct.any(axis=1, keepdims=True), direct, affinities)
+        weights /= weights.sum(axis=1, keepdims=True)
+        # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
+        for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
+            placed += weight[:, np.newaxis] * self.positions[neighbor]
+        known = found.distances[:, 0] == 0
+        placed[known] = self.positions[found.indices[known, 0]]
+        return Placed(placed, found.distances[:, 0].astype(np.float64))
+
+
+def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
+    """Return the placement of a finished run; `in_memory` reads its points, so that its store may go."""
+    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    chosen = np.zeros(len(order), np.bool_)
+    chosen[StoredLandmarks(run.group("landmarks")).rows.read()] = True
+    densities = np.ones(len(order))
+    if StoredNormalizedAffinities.STAGE in run.keys:
+        degrees = StoredSymmetricAffinities(run.group("symmetric_affinities")).read_degrees(len(order))
+        densities = degrees**run.params.normalized_affinities.alpha
+    return AffinityPlacement(*read_training_points(run, in_memory), chosen[order], densities)
+
+
+@dataclass(frozen=True)
+class DescentPlacement(NeighborPlacement):
+    """All that placing a point in a nonlinear embedding takes.
+
+    `threads` are those of one call; `tolerance` is what the sums of the descent were set to err by at its end;
+    `weights` (N,) say how many equal points each training point stands for, None for one.
+    """
+
+    threads: int
+    tolerance: float
+    weights: np.ndarray | None = field(default=None, repr=False)
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D) placed; one that equals a training point lies where that does, without a descent."""
+        if points.shape[0] == 0:
+            return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
+        asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
+        found = self.index.neighbors(points, self.params.affinity_neighbors)
+        of_neighbors = None if self.weights is None else self.weights[found.indices]
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
+        n_points, n_dims = self.positions.shape
+        method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
+        with threads(self.threads) as side_by_side:
+            sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
+            fixed = FixedSources(sums, self.positions, self.weights)
+            placed, arrived, falls = place_points(
+                PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
+            )
+        known = found.distances[:, 0] == 0
+        placed[known] = self.positions[found.indices[known, 0]]
+        nearest = found.distances[:, 0].astype(np.float64)
+        return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
+
+
+def read_descent_placement(run: Run, in_memory: bool) -> DescentPlacement:
+    """Return the placement of a finished nonlinear run, with a thread a core.
+
+    `in_memory` reads its points, so that its store may go.
+    """
+    weights = StoredWeights(run.group(StoredWeights.STAGE)).weights.read() if StoredWeights.STAGE in run.keys else None
+    tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
+    return DescentPlacement(*read_training_points(run, in_memory), cpu_count(), tolerance, weights)
+
+
+def descent_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what the search for neighbours and the descent of a block hold."""
+    return [
+        *neighbors_held(run, points, rows),
+        Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
+        Held("positions of a block", EACH_TASK, rows, run.params.n_components, "float64", COPIES_OF_POSITIONS),
+    ]
+
+
+def nothing_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List nothing: a method of its own that holds landmarks alone."""
+    return []
+
+
+@dataclass(frozen=True)
+class Placing:
+    """How the new points of one kind of run are placed.
+
+    `read(run, in_memory)` returns the placement; `held(run, points, rows)` lists the memory of blocks of so many rows,
+    in addition to that of all kinds. `measured` are the arrays stored of each point in addition to its coordinates.
+    """
+
+    read: Callable[[Run, bool], Placement]
+    held: Callable[[Run, Dimensions, int], list[Held]]
+    measured: tuple[ArrayDescription, ...]
+    among_neighbors: bool
+
+    @property
+    def arrays(self) -> tuple[ArrayDescription, ...]:
+        """What is stored of new points."""
+        return StoredPlacement.coordinates, StoredPlacement.far, *self.measured
+
+    def spacing(self, run: Run) -> float:
+        """Return the spacing of the placement of a run, which is not read for it."""
+        if self.among_neighbors:
+            return usual_neighbor_distance(run)
+        return StoredLandmarks(run.group("landmarks")).read_coverage().spacing if self.measured else np.inf
+
+
+BY_LANDMARKS = Placing(
+    read_landmark_placement, landmarks_held, (StoredPlacement.nearest, StoredPlacement.errors), among_neighbors=False
+)
+BY_AFFINITIES = Placing(read_affinity_placement, neighbors_held, (StoredPlacement.nearest,), among_neighbors=True)
+BY_DESCENT = Placing(
+    read_descent_placement,
+    descent_held,
+    (StoredPlacement.nearest, StoredPlacement.descended, StoredPlacement.arrived, StoredPlacement.falls),
+    among_neighbors=True,
+)
+
+
+def placing_of(run: Run) -> Placing:
+    """Return how the new points of a run are placed.
+
+    A method that places them in a way of its own has a module `new_points` with `places(run)`, whether it serves a run;
+    `read_placement(run, in_memory)`; `AMONG_NEIGHBORS`, whether points are placed among their neighbours; and, where it
+    holds more than landmarks, `placement_held(run, points, rows)`.
+    """
+    if run.metric == PRECOMPUTED:
+        raise ConfigError(NEEDS_POINTS)
+    if run.last_stage == StoredLayout.STAGE:
+        return BY_DESCENT
+    for own in filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys)):
+        if own.places(run):
+            among: bool = own.AMONG_NEIGHBORS
+            held = getattr(own, "placement_held", nothing_held)
+            return Placing(own.read_placement, held, (StoredPlacement.nearest,) if among else (), among)
+    return BY_AFFINITIES if StoredAffinityWeights.STAGE in run.keys else BY_LANDMARKS
+
+
+def read_placement(run: Run, in_memory: bool = False) -> Placement:
+    """Return what places new points in a run.
+
+    `in_memory` reads all that is needed of its store, which may go then.
+    """
+    return placing_of(run).read(run, in_memory)
+
+
+def placement_need(run: Run, points: Dimensions, rows: int) -> list[Held]:
+    """List what placing blocks of so many new points holds."""
+    return [
+        Held("landmarks", EACH_PROCESS, run.params.n_landmarks, points.n_features, "float64", COPIES_OF_LANDMARKS),
+        Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
+        Held("coordinates of a block and what is known of them", EACH_TASK, rows, run.params.n_components + 5),
+        *placing_of(run).held(run, points, rows),
+    ]
