@@ -86,7 +86,7 @@ def run(
             executor.progress.note(f"{only}: nothing to do, {outline.params.embedding.solver} does not need it")
             return Run(root)
         with open_for_writing(root, outline, executor, only) as target:
-            run_plans(target, make_plan(target.store, outline, executor), source)
+            run_plan(target, make_plan(target.store, outline, executor), source)
     return Run(root)
 
 
@@ -171,25 +171,15 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
         yield WritableRun(store, lock, executor, only)
 
 
-def run_plans(target: WritableRun, plan: Plan, source: PointsSource) -> None:
-    """Run a plan; where it ends in the largest component of its points, then the plan of that, and so on.
+def run_plan(target: WritableRun, plan: Plan, source: PointsSource) -> None:
+    """Run the stages of a plan; where its graph falls apart, the rest is the plan of the largest component, and so on.
 
-    The store may have changed until its lock was held, so `plan` is to be made under the lock.
+    The store may have changed until its lock was held, so `plan` is to be made under the lock. Finding the component is
+    one unit: running `components` alone repeats it until the component is connected.
     """
     forget_damaged(plan, target)
-    tell_kept(plan, target)
-    while (component := run_stages(target, plan, source)) is not None:
-        source = with_side_data_of(source, component)
-        plan = plan_component(target.store, plan, source, target.executor)
-        plan.check(target.only)
-        forget_damaged(plan, target)
-
-
-def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Component | None:
-    """Run the stages of a plan; return the component with which the run goes on, None where the plan is the last.
-
-    Finding the component is one unit: running `components` alone repeats it until the kept component is connected.
-    """
+    if not plan.outline.origins:
+        tell_kept(plan, target)
     earlier = plan.outline.earlier
     if earlier is None and largest_component(plan) is None:
         target.store.save_plan(plan.as_dict())
@@ -200,17 +190,21 @@ def run_stages(target: WritableRun, plan: Plan, source: PointsSource) -> Compone
         if target.only in (None, names[position]) or finds_component:
             run_stage(plan, planned, target.executor, source)
         component = largest_component(plan) if names[position] == STAGE else None
-        if component is not None and earlier is not None:
+        if component is None:
+            continue
+        if earlier is not None:
             raise DataError(
                 f"with the appended points the graph falls apart, and only {component.description} would be kept: the "
                 "run stays as it was; embed all points in a run of their own"
             )
-        if component is not None:
-            goes_on = target.only is None or names.index(target.only) >= position
-            return component if goes_on else None
+        if target.only is None or names.index(target.only) >= position:
+            kept = with_side_data_of(source, component)
+            rest = plan_component(target.store, plan, kept, target.executor)
+            rest.check(target.only)
+            run_plan(target, rest, kept)
+        return
     if earlier is not None:  # until then the run in the store is the one that points are appended to
         target.store.save_plan(plan.as_dict())
-    return None
 
 
 def with_side_data_of(source: PointsSource, component: Component) -> PointsSource:

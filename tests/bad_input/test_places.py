@@ -16,7 +16,7 @@ AS_NOBODY = """
 import contextlib, io, json, os, sys
 import numba
 import scalemani.interfaces.cli.printing, scalemani.io.export, scalemani.io.figures, scalemani.engine.progress
-from scalemani.interfaces.cli.process import run_command
+from scalemani.interfaces.cli.process import main
 
 numba.njit(lambda: 0)()  # loads what it needs while it may be read
 if os.geteuid() == 0:
@@ -24,7 +24,10 @@ if os.geteuid() == 0:
 for command in json.loads(sys.argv[1]):
     sys.argv = ["scalemani", *command]
     with contextlib.redirect_stderr(io.StringIO()) as errors:
-        status = run_command()
+        try:
+            main()
+        except SystemExit as ended:
+            status = ended.code
     print(json.dumps([status, errors.getvalue()]))
 """
 

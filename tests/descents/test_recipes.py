@@ -32,7 +32,7 @@ def test_the_momentum_of_the_exaggeration_is_its_own_where_it_is_given():
 
 @pytest.mark.parametrize("exaggerated", [20, 75, 130])
 def test_an_accuracy_schedule_goes_on_through_the_exaggeration(exaggerated):
-    numbers = {"exaggerated_iterations": exaggerated, "schedule": 100, "coarsest": 0.1, "tolerance": 1e-3}
+    numbers = {"exaggerated_iterations": exaggerated, "schedule": 100, "tolerance": 1e-3}
     phases = phases_of(resolved("t-sne", **numbers), 70_000)
     allowed = [phase.tolerance_at(number) for phase in phases for number in range(phase.most_iterations)]
     expected = [0.1 * 0.01 ** (min(iteration, 100) / 100) for iteration in range(1000)]
@@ -76,8 +76,8 @@ def test_what_is_asked_is_done():
     (phase,) = phases_of(asked, 1000)
     assert (phase.direction, phase.pairs, phase.tolerance, phase.schedule) == ("l-bfgs", 7, 1e-2, 30)
     assert (phase.converged, phase.window, phase.length) == (1e-7, 3, None)
-    (phase,) = phases_of(resolved("s-sne", direction="spectral", kappa=11, coarsest=0.3, converged=0.0), 1000)
-    assert (phase.kappa, phase.coarsest, phase.converged) == (11, 0.3, 0.0)  # which is never
+    (phase,) = phases_of(resolved("s-sne", direction="spectral", kappa=11, converged=0.0), 1000)
+    assert (phase.kappa, phase.coarsest, phase.converged) == (11, 0.1, 0.0)  # which is never
     assert asked.start_deviation == 1.0
     assert resolved("t-sne").start_deviation < 1.0
     assert asked.strength == 1.0

@@ -278,3 +278,15 @@ def test_every_parameter_of_the_embedding_is_in_its_key(roll, tmp_path, solver):
     if "refine" in solver:
         assert second <= 1e-4
         assert first <= 1e-2
+
+
+def test_a_run_that_set_a_number_which_is_no_parameter_any_more_opens_with_its_results(reference, tmp_path):
+    """It is a constant now: the store keeps the value under which the results were computed."""
+    store = shutil.copytree(reference.store.root, tmp_path / "run")
+    earlier = open_run(store)
+    neighbors = {**earlier.plan["params"]["neighbors"], "exact_below": 1000}
+    earlier.store.save_plan({**earlier.plan, "params": {**earlier.plan["params"], "neighbors": neighbors}})
+    opened = open_run(store)
+    np.testing.assert_array_equal(opened.embedding[...], reference.embedding[...])
+    assert opened.records() == reference.records()
+    assert opened.params == reference.params

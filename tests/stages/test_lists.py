@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
+from scalemani.config.params.by_stage import ComponentsParams
 from scalemani.engine.needs import disk_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
@@ -104,9 +105,10 @@ def test_sketches_of_landmarks_take_the_matrix_that_they_are_fitted_by(n_landmar
 
 @pytest.mark.parametrize(("cell_points", "queries"), [(64, 3), (64, 4000), (4096, 2000)])
 def test_a_search_for_bridges_has_room_for_a_query_and_all_cells_and_for_all_queries_and_some_cells(
-    cell_points, queries
+    cell_points, queries, monkeypatch
 ):
-    values = {"partition": {"cell_points": cell_points}, "components": {"most_queries": queries}}
+    monkeypatch.setattr(ComponentsParams, "most_queries", queries)
+    values = {"partition": {"cell_points": cell_points}}
     sizes = Sizes(Dimensions(400_000, 7, "float32", 1024), Parameters().with_values(values))
     listed = STAGES["components"].memory(sizes)
     (held,) = [record for record in listed if record.name == "distances of queries to cells"]

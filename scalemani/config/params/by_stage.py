@@ -3,16 +3,15 @@
 None stands for what follows the method and the data: `Parameters.resolved` decides it.
 
 `Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
-from the default here, so that a number can be added without taking what is stored from anybody. Whoever changes a
-default raises the version of the stage in `scalemani.config.stages`: `tests/config/params/test_tuned.py` holds the two
-together.
+from the default here, so that a number can be added without taking what is stored from anybody. Numbers that nobody has
+a reason to change are constants of a table (`ClassVar`), or of the kernel of whose arithmetic they are part.
 
-Numbers that only follow from the arithmetic of a kernel (where a step stops being halved, when a sum counts as zero)
-stay constants beside it. Who changes one changes code, which the version of the stage tells as well:
-`tests/config/params/test_constants.py` holds these to it. New points are never stored, so no key needs theirs.
+Whoever changes a constant or the default of a tuned number raises the version of the stage in
+`scalemani.config.stages`: `tests/config/params/test_constants.py` holds the two together. New points are never stored,
+so no key needs theirs.
 """
 
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -91,15 +90,12 @@ class PartitionParams:
 
     `sketch_dimensions` leading principal components stand in for the points while candidates are chosen;
     `cell_points` is the mean number of points a cell; both models are trained on `sample_points` points.
-
-    Principal axes are computed of `most_basis_rows` points at most: more would not move them by anything that matters
-    for choosing candidates.
     """
 
     sketch_dimensions: Annotated[int, Field(ge=1, le=256)] = 64
     cell_points: Annotated[int, Field(ge=16)] = 600
     sample_points: Annotated[int, Field(ge=1000)] = 50_000
-    most_basis_rows: Tuned[Count] = 10_000
+    most_basis_rows: ClassVar[int] = 10_000  # more do not move the axes by what matters for choosing candidates
 
 
 @parameters()
@@ -116,23 +112,7 @@ class NeighborsParams:
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
     are set by the image; give them for a table of pixels, row by row, with features of its own.
 
-    The tuned numbers of the search were chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95. `method`
-    auto looks at every pair up to `exact_below` points, where that is quicker than anything that has to be
-    trained. Where it is left open how many cells a point visits, it is found out by the points whose true neighbours
-    the recall is measured by: cells are visited, from `least_probes` to `most_probes`, until of these neighbours no
-    more than `missed` times the share lie elsewhere that the recall asked for leaves out. A round over neighbours of
-    neighbours, which costs less than as many cells, finds half to two thirds of those, but it leads into no cell that
-    none of the lists leads into: so the least is more than one. These points themselves, and new ones, look through
-    `first_probes` cells. The cells nearest to a point are looked for among the `nearby_cells` nearest to its own: 0.992
-    of the 10 nearest of 1,700 are among 256. Where many cells are visited, they are looked for among `nearby_per_probe`
-    times as many.
-
-    Exact distances are computed of k times `few_candidates` points where lists are no longer than `few_neighbors`;
-    beyond of k times `first_candidates` in the first round and `later_candidates` in the others. Rounds over cells take
-    half more than k of points with no more features than a sketch has, which sketches rank. A later round looks at the
-    first `most_listed` neighbours of each of the `most_visited` nearest neighbours. Sketches are rounded to bytes
-    where that moves a distance by at most the share `rounding_share` of what the closest `close_share` of points have
-    to their last neighbour.
+    Exact distances are computed of k times `few_candidates` points where lists are no longer than 30.
     """
 
     n_neighbors: Count | None = None
@@ -145,21 +125,33 @@ class NeighborsParams:
     frames: CountOrZero = 1
     image_rows: Count | None = None
     image_columns: Count | None = None
-    exact_below: Tuned[CountOrZero] = 20_000
-    first_probes: Tuned[Count] = 8
-    missed: Tuned[Positive] = 1.6
-    least_probes: Tuned[Count] = 4
-    most_probes: Tuned[Count] = 32
-    nearby_cells: Tuned[Count] = 256
-    nearby_per_probe: Tuned[Count] = 16
-    few_neighbors: Tuned[CountOrZero] = 30
     few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
-    first_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.7
-    later_candidates: Tuned[Annotated[float, Field(ge=1)]] = 1.0
-    most_visited: Tuned[Count] = 30
-    most_listed: Tuned[Count] = 45
-    rounding_share: Tuned[PartOrZero] = 0.08
-    close_share: Tuned[Share] = 0.1
+
+    # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
+    exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained
+    first_probes: ClassVar[int] = 8  # cells that new points visit, and those whose true neighbours are looked for
+    # Where it is left open how many cells a point visits: until, of true neighbours, no more than `missed` times the
+    # share lie elsewhere that the recall asked for leaves out. A round over neighbours of neighbours, which costs less
+    # than as many cells, finds half to two thirds of those, but it leads into no cell that none of the lists leads
+    # into: so the least is more than one.
+    missed: ClassVar[float] = 1.6
+    least_probes: ClassVar[int] = 4
+    most_probes: ClassVar[int] = 32
+    # The cells nearest to a point are looked for among so many nearest to its own, more where it visits many: 0.992 of
+    # the 10 nearest of 1,700 are among 256.
+    nearby_cells: ClassVar[int] = 256
+    nearby_per_probe: ClassVar[int] = 16
+    # Candidates over k in the first round and later, where lists are longer than `few_neighbors`.
+    few_neighbors: ClassVar[int] = 30
+    first_candidates: ClassVar[float] = 1.7
+    later_candidates: ClassVar[float] = 1.0
+    # A later round looks at so many first neighbours of each of so many nearest neighbours.
+    most_visited: ClassVar[int] = 30
+    most_listed: ClassVar[int] = 45
+    # Sketches are rounded to bytes where that moves a distance by at most a share of what the closest tenth of the
+    # points have to their last neighbour.
+    rounding_share: ClassVar[float] = 0.08
+    close_share: ClassVar[float] = 0.1
 
     @property
     def by_window(self) -> bool:
@@ -246,14 +238,13 @@ class ComponentsParams:
     `connect` them through closest pairs, embed the `largest` alone, or `error`.
 
     Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
-    more than `most_queries` in all. A bridge weighs at least `least_bridge_weight` of the mean affinity of its ends: it
-    must hold in float32.
+    more than 8,192 in all.
     """
 
     disconnected: Literal["connect", "error", "largest"] = "connect"
     queries_per_component: Tuned[Count] = 64
-    most_queries: Tuned[Count] = 8192
-    least_bridge_weight: Tuned[Part] = 1e-3
+    most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell
+    least_bridge_weight: ClassVar[float] = 1e-3  # of the mean affinity of its ends: it must hold in float32
 
 
 @parameters()
@@ -383,14 +374,12 @@ class EmbeddingParams:
     in-memory sparse eigensolver to machine precision. `nystrom` and `le-z` need no graph of the points: they are the
     eigenmaps of `landmark_graph`, carried to all points by its kernel or by Z. `residual` None means 1e-4, and 1e-2
     where the embedding is the start of a descent, which goes no further from a better one.
-
-    Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64.
     """
 
     solver: Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "auto"
     residual: Part | None = None
     max_passes: CountOrZero = 200
-    float32_reaches: Tuned[Part] = 4e-6
+    float32_reaches: ClassVar[float] = 4e-6  # the least residual to which vectors in float32 are refined
 
     @property
     def resolved_solver(self) -> str:
@@ -425,15 +414,14 @@ class EmbeddingParams:
 
 @parameters()
 class ClusteringParams:
-    """Spectral clustering: k-means with restarts on the landmarks, then once over all points.
-
-    K-means over all points ends when no centre moves by more than `settled`, or after `most_passes` passes.
-    """
+    """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
 
     n_clusters: Count = 10
     n_restarts: Count = 20
-    settled: Tuned[Positive] = 1e-6
-    most_passes: Tuned[Count] = 100
+    # K-means over all points ends when no centre moves by more than `settled`, or after so many passes: it begins at
+    # the centres of the landmarks, and few are needed.
+    settled: ClassVar[float] = 1e-6
+    most_passes: ClassVar[int] = 100
 
 
 @parameters()
@@ -458,11 +446,9 @@ class LayoutParams:
     make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
     guess). Every `snapshots` iterations the positions are kept (0: never).
 
-    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. `repulsion` auto
-    sums exactly up to `exact_up_to` points: beyond, the mesh is quicker at every tolerance that it meets. A `schedule`
-    begins at the error `coarsest`. A map that momentum has moved for 150 iterations is doubled where that alone lets
-    the objective fall by a share `doubled_for` (1: never); one that was given is not. A homotopy begins at
-    `least_strength` of the strength asked for: 1e-4 to 1e2 in [PH] 3.4.
+    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. A map that
+    momentum has moved for 150 iterations is doubled where that alone lets the objective fall by a share `doubled_for`
+    (1: never); one that was given is not.
     """
 
     objective: NonlinearMethod | None = None
@@ -498,7 +484,8 @@ class LayoutParams:
     pairs: Count | None = None
     snapshots: CountOrZero = 0
     jitter: Tuned[Positive] = 1e-4
-    exact_up_to: Tuned[CountOrZero] = 2000
-    coarsest: Tuned[Part] = 0.1
     doubled_for: Tuned[Share] = 0.08
-    least_strength: Tuned[Part] = 1e-6
+
+    exact_up_to: ClassVar[int] = 2000  # points: beyond, the mesh is quicker at every tolerance that it meets
+    coarsest: ClassVar[float] = 0.1  # the error at which a `schedule` begins
+    least_strength: ClassVar[float] = 1e-6  # at which a homotopy begins, of that asked for: 1e-4 to 1e2 in [PH] 3.4

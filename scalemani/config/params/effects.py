@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.defaults import FIRST_DOUBLING
 from scalemani.config.params.parameters import Parameters, names_of_parameters
 from scalemani.config.stages import WINDOW
@@ -79,39 +80,18 @@ def of_stage(stage: str, *names: str) -> tuple[str, ...]:
 
 ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
 SEARCHED = ("partition", "pynndescent")
-ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "later_candidates", "first_candidates")
-ROUNDS += of_stage("neighbors", "most_visited", "most_listed", "rounding_share", "close_share")
-ROUNDS += of_stage("neighbors", "few_candidates", "first_probes", "nearby_cells", "nearby_per_probe")
-CELLS = of_stage("neighbors", "n_probes", "missed", "least_probes", "most_probes")
+ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "few_candidates")
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
 SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
 
 CONDITIONS = (
     one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
-    one_of("partition", names=CELLS, on="neighbors.method"),
-    Condition(
-        ("neighbors.missed", "neighbors.least_probes", "neighbors.most_probes"),
-        "neighbors.n_probes",
-        "none",
-        lambda here: here.params.neighbors.n_probes is None,
-    ),
-    Condition(
-        ("neighbors.exact_below",),
-        "neighbors.method",
-        "auto",
-        lambda here: here.asked.neighbors.method == "auto",
-    ),
+    one_of("partition", names=("neighbors.n_probes",), on="neighbors.method"),
     Condition(
         ("neighbors.few_candidates",),
         "neighbors.n_neighbors",
-        "of neighbors.few_neighbors at most",
-        lambda here: here.params.n_neighbors <= here.params.neighbors.few_neighbors,
-    ),
-    Condition(
-        ("neighbors.first_candidates", "neighbors.later_candidates"),
-        "neighbors.n_neighbors",
-        "above neighbors.few_neighbors",
-        lambda here: here.params.n_neighbors > here.params.neighbors.few_neighbors,
+        f"of {NeighborsParams.few_neighbors} at most",
+        lambda here: here.params.n_neighbors <= NeighborsParams.few_neighbors,
     ),
     Condition(
         ("affinities.perplexity",),
@@ -158,11 +138,7 @@ CONDITIONS = (
         "self-tuning, or gaussian without affinities.sigma",
         lambda here: here.params.affinities.takes_bandwidth_neighbor,
     ),
-    one_of(
-        "connect",
-        names=("components.queries_per_component", "components.most_queries", "components.least_bridge_weight"),
-        on="components.disconnected",
-    ),
+    one_of("connect", names=("components.queries_per_component",), on="components.disconnected"),
     one_of(
         "kmeans",
         "kmeans++",
@@ -187,12 +163,7 @@ CONDITIONS = (
         "other than nystrom",
         lambda here: "landmark_graph" not in here.stages or here.params.embedding.solver != "nystrom",
     ),
-    one_of(
-        "refine",
-        "lll+refine",
-        names=("embedding.residual", "embedding.max_passes", "embedding.float32_reaches"),
-        on="embedding.solver",
-    ),
+    one_of("refine", "lll+refine", names=of_stage("embedding", "residual", "max_passes"), on="embedding.solver"),
     one_of("given", names=("layout.freeze",), on="layout.init"),
     one_of(
         "momentum",
@@ -229,7 +200,6 @@ CONDITIONS = (
         "above 1",
         lambda here: here.params.layout.exaggeration != 1,
     ),
-    Condition(("layout.least_strength",), "layout.homotopy", "above 1", lambda here: here.params.layout.homotopy > 1),
     Condition(("layout.window",), "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
     Condition(
         ("layout.converged",),
@@ -239,22 +209,7 @@ CONDITIONS = (
         lambda here: here.params.layout.converged == 0 or compares_windows(here),
     ),
     Condition(("layout.window",), "layout.max_iterations", TWO_WINDOWS, compares_windows),
-    Condition(("layout.coarsest",), "layout.schedule", "above 0", lambda here: here.params.layout.schedule > 0),
-    Condition(("layout.exact_up_to",), "layout.repulsion", "auto", lambda here: here.asked.layout.repulsion == "auto"),
-    one_of(2, 3, names=("layout.exact_up_to",), on="landmark_embedding.n_components"),
-    Condition(
-        ("layout.exact_up_to",),
-        "layout.objective",
-        "other than epanechnikov-ee, whose kernel is summed exactly",
-        lambda here: here.params.layout.objective != "epanechnikov-ee",
-    ),
-    one_of(
-        "grid",
-        "barnes-hut",
-        "fgt",
-        names=("layout.tolerance", "layout.schedule", "layout.coarsest"),
-        on="layout.repulsion",
-    ),
+    one_of("grid", "barnes-hut", "fgt", names=of_stage("layout", "tolerance", "schedule"), on="layout.repulsion"),
     Condition(
         ("layout.objective",),
         "layout.objective",
@@ -301,8 +256,6 @@ def reached(name: str, here: Situation) -> bool:
     stage = name.partition(".")[0]
     if name == "affinities.perplexity" and here.asked.neighbors.n_neighbors is None:
         return "neighbors" in here.stages
-    if name == "components.least_bridge_weight":  # methods by distances take bridges as long as they are
-        return {"components", "affinities"} <= here.stages
     if stage == "landmark_weights" and here.placed_by_landmarks:
         return True
     return stage == "seed" or stage in here.stages

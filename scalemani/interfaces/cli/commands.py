@@ -4,7 +4,7 @@ import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -22,7 +22,7 @@ from scalemani.interfaces.cli.options import (
     TransformOptions,
     What,
     refuse_output_in_input,
-    taking_options,
+    taking,
 )
 from scalemani.interfaces.cli.output import say
 
@@ -52,9 +52,10 @@ def every(
 
 
 @app.command()
-@taking_options
-def embed(options: Options) -> None:
+@taking(Options)
+def embed(**given: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
+    options = Options(**given)
     params = options.parameters()  # before the imports that take a second
     from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
@@ -72,9 +73,10 @@ def embed(options: Options) -> None:
 
 
 @app.command()
-@taking_options
-def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], options: Options) -> None:
+@taking(Options)
+def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **given: Any) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
+    options = Options(**given)
     params = options.parameters()
     if (reason := reason_against(name, options, params)) is not None:
         say(f"{name}: nothing to do, {reason} does not need it")
@@ -118,15 +120,16 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
 
 
 @app.command()
-@taking_options
+@taking(Options)
 def plan(
-    options: Options,
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
     graph: Annotated[
         Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
     ] = None,
+    **given: Any,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
+    options = Options(**given)
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Progress
     from scalemani.interfaces.cli.printing import check_graph_file, earlier_seconds, show_needs, show_plan, write_graph
@@ -202,13 +205,14 @@ def measure(
 
 
 @app.command()
-@taking_options
-def transform(options: TransformOptions) -> None:
+@taking(TransformOptions)
+def transform(**given: Any) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
     The same command resumes: finished blocks are in OUT.transform until all are done. The
     clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
     """
+    options = TransformOptions(**given)
     from scalemani.interfaces.cli.printing import certificate_text
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.runs.new_points.transforming import transform_points
@@ -232,9 +236,10 @@ def transform(options: TransformOptions) -> None:
 
 
 @app.command()
-@taking_options
-def plot(options: PlotOptions) -> None:
+@taking(PlotOptions)
+def plot(**given: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
+    options = PlotOptions(**given)
     from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
     from scalemani.runs.opened import open_run
     from scalemani.runs.poor_points import poor_points
@@ -360,8 +365,8 @@ def generate(
 
 
 @app.command()
-@taking_options
-def landmarks(options: LandmarkOptions) -> None:
+@taking(LandmarkOptions)
+def landmarks(**given: Any) -> None:
     """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
 
     The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
@@ -369,6 +374,7 @@ def landmarks(options: LandmarkOptions) -> None:
     locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
     errors; of the seconds the least is shown, of the memory the most.
     """
+    options = LandmarkOptions(**given)
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.printing import show_qualities
@@ -418,14 +424,15 @@ def align(
 
 
 @app.command()
-@taking_options
-def append(options: AppendOptions) -> None:
+@taking(AppendOptions)
+def append(**given: Any) -> None:
     """Append points to a finished run: the search costs what they cost, and the embedding resumes.
 
     The earlier run stays the one in the folder until the new one is complete. The same command resumes after
     an interruption, and does nothing where the run ends with these points. Results of the earlier run stay in the
     folder: `scalemani runs RUN --prune` removes them.
     """
+    options = AppendOptions(**given)
     from scalemani.interfaces.cli.printing import show_records
     from scalemani.runs.opened import open_run
     from scalemani.runs.several.appending import append_points

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 import inspect
 import os
 import sys
@@ -357,11 +356,8 @@ def place(location: str | Path) -> PurePath:
     return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
 
 
-def taking_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command one parameter for each field of its `options`, as Typer reads signatures."""
-    parameters = inspect.signature(command).parameters
-    kind = parameters["options"].annotation
-    own = [parameter for name, parameter in parameters.items() if name != "options"]
+def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Have Typer give a command, as `**given`, an option for each field of a dataclass."""
     fields = sorted(dataclasses.fields(kind), key=lambda field: bool(field.kw_only))  # resources come last
     shared = [
         inspect.Parameter(
@@ -373,13 +369,13 @@ def taking_options(command: Callable[..., None]) -> Callable[..., None]:
         for field in fields
     ]
 
-    @functools.wraps(command)
-    def with_options(**values: Any) -> None:
-        options = kind(**{field.name: values.pop(field.name) for field in fields})
-        command(options=options, **values)
+    def describe(command: Callable[..., None]) -> Callable[..., None]:
+        named = inspect.signature(command).parameters.values()
+        own = [parameter for parameter in named if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        # Python wants parameters with a default last.
+        ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
+        command.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+        return command
 
-    # Python wants parameters with a default last.
-    ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
-    with_options.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
-    return with_options
+    return describe

@@ -39,33 +39,33 @@ UsageError: Any = typer.BadParameter.__base__
 def main() -> None:
     """Run the command line and end the process: status 0, 1 for a failure, 2 for arguments, input or state."""
     with contextlib.redirect_stderr(outlasting(sys.stderr)), ending_in_time():
-        sys.exit(run_command())
+        try:
+            status = app(standalone_mode=False) or 0
+        except Exception as error:
+            status = report_failure(error)
+        sys.exit(status)
 
 
-def run_command() -> int:
-    """Run the requested command and return its exit status."""
-    try:
-        return app(standalone_mode=False) or 0
-    except UsageError as error:
+def report_failure(error: Exception) -> int:
+    """Print one line about what ended a command, and return its exit status."""
+    if isinstance(error, UsageError):
         if len(sys.argv) == 1:  # the message of a bare call is the help itself
             return 2
         command = error.ctx.command_path if error.ctx else "scalemani"
         return report(error, f"{error.format_message()} ('{command} --help' says what is allowed)", 2)
-    except ScalemaniError as error:
+    if isinstance(error, ScalemaniError):
         return report(error, str(error), error.exit_status)
-    except MemoryError as error:
+    if isinstance(error, MemoryError):
         return report(error, "out of memory: give a budget with --memory, and see 'scalemani plan'", 1)
-    except OSError as error:
-        lasting = is_lasting(error)
-        return report(error, text_of(error), 2 if lasting else 1)
-    except Exception as error:
-        if isinstance(error, RuntimeError) and NO_THREAD in str(error):
-            return report(error, NO_PROCESS, 1)
-        if is_of_loading(error):
-            text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
-            return report(error, text, 2)
-        text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command resumes"
-        return report(error, text, 1)
+    if isinstance(error, OSError):
+        return report(error, text_of(error), 2 if is_lasting(error) else 1)
+    if isinstance(error, RuntimeError) and NO_THREAD in str(error):
+        return report(error, NO_PROCESS, 1)
+    if is_of_loading(error):
+        text = f"a library cannot be loaded: {type(error).__name__}: {error}; mend its settings or install it anew"
+        return report(error, text, 2)
+    text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command resumes"
+    return report(error, text, 1)
 
 
 def text_of(error: OSError) -> str:

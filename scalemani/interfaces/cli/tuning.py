@@ -8,7 +8,7 @@ import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking_options
+from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
 from scalemani.interfaces.cli.output import say
 from scalemani.interfaces.tuning import METHOD
 
@@ -86,14 +86,15 @@ class TuningOptions(Options):
         return given | {name: parse_list(value) for name, value in self.implied.items()}
 
 
-@taking_options
-def tune(options: TuningOptions) -> None:
+@taking(TuningOptions)
+def tune(**given: Any) -> None:
     """Run a grid of parameters in one store and compare the results; RUN then opens as the best.
 
     Lists are given as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
     the landmark weights are computed once. The same command resumes, and a combination that
     cannot be run is reported while the others finish.
     """
+    options = TuningOptions(**given)
     lists = options.lists()
     candidates = candidates_of(lists)
     from scalemani.interfaces.tuning.scores import chosen_scores, make_judge

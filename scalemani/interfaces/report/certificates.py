@@ -141,7 +141,7 @@ COMPONENTS = good_if(
 )
 SETTLED = good_if(
     lambda value, _: value,
-    lambda run: f"yes: no centre moved by more than clustering.settled, {run.params.clustering.settled:.3g}",
+    lambda run: f"yes: no centre moved by more than {run.params.clustering.settled:.3g}",
     "short",
 )
 NEAR_ZERO = good_if(

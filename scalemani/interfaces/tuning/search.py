@@ -29,7 +29,7 @@ from scalemani.runs.outline import Outline
 from scalemani.runs.plan import make_plan
 from scalemani.runs.solver import outline_within
 from scalemani.runs.survey import Survey, survey
-from scalemani.runs.walk import WritableRun, locked_run, run_plans
+from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.store.run_store import RunStore
 
@@ -349,7 +349,7 @@ def run_cell(
         plan.check()
         for note in found.outline.notes:
             target.executor.progress.warn(note)
-        run_plans(target, plan, found.source)
+        run_plan(target, plan, found.source)
         run = Run(target.store.root)
         measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     except OF_ONE_CELL as error:

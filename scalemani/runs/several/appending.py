@@ -24,7 +24,7 @@ from scalemani.runs.plan import APPENDED, make_plan
 from scalemani.runs.several.aligning import align
 from scalemani.runs.several.starts import run_coordinates
 from scalemani.runs.survey import Extremes, survey
-from scalemani.runs.walk import open_for_writing, run_plans
+from scalemani.runs.walk import open_for_writing, run_plan
 from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
 from scalemani.stages.shared.tile_digests import tile_digests
 from scalemani.store.objects import RECORD_BYTES, digest
@@ -99,7 +99,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         with open_for_writing(before.store.root, outline, executor, None) as target:
             if target.store.load_plan() != current:
                 raise StoreError(f"{target.store.root} was changed by another command meanwhile: run this one again")
-            run_plans(target, make_plan(target.store, outline, executor), source)
+            run_plan(target, make_plan(target.store, outline, executor), source)
     grown = open_run(before.store.root)
     moved = align(before, grown).relative_residual if before.embeds else None
     return Grown(grown, new.shape[0], moved)

@@ -143,8 +143,6 @@ CELLS = {
     "partition.sketch_dimensions": 2,
 }  # fmt: skip
 ROUNDS = CELLS | {"neighbors.max_rounds": 1, "neighbors.recall": 1.0}
-NEW = CELLS | {"neighbors.method": "auto", "neighbors.exact_below": 100}
-PROBED = {name: value for name, value in CELLS.items() if name != "neighbors.n_probes"}
 PIXELS = {"neighbors.method": "window", "neighbors.window": 3, "affinities.kind": "gaussian"}
 TABLE = PIXELS | {"neighbors.image_rows": 8, "neighbors.image_columns": 12}
 TREES = PIXELS | {"affinities.kind": "ensemble"}
@@ -212,7 +210,6 @@ ROWS: dict[str, Rows] = {
     "partition.sketch_dimensions": (searched(3),),
     "partition.cell_points": (searched(40),),
     "partition.sample_points": (searched(1000, points="many"),),
-    "partition.most_basis_rows": (searched(30),),
     "neighbors.n_neighbors": (Row(9), searched(9)),
     "neighbors.method": (searched("exact"),),
     "neighbors.recall": (searched(0.1, under=ROUNDS | {"neighbors.max_rounds": 2}),),
@@ -223,25 +220,7 @@ ROWS: dict[str, Rows] = {
     "neighbors.frames": (Row(0, TABLE, points="pixels", methods=WINDOWED),),
     "neighbors.image_rows": (Row(16, TABLE, points="pixels", methods=WINDOWED),),
     "neighbors.image_columns": (Row(6, TABLE, points="pixels", methods=WINDOWED),),
-    "neighbors.exact_below": (searched(100, under=CELLS | {"neighbors.method": "auto"}),),
-    "neighbors.first_probes": (
-        searched(1, under=NEW, changes="new", methods=GRAPHS + DESCENTS[:1]),
-        Same(1, "in a run it tells how far the true neighbours of a sample are looked for, all of which are found",
-             under=PROBED, points="wide", methods=GRAPHS),
-    ),
-    "neighbors.missed": (searched(6.0, under=PROBED | {"neighbors.recall": 0.9, "neighbors.least_probes": 1}),),
-    "neighbors.least_probes": (searched(15, under=PROBED | {"neighbors.recall": 0.1}),),
-    "neighbors.most_probes": (searched(3, under=PROBED | {"neighbors.least_probes": 1}),),
-    "neighbors.nearby_cells": (searched(2, under=CELLS | {"neighbors.n_probes": 2, "neighbors.nearby_per_probe": 1}),),
-    "neighbors.nearby_per_probe": (searched(1, under=CELLS | {"neighbors.n_probes": 2, "neighbors.nearby_cells": 1}),),
-    "neighbors.few_neighbors": (searched(5),),
     "neighbors.few_candidates": (searched(1.5),),
-    "neighbors.first_candidates": (searched(2.5, under=CELLS | {"neighbors.few_neighbors": 5}),),
-    "neighbors.later_candidates": (searched(3.0, under=ROUNDS | {"neighbors.few_neighbors": 5}),),
-    "neighbors.most_visited": (searched(2, under=ROUNDS),),
-    "neighbors.most_listed": (searched(2, under=ROUNDS),),
-    "neighbors.rounding_share": (searched(0.0, under=ROUNDS),),
-    "neighbors.close_share": (searched(1.0, under=ROUNDS | {"neighbors.rounding_share": 0.0037}),),
     "affinities.kind": (
         Row("gaussian", methods=ENTROPIC), Row("self-tuning"), Row("entropic", SELF_TUNING, methods=ENTROPIC),
     ),
@@ -256,11 +235,6 @@ ROWS: dict[str, Rows] = {
     "affinities.jitter": (Row(0.1, TREES, points="image", methods=WINDOWED),),
     "components.disconnected": (Row("largest", points="apart"),),
     "components.queries_per_component": (Row(1, points="apart"),),
-    "components.most_queries": (Row(2, points="apart"),),
-    "components.least_bridge_weight": (
-        Row(0.5, points="apart", methods=WITH_AFFINITIES),
-        Same(0.5, "bridges count by their lengths", points="apart", methods=BY_DISTANCES),
-    ),
     "symmetric_affinities.target_weight": (
         Row(0.5, methods=ENTROPIC), Refused(0.5, "affinities are a kernel", methods=KERNELS),
     ),
@@ -291,14 +265,11 @@ ROWS: dict[str, Rows] = {
     "embedding.solver": (Row("lll"), Row("exact", least=1e-7)),
     "embedding.residual": (Row(1e-8, {"embedding.residual": 1e-2}, least=1e-9),),
     "embedding.max_passes": (Row(0, {"embedding.residual": 1e-8}, least=1e-9),),
-    "embedding.float32_reaches": (Row(0.5, {"embedding.residual": 1e-4}, least=1e-9),),
     "diffusion_coordinates.time": (Row(2.0),),
     "kernel_discriminants.ridge": (Row(0.5),),
     "local_reconstruction.reg": (Row(0.5),),
     "clustering.n_clusters": (Row(3, changes="labels"),),
     "clustering.n_restarts": (Row(1, changes="labels"),),
-    "clustering.settled": (Row(0.5, changes="clustering.passes"),),
-    "clustering.most_passes": (Row(1, changes="clustering.passes"),),
     "layout.strength": (Row(0.3),),
     "layout.direction": (Row("gradient-descent"),),
     "layout.learning_rate": (Row(7.0, MOMENTUM), Row(1e-3, {"layout.direction": "gradient-descent"})),
@@ -323,8 +294,5 @@ ROWS: dict[str, Rows] = {
     "layout.pairs": (Row(1, {"layout.direction": "l-bfgs"}), Row(1, {"layout.direction": "spectral+l-bfgs"})),
     "layout.snapshots": (Row(3, changes="snapshots"), Same(3, "positions are kept beside the embedding")),
     "layout.jitter": (Row(0.1),),
-    "layout.exact_up_to": of_sums(50, {"layout.tolerance": 0.1, "layout.start_deviation": 3.0}, least=1e-7),
-    "layout.coarsest": of_sums(0.9, TREE | {"layout.schedule": 8}),
     "layout.doubled_for": (Row(1.0, STILL),),
-    "layout.least_strength": (Row(0.1, {"layout.homotopy": 3}),),
 }  # fmt: skip

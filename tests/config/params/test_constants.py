@@ -1,72 +1,48 @@
-"""Numbers inside kernels that change results are in no key: another number needs another version of its stage."""
+"""Numbers that no key holds: whoever changes one raises the version of the stage whose results it changes.
+
+`constants.json` has the version and a digest of the constants of each stage. After raising versions in
+`scalemani.config.stages`, `python -m tests.config.params.test_constants` writes the new digests; it refuses a stage
+whose constants are others at the same version. Where results stay the same bits, remove the entry of the stage first.
+"""
 
 import importlib
+import json
+from hashlib import sha256
+from pathlib import Path
+from typing import ClassVar, get_origin, get_type_hints
 
 import pytest
 
+from scalemani.config.params import TUNED, Parameters
 from scalemani.config.routes import ROUTES
 
-# The version of a stage, and the numbers of the modules that compute it. Whoever changes one so that results change
-# raises the version in `scalemani.config.stages`, then writes both here.
-HELD = {
-    ("layout", 5): {
-        "descents.descent": {
-            "SUFFICIENT_DECREASE": 1e-4, "BACKTRACK": 0.5, "MOST_HALVINGS": 20, "GROWTH_INTERVAL": 5, "REACH": 1.0,
-            "LARGEST_COORDINATE": 1e7,
-        },
-        "descents.directions": {
-            "LEAST_CURVATURE": 1e-10, "LEAST_SHARE": 0.1, "CURVATURE_TOLERANCE": 0.1, "CURVATURE_STEPS": 50,
-            "FACTORED_UP_TO": 5000, "EXACT_SHIFT": 1e-10, "ITERATIVE_SHIFT": 1e-3, "SOLVED_TO": 0.1, "MOST_STEPS": 12,
-        },
-        "descents.force_errors": {
-            "CERTIFIED_TARGETS": 1000, "ADAPTATION_TARGETS": 250, "ADAPT_EVERY": 50, "ADAPTATION_SEED": 2**32,
-            "ROOM": 0.8, "LOOSE": 0.4, "LEAST_FACTOR": 0.05, "SINGLE_POINTS": 10.0, "LEAST_FORCE": 1e-3,
-            "LEAST_SUM": 1e-300,
-        },
-        "descents.phases": {
-            "NEVER": 1.0, "FIRST_DOUBLING": 150, "LOOK_EVERY": 50, "ADAPT_EVERY": 50, "ERROR_GROWTH": 1.5, "PAIRS": 100,
-        },
-        "descents.repulsion": {
-            "MESH_VALUES": 37_500_000, "WIDE_MESH_VALUES": 60_000_000, "FEW_POINTS": 150_000,
-            "WIDE_MESH_NODES": 2**24, "FINE_STEP": 0.25,
-        },
-        "descents.problem": {"LEAST_SUM": 1e-300, "ISOLATED": 0.1, "ENTROPY_ROWS": 8192},
-        "kernels.descent": {
-            "GAIN_STEP": 0.2, "GAIN_FACTOR": 0.8, "LEAST_GAIN": 0.01, "GAUSSIAN": 1, "LEAST_SUM": 1e-300, "STUDENT": 0,
-        },
-        "kernels.graph.attraction": {
-            "LONGEST_ROW": 512, "MOST_STEPS": 2**30 - 1, "LONGEST_STEP": 1e-5, "LEAST_STEP": 1e-150, "ITEM_BYTES": 4,
-            "LANES_AT_ONCE": 16, "PLACE_BYTES": 8,
-        },
-    },
-    ("embedding", 6): {
-        "kernels.spectral.refinement": {
-            "TILE": 4096, "FEWEST_GUARDS": 6, "FEWEST_SPARE": 8, "TRIVIAL_SHARE": 1e-10, "DEPENDENT": 1e-6,
-            "STEPS_BETWEEN_GRAMS": 8,
-        },
-    },
-    ("coarse_graphs", 2): {
-        "kernels.spectral.coarsening": {
-            "TILE_ROWS": 1024, "MOST_MEMBERS": 8, "DENSE_NODES": 1000, "LEAST_SHRINKAGE": 0.9, "NODES_AT_ONCE": 2048,
-            "SLOTS_OF_COLUMN": 2,
-        },
-    },
-    ("coarse_embedding", 4): {
-        "kernels.spectral.multilevel": {
-            "TILE_ROWS": 1024, "DENSE_NODES": 1000, "DAMPING": 0.7, "LEAST_DIAGONAL": 1e-3, "LEAST_GAP": 1e-6,
-            "STEPS_PER_LEVEL": 2, "MOST_STEPS": 8, "STEPS_NODES": 2**18, "STEPS_FROM_RANDOM": 60,
-            "LEAST_RESIDUAL": 1e-5,
-        },
-    },
-    ("landmark_embedding", 2): {
-        "kernels.spectral.eigenproblem": {
-            "DENSE_LANDMARKS": 2500, "SPARSE_DENSITY": 0.02, "SHIFT": 1e-3, "TOLERANCE": 1e-9,
-            "LARGEST_EIGENVALUE": 2.0, "ZERO_TOLERANCE": 1e-10, "CONSTANT_TOLERANCE": 1e-8,
-            "RANK_ITERATIONS": 4, "RANK_TOLERANCE": 1e-12, "MAX_BLOCKS": 30, "GUARD_VECTORS": 8,
-        },
-    },
+LOCK = Path(__file__).with_name("constants.json")
+# The modules whose numbers decide the result of a stage; tables of parameters have theirs for every stage.
+MODULES = {
+    "layout": (
+        *("descents.descent", "descents.directions", "descents.force_errors", "descents.growth", "descents.laplacian"),
+        *("descents.problem", "kernels.descent.curvature", "kernels.descent.momentum"),
+        "kernels.graph.rounded_attraction",
+    ),
+    "embedding": ("kernels.spectral.refinement",),
+    "coarse_graphs": ("kernels.spectral.coarsening",),
+    "coarse_embedding": ("kernels.spectral.multilevel",),
+    "landmark_embedding": ("kernels.spectral.eigenproblem",),
+}
+# Where half of the default is not allowed for.
+OTHERS = {
+    "sigma": 0.5, "update": "sine", "neighborhood": 7, "eta": 2.0, "projection": "sphere", "batch_points": 70,
+    "n_neighbors": 7, "covariances": "diagonal", "few_candidates": 2.5,
 }  # fmt: skip
+
+
+def constants_of(table):
+    """Return the names of the constants of a table of parameters."""
+    return [name for name, hint in get_type_hints(type(table)).items() if get_origin(hint) is ClassVar]
+
+
 VERSIONS = {stage.name: stage.version for route in ROUTES.values() for stage in route}
+STAGES = sorted({*MODULES, *TUNED, *(name for name in VERSIONS if constants_of(getattr(Parameters(), name, None)))})
 
 
 def numbers_of(module):
@@ -74,7 +50,53 @@ def numbers_of(module):
     return {name: value for name, value in found.items() if name.isupper() and type(value) in (int, float)}
 
 
-@pytest.mark.parametrize("held", HELD, ids=lambda held: held[0])
-def test_another_number_comes_with_another_version(held):
-    stage, version = held
-    assert (VERSIONS[stage], {module: numbers_of(module) for module in HELD[held]}) == (version, HELD[held])
+def constants(stage):
+    """Return names and values of what decides the result of a stage and is not in its key, in whichever module."""
+    table = getattr(Parameters(), stage, None)
+    own = {name: getattr(table, name) for name in (*TUNED.get(stage, ()), *constants_of(table))}
+    return {
+        (name, repr(value))
+        for found in (own, *map(numbers_of, MODULES.get(stage, ())))
+        for name, value in found.items()
+    }
+
+
+def locked(stage):
+    text = json.dumps(sorted(constants(stage)))
+    return {"version": VERSIONS[stage], "digest": sha256(text.encode()).hexdigest()[:16]}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_other_constants_come_with_another_version(stage):
+    assert json.loads(LOCK.read_text())[stage] == locked(stage), __doc__
+
+
+@pytest.mark.parametrize("stage", TUNED)
+def test_a_key_holds_a_tuned_number_only_where_it_was_set(stage):
+    assert not set(TUNED[stage]) & set(Parameters().of_stage(stage))
+    for name in TUNED[stage]:
+        default = getattr(getattr(Parameters(), stage), name)
+        other = OTHERS[name] if name in OTHERS else not default if isinstance(default, bool) else default / 2
+        other = int(other) if type(default) is int else other
+        changed = Parameters().with_values({stage: {name: other}})
+        assert changed.of_stage(stage) == {**Parameters().of_stage(stage), name: other}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_no_key_holds_a_constant(stage):
+    table = getattr(Parameters(), stage, None)
+    assert not set(constants_of(table)) & set(Parameters().of_stage(stage))
+
+
+def write_lock():
+    """Write the digests of stages that have another version or no entry; refuse others whose constants changed."""
+    before = json.loads(LOCK.read_text()) if LOCK.exists() else {}
+    after = {stage: locked(stage) for stage in STAGES}
+    same = [name for name, now in after.items() if before.get(name, now)["version"] == now["version"]]
+    if changed := [name for name in same if before.get(name, after[name]) != after[name]]:
+        raise SystemExit(f"other constants at the same version: raise that of {', '.join(changed)}")
+    LOCK.write_text(json.dumps(after, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    write_lock()

@@ -220,7 +220,8 @@ def test_settings_are_parameters_by_their_names_and_checked_as_those_of_the_comm
         ({"neighbors.recal": 0.9}, r"unknown parameter neighbors.recal: did you mean 'recall'"),
         ({"neighbours.recall": 0.9}, r"unknown stage 'neighbours': did you mean 'neighbors'"),
         ({"recall": 0.9}, r"unknown stage 'recall': it is a parameter, neighbors.recall"),
-        ({"neighbors.nearby_cells": 0}, r"neighbors.nearby_cells must be >= 1, got 0"),
+        ({"neighbors.n_probes": 0}, r"neighbors.n_probes must be >= 1, got 0"),
+        ({"neighbors.nearby_cells": 9}, r"unknown parameter neighbors.nearby_cells"),
         ({"neighbors": {"recall": 0.9}}, "settings takes values by the names of --set"),
         (512, "settings takes values by the names of --set, .* got 512"),
     ):

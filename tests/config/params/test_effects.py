@@ -157,7 +157,7 @@ def test_every_parameter_has_a_row(method):
 # Rows that name methods: the others refuse these parameters, or are told that they have no effect.
 OF_FEW = {
     "affinities.trees", "affinities.jitter", "neighbors.window", "neighbors.frames", "neighbors.image_rows",
-    "neighbors.image_columns", "neighbors.first_probes",
+    "neighbors.image_columns",
 }  # fmt: skip
 
 

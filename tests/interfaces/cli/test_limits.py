@@ -18,14 +18,21 @@ import sys
 opened = []
 sys.addaudithook(lambda event, arguments: opened.append(arguments) if event == "socket.connect" else None)
 sys.argv = ["scalemani", *sys.argv[1:]]
-from scalemani.interfaces.cli.process import run_command
-status = run_command()
-assert not opened, opened
-sys.exit(status)
+from scalemani.interfaces.cli.process import main
+try:
+    main()
+finally:
+    assert not opened, opened
 """
 SEVERAL_COMMANDS = """
 import gc, os, sys
-from scalemani.interfaces.cli.process import run_command
+from scalemani.interfaces.cli.process import main
+def run_command():
+    try:
+        main()
+    except SystemExit as ended:
+        return ended.code
+
 points, run, folder, *small = sys.argv[1:]
 os.chdir(folder)
 for words in (

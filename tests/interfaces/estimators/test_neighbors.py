@@ -12,6 +12,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
+from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import open_points
 
@@ -55,10 +56,9 @@ def test_each_point_comes_first_with_a_stored_zero_even_among_equal_points(point
     assert (np.diff(graph.data.reshape(600, K + 1)) >= 0).all()
 
 
-def test_new_points_are_searched_by_cells_where_points_are_many(points):
-    model = sm.KNeighborsTransformer(K, settings={"neighbors.method": "partition", "neighbors.exact_below": 0}).fit(
-        points
-    )
+def test_new_points_are_searched_by_cells_where_points_are_many(points, monkeypatch):
+    monkeypatch.setattr(NeighborsParams, "exact_below", 0)
+    model = sm.KNeighborsTransformer(K).fit(points)
     new = points[:200] + 1e-3
     found = model.transform(new).indices.reshape(200, K + 1)
     expected = neighbors.NearestNeighbors(n_neighbors=K + 1).fit(points).kneighbors(new, return_distance=False)

@@ -155,20 +155,6 @@ def test_a_parameter_that_has_no_effect_is_a_warning(points, estimator, values, 
         estimator(perplexity=4, **few, settings=values).fit(points[:200])
 
 
-@pytest.mark.parametrize(
-    ("estimator", "n_components", "words"),
-    [
-        (sm.ElasticEmbedding, 5, "landmark_embedding.n_components 2 or 3, which is 5 here"),
-        (sm.EpanechnikovElasticEmbedding, 2, "layout.objective other than epanechnikov-ee"),
-    ],
-)
-@pytest.mark.filterwarnings("ignore:layout. not converged")
-def test_a_number_of_points_is_told_of_where_all_are_summed_exactly_anyway(points, estimator, n_components, words):
-    settings = {"layout.exact_up_to": 5}
-    with pytest.warns(ScalemaniWarning, match=f"layout.exact_up_to=5 has no effect: it takes {words}"):
-        estimator(n_components, perplexity=4, max_iter=2, settings=settings).fit(points[:200])
-
-
 def test_a_command_warns_of_a_parameter_that_has_no_effect_even_where_it_is_quiet(scalemani, points, tmp_path):
     np.save(tmp_path / "points.npy", points[:200])
     values = ["--set=layout.exaggerated_iterations=50", "--set=layout.max_iterations=2"]

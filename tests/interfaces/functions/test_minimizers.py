@@ -129,8 +129,7 @@ def test_a_number_that_cannot_act_is_told_of():
 CHANGED = {
     "strength": 0.5, "learning_rate": 0.02, "momentum": 0.5, "exaggerated_momentum": 0.6, "exaggeration": 3.0,
     "exaggerated_iterations": 7, "start_deviation": 0.3, "homotopy": 2, "max_iterations": 3, "converged": 1e-9,
-    "window": 7, "repulsion": "exact", "tolerance": 1e-2, "schedule": 6, "kappa": 2, "pairs": 1, "exact_up_to": 5,
-    "coarsest": 0.05, "doubled_for": 0.5, "least_strength": 1e-3,
+    "window": 7, "repulsion": "exact", "tolerance": 1e-2, "schedule": 6, "kappa": 2, "pairs": 1, "doubled_for": 0.5,
 }  # fmt: skip
 ALL_PARAMETERS = {f"layout.{name}": value for name, value in CHANGED.items()}
 # Curvature is negative where a descent of SNE starts, so that L-BFGS learns from no step; what has exact sums alone has

@@ -22,7 +22,7 @@ METHODS = (
     *("locally-linear-embedding", "isomap"),
 )
 VALUES = {
-    "neighbors": {"n_neighbors": 12, "exact_below": 1000},
+    "neighbors": {"n_neighbors": 12, "method": "partition"},
     "affinities": {"perplexity": 4.0},
     "landmarks": {"n_landmarks": 60},
     "clustering": {"n_clusters": 4},

@@ -1,5 +1,7 @@
 """Neighbours of new points by cells: those of brute force, whether all cells are looked at or groups of them."""
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 from scipy.spatial import cKDTree
@@ -13,6 +15,12 @@ from scalemani.runs.new_points.neighbors import NeighborIndex
 from scalemani.stages.neighbors.tables import SketchesByCell
 
 PER_CELL, K = 4, 10
+
+
+class SearchedByCells(NeighborsParams):
+    """Parameters of points that are not few enough to be compared with all."""
+
+    exact_below: ClassVar[int] = 1000
 
 
 def index_of(n_cells, behind=0, n_dims=3):
@@ -37,7 +45,7 @@ def index_of(n_cells, behind=0, n_dims=3):
         sketches[order],
         points[order].__getitem__,
         points.dtype,
-        NeighborsParams(exact_below=1000),
+        SearchedByCells(),
         False,
     ), points[order]
 

@@ -20,7 +20,7 @@ VALUES = {
     "affinities": {"perplexity": 3},
     "landmarks": {"n_landmarks": 80},
     "clustering": {"n_clusters": 3},
-    "layout": {"max_iterations": 15, "direction": "spectral", "converged": 0, "exact_up_to": 100},
+    "layout": {"max_iterations": 15, "direction": "spectral", "converged": 0, "repulsion": "grid"},
 }
 METHODS = ("spectral-clustering", "t-sne", "pca")
 TOLERANCE = {"spectral-clustering": 0.0, "t-sne": 1e-12, "pca": 0.0}

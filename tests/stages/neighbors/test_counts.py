@@ -32,26 +32,26 @@ def test_neighbours_beyond_all_cells_that_are_given_need_all_of_these():
 
 @pytest.mark.parametrize(("k", "expected"), [(30, [60, 60]), (31, [53, 31])])
 def test_short_lists_settle_as_many_candidates_in_all_rounds_and_long_ones_more_in_the_first(k, expected):
-    params = asked(n_neighbors=k, few_candidates=2.0, first_candidates=1.7, later_candidates=1.0)
+    params = asked(n_neighbors=k, few_candidates=2.0)
     search = Sizes(Dimensions(10**6, 65, "float32", 20480), params)
     assert [n_candidates(search, number) for number in (0, 1)] == expected
 
 
 @pytest.mark.parametrize(("k", "expected"), [(30, [45, 60]), (31, [46, 31])])
 def test_sketches_with_all_dimensions_leave_half_more_candidates_than_neighbours_in_rounds_over_cells(k, expected):
-    params = asked(n_neighbors=k, few_candidates=2.0, first_candidates=1.7, later_candidates=1.0)
+    params = asked(n_neighbors=k, few_candidates=2.0)
     search = Sizes(Dimensions(10**6, 64, "float32", 20480), params)
     assert [n_candidates(search, number) for number in (0, 1)] == expected
 
 
 def test_the_head_of_a_list_is_looked_at_and_not_more_than_there_is():
-    assert [n_listed(asked(n_neighbors=k, most_listed=20)) for k in (5, 20, 90)] == [5, 20, 20]
+    assert [n_listed(asked(n_neighbors=k)) for k in (5, 45, 90)] == [5, 45, 45]
 
 
 @pytest.mark.parametrize("k", [1, 4, 15, 31, 90])
 def test_a_first_round_settles_enough_candidates_to_fill_all_lists(k):
     """A scan of cells keeps four fifths of what it is asked for at least."""
-    params = asked(n_neighbors=k, few_candidates=1.0, first_candidates=1.0)
+    params = asked(n_neighbors=k, few_candidates=1.0)
     wanted = n_candidates(Sizes(Dimensions(10**6, 784, "float32", 20480), params), 0)
     assert 4 * wanted // 5 >= k
 

@@ -5,6 +5,7 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
+from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -54,5 +55,6 @@ def test_a_number_of_cells_that_is_given_is_visited(points, tmp_path):
     assert searched(points, tmp_path / "run", n_probes=5).certificates["neighbors"]["probes"] == 5
 
 
-def test_no_more_cells_are_visited_than_the_most(points, tmp_path):
-    assert searched(points, tmp_path / "run", recall=1.0, most_probes=5).certificates["neighbors"]["probes"] == 5
+def test_no_more_cells_are_visited_than_the_most(points, tmp_path, monkeypatch):
+    monkeypatch.setattr(NeighborsParams, "most_probes", 5)
+    assert searched(points, tmp_path / "run", recall=1.0).certificates["neighbors"]["probes"] == 5
