@@ -23,15 +23,14 @@ from scalemani.interfaces.functions.validation import (
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
 from scalemani.kernels.affinities import bandwidths, entropic
-from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
-from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
-from scalemani.kernels.affinities.multiplicities import (
+from scalemani.kernels.affinities.entropic import (
     Multiplicities,
     copies_of_neighbors,
     loops,
     repeated_affinities,
     summed_over_copies,
 )
+from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
 from scalemani.kernels.affinities.orders import GRAPH_ORDERS
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.arrays.tiles import TILE_ROWS

@@ -20,9 +20,8 @@ LOCK = Path(__file__).with_name("constants.json")
 # The modules whose numbers decide the result of a stage; tables of parameters have theirs for every stage.
 MODULES = {
     "layout": (
-        *("descents.descent", "descents.directions", "descents.force_errors", "descents.growth", "descents.laplacian"),
-        *("descents.problem", "kernels.descent.curvature", "kernels.descent.momentum"),
-        "kernels.graph.rounded_attraction",
+        *("descents.descent", "descents.directions", "descents.force_errors", "descents.phases", "descents.problem"),
+        *("descents.repulsion", "kernels.descent", "kernels.graph.attraction"),
     ),
     "embedding": ("kernels.spectral.refinement",),
     "coarse_graphs": ("kernels.spectral.coarsening",),
