@@ -90,7 +90,7 @@ def same_bits(one: Run, other: Run, stage: str, names: tuple[str, ...]) -> bool:
 def reduced_difference(one: Run, other: Run) -> float:
     """Return the largest difference of the reduced matrices, relative to their largest entry."""
     worst = 0.0
-    for name in ("laplacian_values", "mass_values"):
+    for name in ("laplacian_triangle_values", "mass_triangle_values"):
         first, second = (run.group("reduced").read(name) for run in (one, other))
         worst = max(worst, float(np.abs(first - second).max() / np.abs(first).max()))
     return worst

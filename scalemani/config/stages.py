@@ -114,9 +114,10 @@ REDUCED = Stage(
     ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights", *LANDMARKS_IN_GRAPH),
     solvers=REDUCING_SOLVERS,
     follows=LANDMARKS_IN_GRAPH,
+    version=2,
 )
 LANDMARK_EMBEDDING = Stage(
-    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=2
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=3
 )
 COARSE_GRAPHS = Stage(
     "coarse_graphs",

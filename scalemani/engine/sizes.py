@@ -36,6 +36,8 @@ FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to
 NODES_PER_NODE = 0.35  # of each following one
 NODES_PER_POINT = 0.8  # of all coarse graphs
 COPIES_OF_PART = 3.5  # of items that are grouped: numbers, labels, places, and what sorting them takes
+# Landmarks that points of a landmark are near to, with all their neighbours: 24 on a surface of two dimensions.
+LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
 # What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
 SPARSE_BLOCK_BYTES = 32 * 2**10
 DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
@@ -161,6 +163,14 @@ class Sizes:
         if self.params.embedding.by_affinities:
             return min(self.params.n_landmarks, self.weight_entries / self.dimensions.n_points)
         return self.params.landmark_neighbors
+
+    @property
+    def reduced_entries(self) -> int:
+        """The nonzeros of the lower triangle of Z' (D - W) Z, at most."""
+        n_landmarks, width = self.params.n_landmarks, self.landmarks_a_point
+        met = LANDMARKS_MET_A_FEATURE ** min(self.dimensions.n_features, MOST_FEATURES_THAT_BOUND)
+        pairs = min(n_landmarks * min(n_landmarks, met), 2 * self.n_affinities * width**2)
+        return int(pairs + n_landmarks) // 2
 
     @property
     def sketch_width(self) -> int:

@@ -2,22 +2,47 @@
 
 from typing import Any
 
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import EACH_PROCESS, Held, entries_held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
-from scalemani.kernels.spectral.eigenproblem import LARGEST_EIGENVALUE, solve_reduced, within_range
+from scalemani.kernels.spectral.eigenproblem import (
+    DENSE_LANDMARKS,
+    GUARD_VECTORS,
+    LARGEST_EIGENVALUE,
+    MAX_BLOCKS,
+    PANEL_COLUMNS,
+    is_dense,
+    solve_reduced,
+    within_range,
+)
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredReduced
 
-DENSE_COPIES = 4  # A~, B~, the factor and what LAPACK works in, where the problem is solved dense or fills in
+DENSE_COPIES = 4  # A~, B~ and what LAPACK works in, where the problem is solved dense
+COPIES_OF_WHOLE = 4  # of a matrix made whole of its triangle: the other half, and their sum
+COPIES_OF_SPACE = 2  # the Krylov space and its image
 
 
 def memory(sizes: Sizes) -> list[Held]:
-    """List the problem where its matrices are full: the worst case."""
-    n_landmarks = sizes.params.n_landmarks
+    """List the lower triangles, and what either way of solving takes: dense matrices, or a factor and a Krylov space.
+
+    The number of landmarks in use may be one that is solved dense.
+    """
+    n_landmarks, n_components = sizes.params.n_landmarks, sizes.params.n_components
+    n_dense = n_landmarks if is_dense(n_landmarks, n_components) else DENSE_LANDMARKS
+    entries = sizes.reduced_entries
+    width = n_components + 1 + GUARD_VECTORS
+    held = [
+        *entries_held("the lower triangles of A~ and B~", EACH_PROCESS, entries, 2),
+        *entries_held("A~ and B~, whole", EACH_PROCESS, min(entries, n_dense**2 / 2), COPIES_OF_WHOLE, "dense"),
+        Held("dense matrices", EACH_PROCESS, n_dense, n_dense, "float64", DENSE_COPIES, "dense"),
+    ]
+    if n_dense == n_landmarks:
+        return held
     return [
-        Held("values of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "float64", 2),
-        Held("columns of A~ and B~", EACH_PROCESS, n_landmarks, n_landmarks, "int32", 2),
-        Held("dense matrices and their factor", EACH_PROCESS, n_landmarks, n_landmarks, "float64", DENSE_COPIES),
+        *held,
+        Held("Cholesky factor", EACH_PROCESS, n_landmarks, (n_landmarks + PANEL_COLUMNS) / 2, step="factor"),
+        Held("rows of it as they are filled in", EACH_PROCESS, PANEL_COLUMNS, n_landmarks, copies=3, step="factor"),
+        Held("Krylov space", EACH_PROCESS, n_landmarks, MAX_BLOCKS * width, copies=COPIES_OF_SPACE, step="factor"),
     ]
 
 
@@ -26,8 +51,15 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     work.executor.progress.start(task.stage, 1, "eigenproblem")
     reduced = StoredReduced(task.inputs["reduced"])
-    laplacian, mass = reduced.read_matrix(StoredReduced.LAPLACIAN), reduced.read_matrix(StoredReduced.MASS)
-    solution = solve_reduced(laplacian, mass, task.params.n_components, following=True, seed=task.params.seed)
+    laplacian, mass = reduced.read_triangle(StoredReduced.LAPLACIAN), reduced.read_triangle(StoredReduced.MASS)
+    solution = solve_reduced(
+        laplacian,
+        mass,
+        task.params.n_components,
+        following=True,
+        seed=task.params.seed,
+        over=work.executor.over,
+    )
     task.output.write_whole(
         {
             StoredLandmarkEmbedding.eigenvalues: within_range(solution.eigenvalues),

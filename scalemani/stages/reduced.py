@@ -5,6 +5,7 @@ import math
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.memory.process import PROCESS
@@ -14,10 +15,12 @@ from scalemani.engine.sizes import Sizes, pixels_held
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
+    ROWS_UNPACKED,
+    PackedSum,
     TreeSum,
     diagonal_product,
-    laplacian_of,
-    symmetric_part,
+    lower_triangle,
+    symmetric_triangle,
     weighted_product,
 )
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -28,12 +31,14 @@ from scalemani.stages.shared.unseen_components import components_held, tell_of_u
 # Of the products of a row of W with Z, so many fall on entries of their own: 0.04 on surfaces, 0.23 on digits and on
 # counts of words, 0.42 without any structure.
 DISTINCT_OF_ROW = 0.9  # for each neighbour of a point and landmark of it, of which W has up to two
-# Landmarks that points of a landmark are near to, with all their neighbours: 24 on a surface of two dimensions.
-LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
-COPIES_OF_W, COPIES_OF_Z, COPIES_OF_PRODUCT, COPIES_OF_PART = 2, 3, 1.5, 2  # as scipy makes products of them
+COPIES_OF_W, COPIES_OF_Z, COPIES_OF_PRODUCT, COPIES_OF_PART = 2, 3, 1.5, 3  # as scipy makes products of them
 PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
+LARGE_SUM_BYTES = 2**28  # of partial sums; where there are more they are added to a dense one
+DENSE_SUM = "dense sum of lower triangles"
+BESIDE_DENSE_SUM = 2  # triangles: one of A~ and B~, and a part or the other
+COPIES_OF_ROWS = 4  # of a part as they are added: values, columns, their places and what is there
 DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
 REPEATED = 1.5  # by the root of the number of blocks, how many of these meet the same entry
 WITH_SUMS = 1.7  # of the entries of parts, with those of their sum
@@ -45,7 +50,7 @@ def memory(sizes: Sizes) -> list[Held]:
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.landmarks_a_point
     rows, reached = dimensions.block_rows, min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows)
     spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
-    part = min(most_entries(sizes), rows * width * spread)
+    part = min(2 * sizes.reduced_entries, rows * width * spread)
     return [
         *entries_held("Z", LOOKED_UP, dimensions.n_points * width),
         *pixels_held(sizes),
@@ -53,16 +58,28 @@ def memory(sizes: Sizes) -> list[Held]:
         *entries_held("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
         *entries_held("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
         *entries_held("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
-        *entries_held("sums on the way up the tree", EACH_PROCESS, most_entries(sizes), PARTS_IN_MEMORY / 2, "sums"),
+        *sums_held(sizes),
         components_held(sizes),
     ]
 
 
-def most_entries(sizes: Sizes) -> int:
-    """Return how many entries A~ has, at most."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.landmarks_a_point
-    met = LANDMARKS_MET_A_FEATURE ** min(sizes.dimensions.n_features, MOST_FEATURES_THAT_BOUND)
-    return min(n_landmarks * min(n_landmarks, met), 2 * sizes.n_affinities * width**2)
+def sums_held(sizes: Sizes) -> list[Held]:
+    """List the sums: those on the way up the tree, or a dense one."""
+    entries, n_landmarks = sizes.reduced_entries, sizes.params.n_landmarks
+    tree = entries_held("sums on the way up the tree", EACH_PROCESS, entries, PARTS_IN_MEMORY / 2, "sums")
+    dense = [
+        Held(DENSE_SUM, EACH_PROCESS, n_landmarks, (n_landmarks + 1) / 2, step="sums"),
+        *entries_held("part and sums", EACH_PROCESS, entries, BESIDE_DENSE_SUM, "sums"),
+        Held("rows of a part", EACH_PROCESS, ROWS_UNPACKED, n_landmarks, copies=COPIES_OF_ROWS, step="sums"),
+    ]
+    as_tree, as_dense = (sum(record.bytes for record in held) for held in (tree, dense))
+    return tree if as_tree <= max(as_dense, LARGE_SUM_BYTES) else dense
+
+
+def new_sum(task: StageTask) -> TreeSum | PackedSum:
+    """Return what lower triangles are added to: a function of the points and parameters alone, as the bits are."""
+    is_dense = any(record.name == DENSE_SUM for record in sums_held(Sizes(task.dimensions, task.params)))
+    return PackedSum(task.params.n_landmarks) if is_dense else TreeSum()
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -74,7 +91,7 @@ def disk(sizes: Sizes) -> list[Written]:
     width, n_points = sizes.landmarks_a_point, sizes.dimensions.n_points
     uses = n_points * width / sizes.params.n_landmarks
     distinct = min(1.0, DISTINCT / math.sqrt(uses))
-    met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * most_entries(sizes)
+    met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * sizes.reduced_entries
     written = []
     for name, products in (
         ("Z' W Z", 2 * sizes.n_affinities * width**2 * distinct),
@@ -97,10 +114,14 @@ def run(work: StageWork) -> dict[str, Any]:
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
         alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
-    affinity, mass = (symmetric_part(summed(task, level, part, range(n_parts(task, level)))) for part in PARTS)
-    laplacian = laplacian_of(affinity, mass)
+    parts = range(n_parts(task, level))
+    mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts).total())
+    affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts)
+    laplacian = lower_triangle(affinity.subtracted_from(mass))
     task.output.write_whole({**StoredReduced.LAPLACIAN.arrays(laplacian), **StoredReduced.MASS.arrays(mass)})
-    return {"nonzeros": int(laplacian.nnz), "density": laplacian.nnz / laplacian.shape[0] ** 2}
+    n_landmarks = task.params.n_landmarks
+    nonzeros = 2 * int(laplacian.nnz) - int(np.count_nonzero(laplacian.diagonal()))
+    return {"nonzeros": nonzeros, "density": nonzeros / n_landmarks**2}
 
 
 def n_parts(task: StageTask, level: int) -> int:
@@ -113,22 +134,22 @@ def step_of(level: int) -> str:
     return f"sum_{level}" if level else ""
 
 
-def summed(task: StageTask, level: int, described: MatrixDescription, parts: range) -> sp.csr_matrix:
+def sum_of_parts(task: StageTask, level: int, described: MatrixDescription, parts: range) -> TreeSum | PackedSum:
     """Return the sum of parts of a round."""
-    total, output = TreeSum(), StoredReduced(task.output)
+    total, output = new_sum(task), StoredReduced(task.output)
     for part in parts:
         total.add(output.read_part_of(described, part, step_of(level)))
-    return total.total()
+    return total
 
 
 def summed_part(level: int, task: StageTask, part: int) -> Arrays:
     """Return a part of a round of summing: consecutive parts of the round before."""
     before = range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, n_parts(task, level - 1)))
-    return part_arrays(*(summed(task, level - 1, described, before) for described in PARTS))
+    return part_arrays(*(sum_of_parts(task, level - 1, described, before).total() for described in PARTS))
 
 
 def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:
-    """Return parts of the two sums as they are stored."""
+    """Return parts of the two sums, lower triangles, as they are stored."""
     return {**StoredReduced.AFFINITY_PART.arrays(affinity), **StoredReduced.MASS_PART.arrays(mass)}
 
 
@@ -139,4 +160,4 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     reached, renumbered = graph.on_reached(affinities)
     own = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
     affinity = weighted_product(own, renumbered, weights_at(task, reached))
-    return part_arrays(affinity, diagonal_product(own, degrees))
+    return part_arrays(symmetric_triangle(affinity), symmetric_triangle(diagonal_product(own, degrees)))

@@ -56,7 +56,7 @@ def assert_same(one, other):
         for name in BIT_EQUAL[stage]:
             np.testing.assert_array_equal(one.group(stage).read(name), other.group(stage).read(name), err_msg=name)
     if "reduced" in one.keys:
-        for name in ("laplacian_values", "mass_values"):
+        for name in ("laplacian_triangle_values", "mass_triangle_values"):
             first, second = one.group("reduced").read(name), other.group("reduced").read(name)
             np.testing.assert_allclose(first, second, rtol=1e-12, atol=1e-12 * np.abs(first).max())
         np.testing.assert_allclose(one.embedding[...], other.embedding[...], rtol=0, atol=1e-6)

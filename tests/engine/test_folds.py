@@ -93,7 +93,7 @@ def test_the_reduced_problem_has_the_same_bits_for_any_number_of_sums_on_the_way
     other, _ = embed(roll, tmp_path / "other", 1024)
     steps = {unit.partition("-")[0] for unit in other.group("reduced").units}
     assert steps == {"block", "sum_1", "sum_2", "whole"}
-    for name in ("laplacian", "mass"):
+    for name in ("laplacian_triangle", "mass_triangle"):
         for part in ("indptr", "indices", "values"):
             ours, theirs = (found.group("reduced").read(f"{name}_{part}") for found in (one, other))
             np.testing.assert_array_equal(ours, theirs)

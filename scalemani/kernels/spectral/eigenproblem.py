@@ -1,23 +1,31 @@
 """The generalised symmetric eigenproblem A v = lambda B v of the landmarks: smallest eigenvalues, certified.
 
-Small problems are solved densely. Large ones by a block Krylov space of (A + shift B)^-1 B, factored once: sparse LU
-where the reduced matrices are sparse (data of few dimensions), dense Cholesky where they are not (neighbourhoods of
-images overlap so much that the factor of a matrix with a tenth of nonzeros is full). Source: [LLL] 4.3.
+Small problems are solved densely. Large ones by a block Krylov space of (A + shift B)^-1 B, from lower triangles
+alone, with one Cholesky factor within the envelope of A + shift B. Where the reduced matrices are sparse (data of few
+dimensions) its rows are ordered so that the envelope is narrow. Where they are not, it is the lower triangle:
+neighbourhoods of images overlap so much that the factor of a matrix with a tenth of nonzeros is full. Source: [LLL]
+4.3; George and Liu, Computer Solution of Large Sparse Positive Definite Systems, 1981, chapter 4.
 """
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 import scipy.linalg
+import scipy.linalg.blas
 import scipy.sparse as sp
-import scipy.sparse.linalg
+import scipy.sparse.csgraph
 
 from scalemani.errors import ConvergenceError, DisconnectedGraphError, NumericalError, RankError
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.spectral.reduced import lower_triangle, whole_of_triangle
 
 DENSE_LANDMARKS = 2500  # up to here LAPACK takes a second or two and is exact to rounding
-SPARSE_DENSITY = 0.02  # above it SuperLU fills in and takes longer than the dense Cholesky
+SPARSE_DENSITY = 0.02  # above it the factor fills in, however rows are ordered
+PANEL_COLUMNS, SLAB_ROWS = 256, 1024  # of the factor: what is multiplied at once, by one task
 SHIFT = 1e-3  # of the mean eigenvalue: far above rounding, far below the gaps that decide the speed
 TOLERANCE = 1e-9
 LARGEST_EIGENVALUE = 2.0  # of L v = lambda D v
@@ -55,8 +63,8 @@ def solve_reduced(
     n_components: int,
     constant: bool = True,
     following: bool = False,
-    tolerance: float = TOLERANCE,
     seed: int = 0,
+    over: Mapper = map,
 ) -> ReducedSolution:
     """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
 
@@ -66,42 +74,61 @@ def solve_reduced(
 
     Parameters
     ----------
-    a, b : (L, L) sparse or dense, symmetric, B positive semidefinite, float64.
+    a, b : (L, L) sparse, symmetric, B positive semidefinite, float64. Of large problems the lower triangles are read
+        alone; a matrix that is nothing else stands for the symmetric one that it is the triangle of.
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
     following : whether the next eigenvalue is requested too; it changes no bit of the others.
-    tolerance : largest residual relative to |A| + lambda |B|.
+    over : runs slabs of the factor, as the builtin `map` does; changes no bit.
 
     Raises
     ------
     RankError
         Where B is singular beyond the dropped landmarks, or more components are requested than there are.
     ConvergenceError
-        Where residuals stay above the tolerance.
+        Where residuals stay above `TOLERANCE`, relative to |A| + lambda |B|.
     NumericalError
         Where `constant` is claimed and A 1 is not zero.
     """
     a, b = sp.csr_matrix(a, dtype=np.float64), sp.csr_matrix(b, dtype=np.float64)
     used = np.flatnonzero(b.diagonal() > 0)
     dropped = np.setdiff1d(np.arange(a.shape[0]), used)
-    if len(dropped):
-        a, b = a[used][:, used], b[used][:, used]
     n_wanted = n_components + constant
     if n_wanted > len(used):
         raise RankError(
             f"{n_components} components were asked of {len(used)} landmarks in use; "
             f"at most {len(used) - constant} are possible: take more landmarks or fewer components"
         )
+    dense = is_dense(len(used), n_components, constant)
+    if dense:
+        a, b = (_whole(matrix, used) for matrix in (a, b))
+    else:
+        a, b = (Triangle(lower_triangle(matrix)) for matrix in (a, b))
     if constant:
         _check_constant(a)
-    values, vectors = _smallest(a, b, n_wanted, constant, tolerance, seed)
+    if dense:
+        values, vectors = _by_lapack(a, b, n_wanted)
+    else:
+        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
+        if constant:
+            start[:, 0] = 1.0
+        start[dropped] = 0.0
+        values, vectors = _block_krylov(a, b, start, n_wanted, over)
     n_zero = int(np.count_nonzero(values[:n_wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
     further = _following(a, b, values, n_wanted) if following else np.nan
     if constant:
         values, vectors = _without_constant(values, vectors, b, max(n_zero, 1))
-    full = np.zeros((len(used) + len(dropped), vectors.shape[1]))
-    full[used] = sign_rule(vectors)
-    values = values[:n_components]
-    return ReducedSolution(values, full, _residuals(a, b, values, full[used]), n_zero, dropped, further)
+    vectors, values = sign_rule(vectors), values[:n_components]
+    residuals = _residuals(a, b, values, vectors)
+    if dense and len(dropped):
+        full = np.zeros((len(used) + len(dropped), vectors.shape[1]))
+        full[used] = vectors
+        vectors = full
+    return ReducedSolution(values, vectors, residuals, n_zero, dropped, further)
+
+
+def is_dense(n_landmarks: int, n_components: int, constant: bool = True) -> bool:
+    """Return whether LAPACK solves the problem of so many landmarks."""
+    return n_landmarks <= DENSE_LANDMARKS or 3 * (n_components + constant) > n_landmarks
 
 
 def refuse_null_space(n_zero: int) -> None:
@@ -126,7 +153,43 @@ def within_range(eigenvalues: np.ndarray, rounding: float = ZERO_TOLERANCE) -> n
     return np.where(np.abs(eigenvalues - inside) <= rounding, inside, eigenvalues)
 
 
-def _check_constant(a: sp.csr_matrix) -> None:
+class Triangle:
+    """A symmetric matrix (L, L), of which the lower triangle is held with sorted columns."""
+
+    def __init__(self, lower: sp.csr_matrix) -> None:
+        self.lower, self._diagonal = lower, lower.diagonal()
+        self.shape = lower.shape
+
+    def __matmul__(self, right: np.ndarray) -> np.ndarray:
+        """Return the product with a vector (L,) or vectors (L, m)."""
+        own = self._diagonal * right if right.ndim == 1 else self._diagonal[:, np.newaxis] * right
+        return np.asarray(self.lower @ right + self.lower.T @ right - own)
+
+    def diagonal(self) -> np.ndarray:
+        """Return the diagonal (L,)."""
+        return self._diagonal
+
+
+Matrix: TypeAlias = "sp.csr_matrix | Triangle"
+
+
+def _whole(matrix: sp.csr_matrix, used: np.ndarray) -> sp.csr_matrix:
+    """Return the rows and columns of a symmetric matrix, given whole or as its lower triangle, that are used."""
+    lower = lower_triangle(matrix)
+    if lower.nnz == matrix.nnz:
+        matrix = whole_of_triangle(lower)
+    return matrix if len(used) == matrix.shape[0] else matrix[used][:, used]
+
+
+def _norm(matrix: Matrix) -> float:
+    """Return the Frobenius norm."""
+    if isinstance(matrix, Triangle):
+        twice, once = np.linalg.norm(matrix.lower.data), np.linalg.norm(matrix.diagonal())
+        return float(np.sqrt(max(2 * np.square(twice) - np.square(once), 0.0)))
+    return float(np.linalg.norm(matrix.data))
+
+
+def _check_constant(a: Matrix) -> None:
     excess = np.linalg.norm(a @ np.ones(a.shape[0])) / max(_norm(a) * np.sqrt(a.shape[0]), np.finfo(float).tiny)
     if excess > CONSTANT_TOLERANCE:
         raise NumericalError(
@@ -135,18 +198,12 @@ def _check_constant(a: sp.csr_matrix) -> None:
         )
 
 
-def _norm(matrix: sp.csr_matrix) -> float:
-    return float(np.linalg.norm(matrix.data))
-
-
-def _residuals(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
+def _residuals(a: Matrix, b: Matrix, values: np.ndarray, vectors: np.ndarray) -> np.ndarray:
     lengths = np.linalg.norm(vectors, axis=0) * max(_norm(a), np.finfo(float).tiny)
     return np.linalg.norm(a @ vectors - (b @ vectors) * values, axis=0) / lengths
 
 
-def _without_constant(
-    values: np.ndarray, vectors: np.ndarray, b: sp.csr_matrix, n_zero: int
-) -> tuple[np.ndarray, np.ndarray]:
+def _without_constant(values: np.ndarray, vectors: np.ndarray, b: Matrix, n_zero: int) -> tuple[np.ndarray, np.ndarray]:
     """Rotate the vectors of eigenvalue zero so that the first is the constant one, and leave it out."""
     shares = vectors[:, :n_zero].T @ (b @ np.ones(b.shape[0]))
     rotation = np.linalg.qr(np.column_stack([shares, np.eye(n_zero)[:, : n_zero - 1]]))[0]
@@ -154,15 +211,8 @@ def _without_constant(
     return values[1:], np.column_stack([null_space[:, 1:], vectors[:, n_zero:]])
 
 
-def _smallest(
-    a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int, constant: bool, tolerance: float, seed: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the smallest eigenvalues, the first `wanted` of them converged, and the vectors of these."""
-    if a.shape[0] > DENSE_LANDMARKS and 3 * n_wanted <= a.shape[0]:
-        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
-        if constant:
-            start[:, 0] = 1.0
-        return _block_krylov(a, b, start, n_wanted, tolerance)
+def _by_lapack(a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest eigenvalues and their vectors."""
     scale = 1 / np.sqrt(b.diagonal())
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
         raise _singular()
@@ -188,20 +238,113 @@ def _singular() -> RankError:
     )
 
 
-def _factored(matrix: sp.csr_matrix) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the solver of a symmetric positive definite matrix, dense or sparse by its fill."""
-    try:
-        if matrix.nnz > SPARSE_DENSITY * matrix.shape[0] ** 2:
-            factor = scipy.linalg.cho_factor(matrix.toarray(order="F"), True, True, check_finite=False)
-            return lambda right: scipy.linalg.cho_solve(factor, right, check_finite=False)
-        return scipy.sparse.linalg.splu(
-            sp.csc_matrix(matrix), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
-        ).solve
-    except (np.linalg.LinAlgError, RuntimeError) as error:
-        raise _singular() from error
+class EnvelopeFactor:
+    """The Cholesky factor of A + shift B, symmetric positive definite, within its envelope.
+
+    A panel holds some columns of the factor from the diagonal down to the last row that has a nonzero in them or
+    before. Panels are filled, and then overwritten by the factor one after the other. Rows without nonzeros are those
+    of the unit matrix.
+
+    Parameters
+    ----------
+    a, b : the matrices.
+    shift : how much of B is added.
+    over : runs slabs of a panel side by side; their shapes, and so the bits, depend on the envelope alone.
+    """
+
+    def __init__(self, a: Triangle, b: Triangle, shift: float, over: Mapper = map) -> None:
+        self._order, terms = None, [a.lower, b.lower]
+        n_rows = a.shape[0]
+        if a.lower.nnz <= SPARSE_DENSITY / 2 * n_rows**2:
+            whole = [whole_of_triangle(term) for term in terms]
+            pattern = sp.csr_matrix(abs(whole[0]) + abs(whole[1]))
+            self._order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
+            terms = [lower_triangle(sp.csr_matrix(term[self._order][:, self._order])) for term in whole]
+        firsts = np.minimum(*map(_first_columns, terms))
+        self._columns = slices(n_rows, PANEL_COLUMNS)
+        stops = np.array([columns.stop for columns in self._columns])
+        np.maximum.at(stops, firsts // PANEL_COLUMNS, np.arange(1, n_rows + 1))
+        self._stops = np.maximum.accumulate(stops)
+        self._panels = [
+            np.zeros((stop - columns.start, columns.stop - columns.start))
+            for columns, stop in zip(self._columns, self._stops, strict=True)
+        ]
+        for rows in self._columns:
+            first = firsts[rows].min() // PANEL_COLUMNS
+            left = first * PANEL_COLUMNS
+            values = _dense_columns(terms[0][rows], left, rows.stop)
+            self._fill(rows, first, values + shift * _dense_columns(terms[1][rows], left, rows.stop))
+        for number in range(len(self._panels)):
+            self._factor(number, over)
+
+    def _fill(self, rows: slice, first: int, values: np.ndarray) -> None:
+        """Copy rows of the lower triangle, from the columns of the panel `first` on, into the panels."""
+        left = first * PANEL_COLUMNS
+        diagonal = np.einsum("ii->i", values[:, rows.start - left :])
+        diagonal[diagonal == 0] = 1.0
+        for number in range(first, rows.start // PANEL_COLUMNS + 1):
+            panel, columns, last = self._panels[number], self._columns[number], min(rows.stop, self._stops[number])
+            own = values[: last - rows.start, columns.start - left : columns.stop - left]
+            panel[rows.start - columns.start : last - columns.start] = own
+
+    def _factor(self, number: int, over: Mapper) -> None:
+        """Overwrite a panel by its columns of the factor, those before it being done."""
+        panel, width = self._panels[number], self._panels[number].shape[1]
+        run(over(functools.partial(self._subtract, number), slices(len(panel), SLAB_ROWS)))
+        panel[:width] = scipy.linalg.cholesky(panel[:width], lower=True, check_finite=False)
+        for rows in slices(len(panel) - width, SLAB_ROWS):
+            below = panel[width:][rows]
+            below[:] = scipy.linalg.blas.dtrsm(1.0, panel[:width], below.T, lower=1).T
+
+    def _subtract(self, number: int, rows: slice) -> None:
+        """Subtract from rows of a panel the products of the columns before it."""
+        panel, columns = self._panels[number], self._columns[number]
+        first = columns.start + rows.start
+        for before, at, stop in zip(self._panels[:number], self._columns, self._stops, strict=False):
+            last, right = min(columns.start + rows.stop, stop), min(columns.stop, stop)
+            if last > first:
+                product = (
+                    before[first - at.start : last - at.start] @ before[columns.start - at.start : right - at.start].T
+                )
+                panel[rows.start : rows.start + last - first, : right - columns.start] -= product
+
+    def solve(self, right: np.ndarray) -> np.ndarray:
+        """Return x of (A + shift B) x = right, (L,) or (L, m)."""
+        solution = np.array(right if self._order is None else right[self._order])
+        panels = list(zip(self._panels, self._columns, self._stops, strict=True))
+        for panel, columns, stop in panels:
+            width = panel.shape[1]
+            own = scipy.linalg.solve_triangular(panel[:width], solution[columns], lower=True, check_finite=False)
+            solution[columns] = own
+            solution[columns.stop : stop] -= panel[width:] @ own
+        for panel, columns, stop in reversed(panels):
+            width = panel.shape[1]
+            own = solution[columns] - panel[width:].T @ solution[columns.stop : stop]
+            solution[columns] = scipy.linalg.solve_triangular(
+                panel[:width], own, lower=True, trans="T", check_finite=False
+            )
+        if self._order is None:
+            return solution
+        unordered = np.empty_like(solution)
+        unordered[self._order] = solution
+        return unordered
 
 
-def _check_rank(solve: Callable[[np.ndarray], np.ndarray], b: sp.csr_matrix) -> None:
+def _dense_columns(lower: sp.csr_matrix, left: int, right: int) -> np.ndarray:
+    """Return rows of a lower triangle, which have no nonzeros outside of the columns from `left` to `right`, dense."""
+    dense = np.zeros((lower.shape[0], right - left))
+    dense[np.repeat(np.arange(lower.shape[0]), np.diff(lower.indptr)), lower.indices - left] = lower.data
+    return dense
+
+
+def _first_columns(lower: sp.csr_matrix) -> np.ndarray:
+    """Return the first column of each row of a lower triangle with sorted columns; the diagonal's of an empty one."""
+    firsts, filled = np.arange(lower.shape[0]), np.flatnonzero(np.diff(lower.indptr))
+    firsts[filled] = lower.indices[lower.indptr[filled]]
+    return firsts
+
+
+def _check_rank(solve: Callable[[np.ndarray], np.ndarray], b: Triangle) -> None:
     """Raise RankError when B, its diagonal scaled to one, is singular to working precision.
 
     `solve` is that of A + shift B. A and B are Z^T ( . ) Z of the same Z, so a null vector of B is one of A + shift B,
@@ -216,11 +359,11 @@ def _check_rank(solve: Callable[[np.ndarray], np.ndarray], b: sp.csr_matrix) -> 
             raise _singular()
 
 
-def _orthonormal(block: np.ndarray, basis: list[np.ndarray], b: sp.csr_matrix) -> np.ndarray:
-    """Return the block made B-orthonormal, to itself and to the basis, by two rounds of block Gram-Schmidt."""
+def _orthonormal(block: np.ndarray, space: np.ndarray, b: Triangle) -> np.ndarray:
+    """Return the block made B-orthonormal, to itself and to the space, by two rounds of block Gram-Schmidt."""
     for _ in range(2):
-        for other in basis:
-            block = block - other @ (other.T @ (b @ block))
+        if space.shape[1]:
+            block = block - space @ (space.T @ (b @ block))
         lengths, rotation = np.linalg.eigh(block.T @ (b @ block))
         independent = lengths > lengths[-1] * 8 * np.finfo(float).eps
         block = block @ (rotation[:, independent] / np.sqrt(lengths[independent]))
@@ -228,34 +371,36 @@ def _orthonormal(block: np.ndarray, basis: list[np.ndarray], b: sp.csr_matrix) -
 
 
 def _block_krylov(
-    a: sp.csr_matrix, b: sp.csr_matrix, block: np.ndarray, n_wanted: int, tolerance: float
+    a: Triangle, b: Triangle, block: np.ndarray, n_wanted: int, over: Mapper
 ) -> tuple[np.ndarray, np.ndarray]:
     """Grow the Krylov space of (A + shift B)^-1 B from `block` until the Rayleigh-Ritz residuals are small.
 
     The start has random columns: the constant vector alone is blind to everything else on a regular graph.
     """
-    solve = _factored(sp.csr_matrix(a + SHIFT * a.diagonal().sum() / b.diagonal().sum() * b))
+    try:
+        solve = EnvelopeFactor(a, b, SHIFT * a.diagonal().sum() / b.diagonal().sum(), over).solve
+    except np.linalg.LinAlgError as error:
+        raise _singular() from error
     _check_rank(solve, b)
-    norms = (_norm(a), _norm(b))
-    basis: list[np.ndarray] = []
-    images: list[np.ndarray] = []
-    worst = np.inf
-    while len(basis) < MAX_BLOCKS:
-        block = _orthonormal(block, basis, b)
+    norms, n_columns, worst = (_norm(a), _norm(b)), 0, np.inf
+    spaces, images = (np.empty((len(block), MAX_BLOCKS * block.shape[1]), order="F") for _ in range(2))
+    for _ in range(MAX_BLOCKS):
+        block = _orthonormal(block, spaces[:, :n_columns], b)
         if block.shape[1] == 0:
             break
-        basis.append(block)
-        images.append(a @ block)
-        space, image = np.hstack(basis), np.hstack(images)
+        added = slice(n_columns, n_columns + block.shape[1])
+        n_columns = added.stop
+        spaces[:, added], images[:, added] = block, a @ block
+        space, image = spaces[:, :n_columns], images[:, :n_columns]
         values, rotation = np.linalg.eigh(space.T @ image)
         values, vectors = values[: n_wanted + 1], space @ rotation[:, :n_wanted]
         errors = image @ rotation[:, :n_wanted] - (b @ vectors) * values[:n_wanted]
         scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values[:n_wanted]) * norms[1])
         worst = float(np.max(np.linalg.norm(errors, axis=0) / scales))
-        if worst <= tolerance:
+        if worst <= TOLERANCE:
             return values, vectors
         block = solve(b @ block)
     raise ConvergenceError(
-        f"the reduced eigenproblem stopped at residual {worst:.1e} after {len(basis)} blocks of vectors, where "
-        f"{tolerance:.0e} is needed: ask for fewer components or more landmarks"
+        f"the reduced eigenproblem stopped at residual {worst:.1e} after {n_columns} vectors, where "
+        f"{TOLERANCE:.0e} is needed: ask for fewer components or more landmarks"
     )

@@ -5,13 +5,17 @@ for bit at the end. For the Laplacian, A~ = Z^T D Z - Z^T W Z with degrees summe
 rows of Z sum to one, rows of A~ sum to zero up to rounding. Source: [LLL] 4.3.
 """
 
+import itertools
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.kernels.arrays.tiles import slices
+
 ROWS_PER_PRODUCT = 8192  # bounds the intermediate W_b Z: about 60 nonzeros a row
+ROWS_UNPACKED = 64  # of a part whose places in a dense sum are looked up together
 
 
 class ReducedLaplacian(NamedTuple):
@@ -64,6 +68,40 @@ class TreeSum:
             total = sp.csr_matrix(part + total)
         return total
 
+    def subtracted_from(self, matrix: sp.csr_matrix) -> sp.csr_matrix:
+        """Return a matrix less the sum of the parts."""
+        return sp.csr_matrix(matrix - self.total())
+
+
+class PackedSum:
+    """The sum of lower triangles (L, L) added one by one, dense: 4 bytes a pair of landmarks, however many parts."""
+
+    def __init__(self, n_landmarks: int) -> None:
+        self._starts = np.arange(n_landmarks + 1) * np.arange(1, n_landmarks + 2) // 2
+        self._packed = np.zeros(self._starts[-1])
+
+    def add(self, part: sp.csr_matrix) -> None:
+        """Add the next part, of which no entry is there twice."""
+        for rows in slices(part.shape[0], ROWS_UNPACKED):
+            some = part[rows]
+            self._packed[np.repeat(self._starts[rows], np.diff(some.indptr)) + some.indices] += some.data
+
+    def subtracted_from(self, matrix: sp.csr_matrix) -> sp.csr_matrix:
+        """Return a matrix less the sum of the parts: the last that the sum is used for."""
+        np.negative(self._packed, out=self._packed)
+        self.add(matrix)
+        return self.total()
+
+    def total(self) -> sp.csr_matrix:
+        """Return the sum of the parts added so far, with sorted columns; entries of zero are left out."""
+        rows = [self._packed[first:last] for first, last in itertools.pairwise(self._starts)]
+        indptr = np.cumsum([0, *map(np.count_nonzero, rows)])
+        indices, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1])
+        for row, (first, last) in zip(rows, itertools.pairwise(indptr), strict=True):
+            indices[first:last] = np.flatnonzero(row)
+            values[first:last] = row[indices[first:last]]
+        return sp.csr_matrix((values, indices, indptr), shape=(len(rows), len(rows)))
+
 
 def tree_sum(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
     """Return the sum of the parts, at least one, in the order given (`TreeSum`)."""
@@ -79,6 +117,35 @@ def symmetric_part(matrix: sp.csr_matrix) -> sp.csr_matrix:
     symmetric.data *= 0.5
     symmetric.sort_indices()
     return symmetric
+
+
+def symmetric_triangle(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the lower triangle of (M + M^T) / 2, its columns in any order."""
+    rows = np.repeat(np.arange(matrix.shape[0], dtype=matrix.indices.dtype), np.diff(matrix.indptr))
+    columns, values = matrix.indices, np.where(matrix.indices == rows, matrix.data, 0.5 * matrix.data)
+    below = columns <= rows
+    above = ~below
+    lower = sp.csr_matrix((values[below], (rows[below], columns[below])), shape=matrix.shape)
+    return sp.csr_matrix(lower + sp.csr_matrix((values[above], (columns[above], rows[above])), shape=matrix.shape))
+
+
+def lower_triangle(matrix: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the entries of a matrix up to its diagonal, with sorted columns: the matrix itself if it is that."""
+    if not matrix.has_sorted_indices:
+        matrix = matrix.sorted_indices()
+    filled = np.flatnonzero(np.diff(matrix.indptr))
+    if (matrix.indices[matrix.indptr[filled + 1] - 1] <= filled).all():
+        return matrix
+    below = matrix.indices <= np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    kept = np.concatenate([[0], np.cumsum(below, dtype=np.int64)])[matrix.indptr]
+    return sp.csr_matrix((matrix.data[below], matrix.indices[below], kept), shape=matrix.shape)
+
+
+def whole_of_triangle(lower: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the symmetric matrix, with sorted columns, of which a lower triangle with sorted columns is given."""
+    whole = sp.csr_matrix(lower + sp.triu(lower.T, 1, format="csr"))
+    whole.sort_indices()
+    return whole
 
 
 def reduced_laplacian(

@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.engine.reading import ArrayReader, MatrixDescription, Rows, StoredStage, Whole, landmark_matrix
 from scalemani.kernels.landmarks.quality import Coverage, coverage
+from scalemani.kernels.spectral.reduced import whole_of_triangle
 from scalemani.store.schema import AS_LANDMARKS
 
 
@@ -102,18 +103,30 @@ PART_FOLDERS = ("block-N", "sum_N-block-N")
 class StoredReduced(StoredStage, stage="reduced"):
     """The reduced problem: parts of the sums over blocks, sums of parts, and the two matrices that they come to."""
 
-    AFFINITY_PART: ClassVar = landmark_matrix("reduced", "affinity", "part", PART_FOLDERS, "a part of Z^T W Z")
-    MASS_PART: ClassVar = landmark_matrix("reduced", "mass", "part", PART_FOLDERS, "a part of Z^T D Z")
-    LAPLACIAN: ClassVar = landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric")
-    MASS: ClassVar = landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric")
+    AFFINITY_PART: ClassVar = landmark_matrix(
+        "reduced", "affinity", "part", PART_FOLDERS, "the lower triangle of a part of Z^T W Z"
+    )
+    MASS_PART: ClassVar = landmark_matrix(
+        "reduced", "mass", "part", PART_FOLDERS, "the lower triangle of a part of Z^T D Z"
+    )
+    LAPLACIAN: ClassVar = landmark_matrix(
+        "reduced", "laplacian_triangle", "whole", ("",), "the lower triangle of Z^T (D - W) Z, symmetric"
+    )
+    MASS: ClassVar = landmark_matrix(
+        "reduced", "mass_triangle", "whole", ("",), "the lower triangle of Z^T D Z, symmetric"
+    )
 
     def read_part_of(self, described: MatrixDescription, part: int, step: str) -> sp.csr_matrix:
         """Return a part (L, L) of the sum that gives a matrix; `step` is the round of summing."""
         return described.matrix(lambda array: self.group.read_part(array.name, part, step))
 
+    def read_triangle(self, described: MatrixDescription) -> sp.csr_matrix:
+        """Return the lower triangle of `LAPLACIAN` or `MASS`: (L, L)."""
+        return described.matrix(lambda array: self.reader(array).read())
+
     def read_matrix(self, described: MatrixDescription) -> sp.csr_matrix:
         """Return `LAPLACIAN` or `MASS`: (L, L)."""
-        return described.matrix(lambda array: self.reader(array).read())
+        return whole_of_triangle(self.read_triangle(described))
 
 
 class StoredLandmarkEmbedding(StoredStage, stage="landmark_embedding"):

@@ -2,7 +2,17 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, reduced_laplacian, tree_sum, weighted_product
+from scalemani.kernels.spectral.reduced import (
+    PackedSum,
+    TreeSum,
+    diagonal_product,
+    lower_triangle,
+    reduced_laplacian,
+    symmetric_triangle,
+    tree_sum,
+    weighted_product,
+    whole_of_triangle,
+)
 
 
 def problem(n_points=400, n_landmarks=30, seed=0):
@@ -58,6 +68,35 @@ def test_tree_sum_streamed_is_tree_sum_of_all(count):
         streamed.add(part)
     np.testing.assert_array_equal(streamed.total().toarray(), tree_sum(parts).toarray())
     np.testing.assert_allclose(streamed.total().toarray(), sum(p.toarray() for p in parts), atol=1e-14)
+
+
+def test_a_triangle_is_the_lower_half_of_the_symmetric_part_and_gives_it_back():
+    matrix = sp.random_array((80, 80), density=0.2, rng=np.random.default_rng(5), format="csr")
+    matrix = sp.csr_matrix(matrix)
+    whole = (matrix.toarray() + matrix.toarray().T) / 2
+    triangle = lower_triangle(symmetric_triangle(matrix))
+    np.testing.assert_array_equal(triangle.toarray(), np.tril(whole))
+    np.testing.assert_array_equal(whole_of_triangle(triangle).toarray(), whole)
+    assert lower_triangle(triangle) is triangle
+    np.testing.assert_array_equal(lower_triangle(sp.csr_matrix(whole)).toarray(), np.tril(whole))
+
+
+@pytest.mark.parametrize("count", [1, 5])
+@pytest.mark.parametrize("density", [0.0, 0.1, 1.0])
+def test_a_dense_sum_is_that_of_its_parts(count, density):
+    rng = np.random.default_rng(7)
+    parts = [
+        sp.csr_matrix(np.tril(rng.normal(size=(150, 150)) * (rng.random((150, 150)) < density))) for _ in range(count)
+    ]
+    packed, expected = PackedSum(150), sum(part.toarray() for part in parts)
+    for part in parts:
+        packed.add(part)
+    total = packed.total()
+    np.testing.assert_allclose(total.toarray(), expected, atol=1e-14)
+    assert total.nnz == np.count_nonzero(expected)
+    assert total.has_sorted_indices
+    other = sp.csr_matrix(np.tril(rng.normal(size=(150, 150))))
+    np.testing.assert_allclose(packed.subtracted_from(other).toarray(), other.toarray() - expected, atol=1e-14)
 
 
 def test_float32_affinities_are_summed_in_float64():
