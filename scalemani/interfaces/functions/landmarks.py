@@ -13,8 +13,7 @@ from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.side_data import check_distinct
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import LocalGeometry, local_geometry
+from scalemani.kernels.landmarks.geometry import LocalGeometry, bhattacharyya_neighbors, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights

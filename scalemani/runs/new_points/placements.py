@@ -12,21 +12,18 @@ from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters
 from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.descents.growth import mesh_values
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
-from scalemani.descents.repulsion import chosen_method, make_repulsion
+from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
-from scalemani.kernels.arrays.threads import threads
-from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.combining import Combining, combined
+from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import usual
-from scalemani.kernels.landmarks.weights import reconstruction_errors
+from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
 from scalemani.runs.new_points.quality import Placed, Reach, reach_of
