@@ -174,7 +174,7 @@ class LimitedMemory:
         """Return the direction of the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4)."""
         steps, changes = [], []
         if memory:
-            steps = [memory[f"step_{i}"] for i in range(self._count(memory))]
+            steps = [memory[f"step_{i}"] for i in range(sum(name.startswith("step_") for name in memory))]
             changes = [memory[f"change_{i}"] for i in range(len(steps))]
             step, change = positions - memory["positions"], gradient - memory["gradient"]
             if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
@@ -184,10 +184,6 @@ class LimitedMemory:
         learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
         learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
         return chosen, learnt
-
-    @staticmethod
-    def _count(memory: Memory) -> int:
-        return sum(name.startswith("step_") for name in memory)
 
     def _two_loops(self, gradient: np.ndarray, steps: list[np.ndarray], changes: list[np.ndarray]) -> np.ndarray:
         curvatures = [dot(step, change) for step, change in zip(steps, changes, strict=True)]

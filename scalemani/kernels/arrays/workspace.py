@@ -29,11 +29,6 @@ class Workspace(NamedTuple):
     over: Mapper = map
     empty: Empty = np.empty
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether large arrays are ordinary ones."""
-        return self.empty is np.empty
-
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
         """Return a large array of zeros."""
         made = self.empty(shape, dtype)
@@ -42,7 +37,7 @@ class Workspace(NamedTuple):
 
     def as_large(self, values: np.ndarray) -> np.ndarray:
         """Return values as a large array: themselves where these are ordinary ones, else a copy."""
-        if self.in_memory:
+        if self.empty is np.empty:
             return values
         made = self.empty(values.shape, values.dtype)
         made[...] = values

@@ -15,10 +15,8 @@ from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.nearest import (
     NearestRows,
-    PreparedLandmarks,
     nearer_rows,
     nearest_landmarks,
-    no_rows,
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
@@ -73,23 +71,13 @@ def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
     Sculley, Web-scale k-means clustering, 2010, algorithm 1.
     """
     rows = _normalised(state, batch)
-    labels = nearest_landmarks(rows, _prepared(state), 1)[0][:, 0]
+    labels = nearest_landmarks(rows, prepare_landmarks(state.centroids.astype(np.float32), state.basis), 1)[0][:, 0]
     sums, counts = state.centroids * state.counts[:, np.newaxis], state.counts.copy()
     _add_rows(rows, labels, sums, counts)
     taken = counts > 0
     centroids = state.centroids.copy()
     centroids[taken] = sums[taken] / counts[taken, np.newaxis]
     return state._replace(centroids=centroids, counts=counts, step=state.step + 1)
-
-
-def centroids_of(state: MinibatchState) -> np.ndarray:
-    """Return the centroids (L, D) float64 as points."""
-    return state.centroids * state.scale + state.mean
-
-
-def snap_start(n_landmarks: int) -> NearestRows:
-    """Return the state before the first block of points."""
-    return no_rows(n_landmarks, SNAP_CANDIDATES)
 
 
 def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, first_row: int) -> NearestRows:
@@ -121,10 +109,6 @@ def snap_rows(snapped: NearestRows) -> np.ndarray:
 
 def _normalised(state: MinibatchState, points: np.ndarray) -> np.ndarray:
     return ((points - state.mean) / state.scale).astype(np.float32)
-
-
-def _prepared(state: MinibatchState) -> PreparedLandmarks:
-    return prepare_landmarks(state.centroids.astype(np.float32), state.basis)
 
 
 @compiled
