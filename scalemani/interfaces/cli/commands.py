@@ -123,7 +123,7 @@ def plan(
     options: Options,
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
     graph: Annotated[
-        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no Graphviz")
+        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
     ] = None,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
