@@ -33,6 +33,11 @@ ITERATIVE_SHIFT = 1e-3  # of the mean degree: what conjugate gradients can resol
 SOLVED_TO, MOST_STEPS = 0.1, 12
 Operator = Callable[[np.ndarray], np.ndarray]
 
+Memory = Mapping[str, np.ndarray]
+LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out
+LEAST_SHARE = 0.1  # of the positive parts of the Hessian's diagonal, for the whole of it to be trusted
+CURVATURE_TOLERANCE, CURVATURE_STEPS = 0.1, 50  # [PH] 3.4: conjugate gradients of SD- end at either
+
 
 @dataclass(frozen=True)
 class ShiftedLaplacian:
@@ -117,12 +122,6 @@ def conjugate_gradients(
         add_multiple(scaled, slope / earlier, along)
         along = scaled
     return solution
-
-
-Memory = Mapping[str, np.ndarray]
-LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out
-LEAST_SHARE = 0.1  # of the positive parts of the Hessian's diagonal, for the whole of it to be trusted
-CURVATURE_TOLERANCE, CURVATURE_STEPS = 0.1, 50  # [PH] 3.4: conjugate gradients of SD- end at either
 
 
 class Direction(Protocol):

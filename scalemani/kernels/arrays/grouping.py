@@ -11,6 +11,9 @@ from scalemani.kernels.machine.compile import compiled
 
 PART_ITEMS = 2**22  # items that are sorted in memory together: 120 MB with what that takes
 
+EMPTY = np.int32(-1)
+HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
+
 
 @compiled
 def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -142,10 +145,6 @@ def unite(parents: np.ndarray, one: int, other: int) -> bool:
     else:
         parents[one] = other
     return one != other
-
-
-EMPTY = np.int32(-1)
-HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
 
 
 @compiled

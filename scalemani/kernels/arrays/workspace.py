@@ -18,6 +18,8 @@ from scalemani.kernels.arrays.tiles import Mapper
 
 Empty = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
 
+LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
+
 
 class Workspace(NamedTuple):
     """What a caller lends to a kernel.
@@ -50,8 +52,6 @@ class Workspace(NamedTuple):
 
 
 IN_MEMORY = Workspace()
-
-LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
 
 
 class Recycled:

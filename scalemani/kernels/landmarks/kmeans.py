@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
     NearestRows,
     nearer_rows,
     nearest_landmarks,
@@ -23,9 +24,12 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis
 
-SKETCH_DIMENSIONS = 64
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
 SNAP_ROWS = 8192  # rows of a block held in float32 at a time
+
+N_RESTARTS = 10
+MAX_ITERATIONS = 300
+TOLERANCE = 1e-4  # of the squared movement of the centres, in units of the mean variance of the columns
 
 
 class MinibatchState(NamedTuple):
@@ -120,11 +124,6 @@ def _add_rows(rows: np.ndarray, labels: np.ndarray, sums: np.ndarray, counts: np
             sums[label, j] += rows[i, j]
 
 
-N_RESTARTS = 10
-MAX_ITERATIONS = 300
-TOLERANCE = 1e-4  # of the squared movement of the centres, in units of the mean variance of the columns
-
-
 class Clusters(NamedTuple):
     """A partition of points: labels (n,) int32, centers (K, d) float64, inertia (sum of squared distances to them)."""
 
@@ -138,7 +137,6 @@ def kmeans(
     n_clusters: int,
     seed: int,
     n_restarts: int = N_RESTARTS,
-    max_iterations: int = MAX_ITERATIONS,
 ) -> Clusters:
     """Return the best of several runs of Lloyd's algorithm, each from k-means++ seeds.
 
@@ -148,8 +146,7 @@ def kmeans(
     ----------
     points : (n, d) real, finite, computed with in float64
     n_clusters : K, at most n
-    n_restarts : runs, default 10; the one of least inertia is returned
-    max_iterations : of each run, default 300
+    n_restarts : runs, of 300 iterations at most, default 10; the one of least inertia is returned
 
     Returns
     -------
@@ -178,7 +175,7 @@ def kmeans(
         n_clusters,
         init="k-means++",
         n_init=n_restarts,
-        max_iter=max_iterations,
+        max_iter=MAX_ITERATIONS,
         tol=TOLERANCE,
         random_state=draw,
         algorithm="lloyd",

@@ -33,6 +33,17 @@ from scalemani.kernels.rows.distances import sketch_distance, squared_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
 
+WORDS_BLOCK = 1 << 20  # draws held at a time
+SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
+LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched among all
+SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
+SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
+SUM_BLOCK = 1024  # points per partial sum of the draw
+# A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
+RELATIVE_MARGIN = 2.0**-11
+NORM_MARGIN = 2.0**-34
+ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
+
 
 class Diversity(NamedTuple):
     """What determinantal landmarks depend on beside their number.
@@ -109,12 +120,6 @@ def at_rows(points: PointsByRow, rows: np.ndarray) -> Selected:
 def sample_of(points: PointsByRow, choice: Choice) -> np.ndarray:
     """Return the rows (S,) among which rules choose that compare every candidate with every landmark."""
     return sample_rows(choice.seed, "landmarks/sample", len(points), max(choice.sample_points, choice.n_landmarks))
-
-
-WORDS_BLOCK = 1 << 20  # draws held at a time
-SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
-LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched among all
-SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
 
 
 def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
@@ -216,13 +221,6 @@ def _nearest_left(rows: np.ndarray, alive: np.ndarray, position: int) -> tuple[i
             if distance < least:
                 nearest, least = other, distance
     return nearest, least
-
-
-SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
-SUM_BLOCK = 1024  # points per partial sum of the draw
-# A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
-RELATIVE_MARGIN = 2.0**-11
-NORM_MARGIN = 2.0**-34
 
 
 def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
@@ -432,7 +430,6 @@ def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
     return selected
 
 
-ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "random": _random,
     "spread": _spread,
