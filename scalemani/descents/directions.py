@@ -33,6 +33,11 @@ ITERATIVE_SHIFT = 1e-3  # of the mean degree: what conjugate gradients can resol
 SOLVED_TO, MOST_STEPS = 0.1, 12
 Operator = Callable[[np.ndarray], np.ndarray]
 
+Memory = Mapping[str, np.ndarray]
+LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out
+LEAST_SHARE = 0.1  # of the positive parts of the Hessian's diagonal, for the whole of it to be trusted
+CURVATURE_TOLERANCE, CURVATURE_STEPS = 0.1, 50  # [PH] 3.4: conjugate gradients of SD- end at either
+
 
 @dataclass(frozen=True)
 class ShiftedLaplacian:
@@ -119,12 +124,6 @@ def conjugate_gradients(
     return solution
 
 
-Memory = Mapping[str, np.ndarray]
-LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out
-LEAST_SHARE = 0.1  # of the positive parts of the Hessian's diagonal, for the whole of it to be trusted
-CURVATURE_TOLERANCE, CURVATURE_STEPS = 0.1, 50  # [PH] 3.4: conjugate gradients of SD- end at either
-
-
 class Direction(Protocol):
     """A way to choose p at positions X with gradient g."""
 
@@ -174,7 +173,7 @@ class LimitedMemory:
         """Return the direction of the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4)."""
         steps, changes = [], []
         if memory:
-            steps = [memory[f"step_{i}"] for i in range(self._count(memory))]
+            steps = [memory[f"step_{i}"] for i in range(sum(name.startswith("step_") for name in memory))]
             changes = [memory[f"change_{i}"] for i in range(len(steps))]
             step, change = positions - memory["positions"], gradient - memory["gradient"]
             if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
@@ -184,10 +183,6 @@ class LimitedMemory:
         learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
         learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
         return chosen, learnt
-
-    @staticmethod
-    def _count(memory: Memory) -> int:
-        return sum(name.startswith("step_") for name in memory)
 
     def _two_loops(self, gradient: np.ndarray, steps: list[np.ndarray], changes: list[np.ndarray]) -> np.ndarray:
         curvatures = [dot(step, change) for step, change in zip(steps, changes, strict=True)]

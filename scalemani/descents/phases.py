@@ -43,6 +43,8 @@ LOOK_EVERY = ADAPT_EVERY
 # of a million digits it grew to 1.2 and 1.45 times as much.
 ERROR_GROWTH = 1.5
 
+OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
+
 
 def may_double(state: State) -> bool:
     """Return whether a map may be doubled after so many iterations of its phase."""
@@ -63,9 +65,6 @@ def doubled_if_lower(problem: Problem, sums: PairSums, state: State, least_fall:
         return state
     reference = larger_value if state.reference == value else state.reference
     return replace(state, positions=larger, value=larger_value, reference=reference, gradient=None)
-
-
-OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
 
 
 @dataclass(frozen=True)

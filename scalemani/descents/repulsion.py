@@ -16,6 +16,8 @@ from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 MESH_VALUES, WIDE_MESH_VALUES, FEW_POINTS = 37_500_000, 60_000_000, 150_000
 WIDE_MESH_NODES, FINE_STEP = 2**24, 0.25
 
+METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
+
 
 def mesh_values(n_points: int) -> int:
     """Return how many numbers of 8 bytes a mesh over a map of so many points takes, as far as maps are planned for."""
@@ -28,9 +30,6 @@ def largest_radius(n_points: float, n_dims: int) -> float:
     Spread evenly there is a point for every 2^d cubes as wide as the kernel; and a mesh is one that is planned for.
     """
     return min(n_points, WIDE_MESH_NODES * (FINE_STEP / 2) ** n_dims) ** (1 / n_dims)
-
-
-METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
 
 
 def chosen_method(

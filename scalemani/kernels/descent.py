@@ -20,6 +20,8 @@ from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_s
 from scalemani.kernels.machine.vector_math import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import GAUSSIAN, KERNELS, LEAST_SUM, STUDENT, ExactSums
 
+GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
+
 
 @inlined_sums
 def _derivatives(kernel: int, square: float) -> tuple[float, float]:
@@ -99,9 +101,6 @@ class PairCurvature:
         kernel, parts = KERNELS[self.kernel], row_panels(len(positions))
         run(self.over(lambda part: _diagonals(positions, weights, kernel, part.start, out[part], degrees[part]), parts))
         return out, degrees
-
-
-GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
 
 
 @compiled

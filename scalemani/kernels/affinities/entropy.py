@@ -17,6 +17,8 @@ LEAST_DIFFERENCE = 1e-306  # of squared distances: nearer ones tie, as the beta 
 LANES = 16  # rows are padded to a multiple of this, so that the vectorised loops have no scalar remainder
 LARGEST_REST = 0.25  # p1 of theorem 2.2.2 lies in [3/4, 1)
 
+MAX_STEPS = 2200  # halvings of a bracket as wide as float64 itself; the collapse of the bracket stops sooner
+
 
 @compiled
 def padded_length(n_neighbors: int) -> int:
@@ -170,9 +172,6 @@ def bracket_of_masses(
     exponent = max(total / (total - ties) * log_ratio, math.sqrt(log_ratio))
     lower = min(exponent / differences[problem.n_neighbors - 1], 0.5 * upper)
     return max(lower, SMALLEST), upper
-
-
-MAX_STEPS = 2200  # halvings of a bracket as wide as float64 itself; the collapse of the bracket stops sooner
 
 
 class Row(NamedTuple):

@@ -12,6 +12,8 @@ from scalemani.kernels.machine.compile import compiled
 
 LANES = 24  # a multiple of 1, 2, 3 and 4 coordinates, and of the lanes of every vector register
 
+ORDINARY_EXPONENT = 128  # beyond: fourth powers come near the ends of float64, of which sums over points take a part
+
 
 def dot(left: np.ndarray, right: np.ndarray) -> float:
     """Return the sum of products of two arrays (N, d) of one shape, in their dtype's precision."""
@@ -119,9 +121,6 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
     """Return the `extremes` (d,) of points that come in pieces (n, d), n > 0."""
     ends = np.array(list(over(extremes, pieces)))
     return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
-
-
-ORDINARY_EXPONENT = 128  # beyond: fourth powers come near the ends of float64, of which sums over points take a part
 
 
 def scale_exponent(parts: Iterable[np.ndarray]) -> int:

@@ -6,10 +6,13 @@ import numpy as np
 
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.machine.compile import compiled
 
 PART_ITEMS = 2**22  # items that are sorted in memory together: 120 MB with what that takes
+
+EMPTY = np.int32(-1)
+HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
 
 
 @compiled
@@ -53,7 +56,7 @@ def group_large(
     """
     if n_items <= PART_ITEMS:
         order, offsets = group_by(read(slice(0, n_items)), n_groups)
-        return _in_array_of(order, empty), offsets
+        return Workspace(empty=empty).as_large(order), offsets
     steps, counts = list(slices(n_items, PART_ITEMS)), np.zeros(n_groups, np.int64)
     for step in steps:
         counts += np.bincount(read(step), minlength=n_groups)
@@ -83,15 +86,6 @@ def _parts_of_groups(counts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     begins = np.ones(len(counts), bool)
     begins[1:] = (np.diff(windows) > 0) | large[1:] | large[:-1]
     return np.cumsum(begins) - 1
-
-
-def _in_array_of(values: np.ndarray, empty: Empty) -> np.ndarray:
-    """Return values in an array made by `empty`: themselves where that makes ordinary ones."""
-    if empty is np.empty:
-        return values
-    made = empty(values.shape, values.dtype)
-    made[...] = values
-    return made
 
 
 def inverse_order(order: np.ndarray) -> np.ndarray:
@@ -153,23 +147,9 @@ def unite(parents: np.ndarray, one: int, other: int) -> bool:
     return one != other
 
 
-EMPTY = np.int32(-1)
-HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
-
-
-@compiled
-def _insert_row(table: np.ndarray, bits: int, row: int) -> bool:
-    """Put `row` into the open hash table of 2**bits slots; return whether it was new."""
-    slot = _slot_of(table, bits, row)
-    if table[slot] == row:
-        return False
-    table[slot] = row
-    return True
-
-
 @compiled
 def _slot_of(table: np.ndarray, bits: int, row: int) -> np.uint32:
-    """Return the slot of the hash table that holds `row`, or the empty one that it would take."""
+    """Return the slot of an open hash table of 2**bits slots that holds `row`, or the empty one that it would take."""
     mask = np.uint32(table.size - 1)
     slot = np.uint32(np.uint32(row) * HASH_MULTIPLIER) >> np.uint32(32 - bits)
     while table[slot] != EMPTY and table[slot] != row:
@@ -199,8 +179,8 @@ def compact_rows(lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     for i in range(lists.shape[0]):
         for j in range(lists.shape[1]):
             row = lists[i, j]
-            if row >= 0 and _insert_row(table, bits, row):
-                distinct[n_distinct] = row
+            if row >= 0 and table[_slot_of(table, bits, row)] != row:
+                table[_slot_of(table, bits, row)] = distinct[n_distinct] = row
                 n_distinct += 1
     distinct = np.sort(distinct[:n_distinct])
     number_in_slot = np.empty(table.size, dtype=np.int32)

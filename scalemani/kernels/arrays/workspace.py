@@ -18,6 +18,8 @@ from scalemani.kernels.arrays.tiles import Mapper
 
 Empty = Callable[[tuple[int, ...], DTypeLike], np.ndarray]
 
+LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
+
 
 class Workspace(NamedTuple):
     """What a caller lends to a kernel.
@@ -29,11 +31,6 @@ class Workspace(NamedTuple):
     over: Mapper = map
     empty: Empty = np.empty
 
-    @property
-    def in_memory(self) -> bool:
-        """Whether large arrays are ordinary ones."""
-        return self.empty is np.empty
-
     def zeros(self, shape: tuple[int, ...], dtype: DTypeLike) -> np.ndarray:
         """Return a large array of zeros."""
         made = self.empty(shape, dtype)
@@ -42,7 +39,7 @@ class Workspace(NamedTuple):
 
     def as_large(self, values: np.ndarray) -> np.ndarray:
         """Return values as a large array: themselves where these are ordinary ones, else a copy."""
-        if self.in_memory:
+        if self.empty is np.empty:
             return values
         made = self.empty(values.shape, values.dtype)
         made[...] = values
@@ -55,8 +52,6 @@ class Workspace(NamedTuple):
 
 
 IN_MEMORY = Workspace()
-
-LEAST_BYTES = 2**18  # of smaller arrays the allocator keeps the memory itself
 
 
 class Recycled:

@@ -31,6 +31,17 @@ from scalemani.kernels.machine.vector_math import log_positive
 
 LONGEST_ROW = 512  # distances of a row that are held at a time while its logarithms are taken
 
+PLACE_BYTES = 2 * ITEM_BYTES  # of a point: two whole numbers
+REORDER = ("reassoc", "contract", "nsz")  # terms are added as suits the machine, in the same order at each call
+_COUNT, _PLACE, _SINGLE = ir.IntType(32), ir.IntType(64), ir.FloatType()
+_COUNTS, _PLACES, _SINGLES, _MASK = (
+    ir.VectorType(element, LANES_AT_ONCE) for element in (_COUNT, _PLACE, _SINGLE, ir.IntType(1))
+)
+_POINTERS = ir.VectorType(_PLACE.as_pointer(), LANES_AT_ONCE)
+MOST_STEPS = 2**30 - 1  # from the middle of a map: differences are int32 too
+LONGEST_STEP = 1e-5  # of the width of Student's kernel: maps too wide for it are summed in float64
+LEAST_STEP = 1e-150  # whose square is a number
+
 
 class AffinityRows(NamedTuple):
     """Symmetric affinities in CSR form: indptr (N + 1,) int64, indices (E,) uint32, values (E,) float32 or float64."""
@@ -146,16 +157,6 @@ def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, ov
     """Return E+ of N points at positions (N, d) float64, with the kernel "quadratic" or "student"."""
     csr, student, parts = tuple(rows), kernel == "student", row_panels(rows.n_points)
     return float(sum(over(lambda part: _energy(csr, positions, student, part.start, part.stop), parts)))
-
-
-PLACE_BYTES = 2 * ITEM_BYTES  # of a point: two whole numbers
-REORDER = ("reassoc", "contract", "nsz")  # terms are added as suits the machine, in the same order at each call
-
-_COUNT, _PLACE, _SINGLE = ir.IntType(32), ir.IntType(64), ir.FloatType()
-_COUNTS, _PLACES, _SINGLES, _MASK = (
-    ir.VectorType(element, LANES_AT_ONCE) for element in (_COUNT, _PLACE, _SINGLE, ir.IntType(1))
-)
-_POINTERS = ir.VectorType(_PLACE.as_pointer(), LANES_AT_ONCE)
 
 
 def reference_sum_pulls(
@@ -278,11 +279,6 @@ def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, place
     address, two = numba.types.int64, numba.types.UniTuple
     returned = two(numba.types.float32, 2)
     return returned(address, address, address, address, two(numba.types.int32, 2), numba.types.float32), emit
-
-
-MOST_STEPS = 2**30 - 1  # from the middle of a map: differences are int32 too
-LONGEST_STEP = 1e-5  # of the width of Student's kernel: maps too wide for it are summed in float64
-LEAST_STEP = 1e-150  # whose square is a number
 
 
 @compiled

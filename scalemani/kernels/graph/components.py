@@ -25,6 +25,12 @@ from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
 LEAST_ENTRY = float(np.finfo(np.float32).eps)  # of the normalised matrix, that joins: the rounding of a stored affinity
 
+QUERIES_PER_COMPONENT = 64
+QUERIES_AT_ONCE = 1024  # against a tile of points: 24 MB
+CELLS_AT_ONCE = 64  # against all queries of a round
+PAIRS_AT_ONCE = 2**21  # of a query and a cell: 16 MB in float64
+SLACK = 1e-6  # of the longest row: what rounding may add to a distance to a centre, with much to spare
+
 
 class Components(NamedTuple):
     """`labels` (N,) int32, numbered by first row; `sizes` (C,) int64."""
@@ -109,13 +115,6 @@ def components(parents: np.ndarray, empty: Empty = np.empty) -> Components:
     """
     labels = labels_of_roots(parents, empty)
     return Components(labels, sizes_of(labels))
-
-
-QUERIES_PER_COMPONENT = 64
-QUERIES_AT_ONCE = 1024  # against a tile of points: 24 MB
-CELLS_AT_ONCE = 64  # against all queries of a round
-PAIRS_AT_ONCE = 2**21  # of a query and a cell: 16 MB in float64
-SLACK = 1e-6  # of the longest row: what rounding may add to a distance to a centre, with much to spare
 
 
 class Bridges(NamedTuple):

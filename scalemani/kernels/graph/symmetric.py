@@ -18,6 +18,11 @@ from scalemani.kernels.machine.compile import compiled
 
 SETS_AT_ONCE = 64  # of edges that are joined: of few edges a set takes more than these do
 
+PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
+PLACE_MASK = (1 << PLACE_BITS) - 1
+NO_EDGE = 2**63 - 1
+NO_COLUMN = NO_EDGE >> PLACE_BITS  # beyond all that there are
+
 
 class DirectedEdges(NamedTuple):
     """Directed edges with global row numbers, sources ascending: three arrays of shape (E,)."""
@@ -116,12 +121,6 @@ def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:
     """Return the edges of rows [start, start + n) to themselves, by their values (n,); zeros are no edges."""
     rows = np.flatnonzero(values > 0)
     return DirectedEdges(start + rows, start + rows, values[rows])
-
-
-PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
-PLACE_MASK = (1 << PLACE_BITS) - 1
-NO_EDGE = 2**63 - 1
-NO_COLUMN = NO_EDGE >> PLACE_BITS  # beyond all that there are
 
 
 class SymmetricRows(NamedTuple):

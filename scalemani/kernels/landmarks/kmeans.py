@@ -14,20 +14,22 @@ from threadpoolctl import threadpool_limits
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
     NearestRows,
-    PreparedLandmarks,
     nearer_rows,
     nearest_landmarks,
-    no_rows,
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis
 
-SKETCH_DIMENSIONS = 64
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
 SNAP_ROWS = 8192  # rows of a block held in float32 at a time
+
+N_RESTARTS = 10
+MAX_ITERATIONS = 300
+TOLERANCE = 1e-4  # of the squared movement of the centres, in units of the mean variance of the columns
 
 
 class MinibatchState(NamedTuple):
@@ -73,23 +75,13 @@ def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
     Sculley, Web-scale k-means clustering, 2010, algorithm 1.
     """
     rows = _normalised(state, batch)
-    labels = nearest_landmarks(rows, _prepared(state), 1)[0][:, 0]
+    labels = nearest_landmarks(rows, prepare_landmarks(state.centroids.astype(np.float32), state.basis), 1)[0][:, 0]
     sums, counts = state.centroids * state.counts[:, np.newaxis], state.counts.copy()
     _add_rows(rows, labels, sums, counts)
     taken = counts > 0
     centroids = state.centroids.copy()
     centroids[taken] = sums[taken] / counts[taken, np.newaxis]
     return state._replace(centroids=centroids, counts=counts, step=state.step + 1)
-
-
-def centroids_of(state: MinibatchState) -> np.ndarray:
-    """Return the centroids (L, D) float64 as points."""
-    return state.centroids * state.scale + state.mean
-
-
-def snap_start(n_landmarks: int) -> NearestRows:
-    """Return the state before the first block of points."""
-    return no_rows(n_landmarks, SNAP_CANDIDATES)
 
 
 def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, first_row: int) -> NearestRows:
@@ -123,10 +115,6 @@ def _normalised(state: MinibatchState, points: np.ndarray) -> np.ndarray:
     return ((points - state.mean) / state.scale).astype(np.float32)
 
 
-def _prepared(state: MinibatchState) -> PreparedLandmarks:
-    return prepare_landmarks(state.centroids.astype(np.float32), state.basis)
-
-
 @compiled
 def _add_rows(rows: np.ndarray, labels: np.ndarray, sums: np.ndarray, counts: np.ndarray) -> None:
     for i in range(rows.shape[0]):
@@ -134,11 +122,6 @@ def _add_rows(rows: np.ndarray, labels: np.ndarray, sums: np.ndarray, counts: np
         counts[label] += 1
         for j in range(rows.shape[1]):
             sums[label, j] += rows[i, j]
-
-
-N_RESTARTS = 10
-MAX_ITERATIONS = 300
-TOLERANCE = 1e-4  # of the squared movement of the centres, in units of the mean variance of the columns
 
 
 class Clusters(NamedTuple):
@@ -154,7 +137,6 @@ def kmeans(
     n_clusters: int,
     seed: int,
     n_restarts: int = N_RESTARTS,
-    max_iterations: int = MAX_ITERATIONS,
 ) -> Clusters:
     """Return the best of several runs of Lloyd's algorithm, each from k-means++ seeds.
 
@@ -164,8 +146,7 @@ def kmeans(
     ----------
     points : (n, d) real, finite, computed with in float64
     n_clusters : K, at most n
-    n_restarts : runs, default 10; the one of least inertia is returned
-    max_iterations : of each run, default 300
+    n_restarts : runs, of 300 iterations at most, default 10; the one of least inertia is returned
 
     Returns
     -------
@@ -194,7 +175,7 @@ def kmeans(
         n_clusters,
         init="k-means++",
         n_init=n_restarts,
-        max_iter=max_iterations,
+        max_iter=MAX_ITERATIONS,
         tol=TOLERANCE,
         random_state=draw,
         algorithm="lloyd",

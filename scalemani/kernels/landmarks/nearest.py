@@ -19,6 +19,15 @@ DIGITS = 3  # 24 bits tell most values apart: what they do not is left to neighb
 _DIGIT_VALUES = 2**DIGIT_BITS
 _BITS = np.int64(64)
 
+SKETCH_DIMENSIONS = 64
+TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
+SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
+SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
+# Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
+BOUND_MARGIN = 2.0**-15
+UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
+LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows beyond are scanned
+
 
 @compiled
 def sort_ascending(values: np.ndarray, labels: np.ndarray, other_values: np.ndarray, other_labels: np.ndarray) -> None:
@@ -84,16 +93,6 @@ def _sort_by_digit(
         place = np.uint64(counts[value])
         counts[value] += 1
         sorted_keys[place], sorted_labels[place] = keys[i], labels[i]
-
-
-SKETCH_DIMENSIONS = 64
-TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
-SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
-SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
-# Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
-BOUND_MARGIN = 2.0**-15
-UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
-LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows beyond are scanned
 
 
 class PreparedLandmarks(NamedTuple):

@@ -169,7 +169,7 @@ def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
     DataError
         For fewer distinct points than landmarks.
     """
-    rows = random_landmarks(len(points), n_landmarks, seed, points.__getitem__, "sigma")
+    rows = random_landmarks(points, n_landmarks, seed, "sigma")
     if n_landmarks == 1:
         return 1.0  # a single landmark repels none that follows
     some = points[rows]

@@ -19,20 +19,30 @@ from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator, row_words, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.kmeans import (
+    SNAP_CANDIDATES,
     MinibatchState,
-    centroids_of,
     minibatch_start,
     minibatch_step,
     snap_rows,
-    snap_start,
     snap_step,
 )
-from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, no_rows
 from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import sketch_distance, squared_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
+
+WORDS_BLOCK = 1 << 20  # draws held at a time
+SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
+LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched among all
+SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
+SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
+SUM_BLOCK = 1024  # points per partial sum of the draw
+# A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
+RELATIVE_MARGIN = 2.0**-11
+NORM_MARGIN = 2.0**-34
+ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 
 
 class Diversity(NamedTuple):
@@ -112,12 +122,6 @@ def sample_of(points: PointsByRow, choice: Choice) -> np.ndarray:
     return sample_rows(choice.seed, "landmarks/sample", len(points), max(choice.sample_points, choice.n_landmarks))
 
 
-WORDS_BLOCK = 1 << 20  # draws held at a time
-SPREAD_EXCESS = 0.5  # M / L: half as many again are drawn, then dropped
-LISTED_NEIGHBORS = 8  # of each candidate; when all are dropped, its nearest is searched among all
-SPARE_FRACTION = 16  # one spare candidate for so many: repeated coordinates are the exception
-
-
 def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
     """Return distinct rows of N (n_drawn or N,) int64 drawn uniformly, in the order drawn.
 
@@ -134,30 +138,21 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
     return rows[np.lexsort((rows, words))]
 
 
-def random_landmarks(
-    n_rows: int,
-    n_landmarks: int,
-    seed: int,
-    gather: Callable[[np.ndarray], np.ndarray] | None = None,
-    stage: str = "random",
-) -> np.ndarray:
+def random_landmarks(points: PointsByRow, n_landmarks: int, seed: int, stage: str = "random") -> np.ndarray:
     """Return rows (n_landmarks,) int64, ascending, drawn uniformly without replacement, no two with equal coordinates.
 
-    `gather` reads points (m, D) at ascending rows (m,) int64, so that repeated coordinates are passed over; without it
-    they are not noticed. Fewer rows, or fewer distinct points, than landmarks are a DataError.
+    Points are read at ascending rows. Fewer points, or fewer distinct ones, than landmarks are a DataError.
     """
+    n_rows = len(points)
     if n_landmarks > n_rows:
         raise DataError(
             f"{n_landmarks} landmarks were asked for, but there are {n_rows} points; ask for at most {n_rows}"
         )
-    if gather is None:
-        return np.sort(draw_rows(n_rows, n_landmarks, seed, f"landmarks/{stage}"))
     n_drawn = n_landmarks  # no spare ones at first: each lies in another block of a store, which is read for it
     while True:
         drawn = draw_rows(n_rows, n_drawn, seed, f"landmarks/{stage}")
         order = np.argsort(drawn)
-        points = gather(drawn[order])[np.argsort(order)]
-        distinct = first_of_equal_rows(points)
+        distinct = first_of_equal_rows(points[drawn[order]][np.argsort(order)])
         if len(distinct) >= n_landmarks:
             return np.sort(drawn[distinct[:n_landmarks]])
         if n_drawn >= n_rows:
@@ -226,13 +221,6 @@ def _nearest_left(rows: np.ndarray, alive: np.ndarray, position: int) -> tuple[i
             if distance < least:
                 nearest, least = other, distance
     return nearest, least
-
-
-SKETCH_DIMENSIONS = 32  # two cache lines a point: more would only be read more slowly
-SUM_BLOCK = 1024  # points per partial sum of the draw
-# A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
-RELATIVE_MARGIN = 2.0**-11
-NORM_MARGIN = 2.0**-34
 
 
 def kmeans_plus_plus(points: np.ndarray, n_landmarks: int, seed: int) -> np.ndarray:
@@ -371,18 +359,14 @@ def selected_landmarks(points: PointsByRow, choice: Choice) -> Selected:
 
 
 def _random(points: PointsByRow, choice: Choice) -> Selected:
-    return at_rows(points, _random_rows(points, choice))
-
-
-def _random_rows(points: PointsByRow, choice: Choice) -> np.ndarray:
-    return random_landmarks(len(points), choice.n_landmarks, choice.seed, points.__getitem__)
+    return at_rows(points, random_landmarks(points, choice.n_landmarks, choice.seed))
 
 
 def _spread(points: PointsByRow, choice: Choice) -> Selected:
     n_landmarks, n_candidates = choice.n_landmarks, n_spread_candidates(choice.n_landmarks, len(points))
     while True:
         try:
-            candidates = random_landmarks(len(points), n_candidates, choice.seed, points.__getitem__, "spread")
+            candidates = random_landmarks(points, n_candidates, choice.seed, "spread")
         except DataError:  # repeated points can leave fewer than L + M, which is an error only below L
             if n_candidates == n_landmarks:
                 raise
@@ -391,18 +375,13 @@ def _spread(points: PointsByRow, choice: Choice) -> Selected:
         return at_rows(points, candidates[spread_landmarks(points[candidates], n_landmarks, choice.seed)])
 
 
-def _seeds(points: PointsByRow, choice: Choice) -> Selected:
+def _of_sample(rule: Callable[[np.ndarray, int, int], np.ndarray], points: PointsByRow, choice: Choice) -> Selected:
     rows = sample_of(points, choice)
-    return at_rows(points, rows[kmeans_plus_plus(points[rows], choice.n_landmarks, choice.seed)])
-
-
-def _minmax(points: PointsByRow, choice: Choice) -> Selected:
-    rows = sample_of(points, choice)
-    return at_rows(points, rows[minmax_landmarks(points[rows], choice.n_landmarks, choice.seed)])
+    return at_rows(points, rows[rule(points[rows], choice.n_landmarks, choice.seed)])
 
 
 def _kmeans(points: PointsByRow, choice: Choice) -> Selected:
-    seeds = _random_rows(points, choice)
+    seeds = random_landmarks(points, choice.n_landmarks, choice.seed)
     return _clustered(points, points[sample_of(points, choice)], seeds, choice)
 
 
@@ -421,7 +400,7 @@ def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choic
     for tile in order[: max(1, choice.sample_points // TILE_ROWS)]:
         state = minibatch_step(state, points[_tile_rows(int(tile), n_points)])
     if not choice.snap:
-        return Selected(_distinct(centroids_of(state), points[seeds]), None)
+        return Selected(_distinct(state.centroids * state.scale + state.mean, points[seeds]), None)
     return at_rows(points, _snapped(points, state, seeds))
 
 
@@ -432,7 +411,7 @@ def _distinct(centroids: np.ndarray, seeds: np.ndarray) -> np.ndarray:
 
 
 def _snapped(points: PointsByRow, state: MinibatchState, seeds: np.ndarray) -> np.ndarray:
-    snapped = snap_start(len(seeds))
+    snapped = no_rows(len(seeds), SNAP_CANDIDATES)
     for start, tile in tiles(points):
         snapped = snap_step(snapped, state, tile, start)
     nearest = snap_rows(snapped)
@@ -451,13 +430,12 @@ def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
     return selected
 
 
-ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "random": _random,
     "spread": _spread,
     "kmeans": _kmeans,
     "kmeans++": _kmeans_plus_plus,
-    "kmeans++ seeding": _seeds,
-    "minmax": _minmax,
+    "kmeans++ seeding": functools.partial(_of_sample, kmeans_plus_plus),
+    "minmax": functools.partial(_of_sample, minmax_landmarks),
     **{name: functools.partial(_of_method, name) for name in declared("LANDMARK_RULES")},
 }

@@ -12,7 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearer_rows, nearest_landmarks, no_rows
+from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
+    PreparedLandmarks,
+    nearer_rows,
+    nearest_landmarks,
+    no_rows,
+)
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import comparable
@@ -24,6 +30,10 @@ SINGULAR_REGULARIZATION = 1e-3
 REGULARIZATION = 1e-10
 STRONGER = 1e3  # factor on the regularization when a Cholesky factorisation meets a pivot that is not positive
 SAFE_TRACE = (1e-200, 1e200)  # outside, differences are rescaled before their products are formed
+
+SHARES_AT_ONCE = 2**14  # of the kernel: what is worked in stays in the second-level cache
+ANCHORS = 8  # points a landmark: more than the dimensions of most surfaces
+LANDMARKS_AT_ONCE = 256  # whose anchors are in memory
 
 
 def default_regularization(n_neighbors: int, n_columns: int) -> float:
@@ -245,9 +255,6 @@ def _relative_residuals(
         errors[i] = np.sqrt(squared / nearest) if nearest > 0.0 else 0.0
 
 
-SHARES_AT_ONCE = 2**14  # of the kernel: what is worked in stays in the second-level cache
-
-
 class Combining(NamedTuple):
     """How weights are chosen.
 
@@ -308,11 +315,6 @@ def _add_weighted(indices: np.ndarray, weights: np.ndarray, coordinates: np.ndar
         for k in range(indices.shape[1]):
             for column in range(combinations.shape[1]):
                 combinations[i, column] += weights[i, k] * coordinates[indices[i, k], column]
-
-
-ANCHORS = 8  # points a landmark: more than the dimensions of most surfaces
-SKETCH_DIMENSIONS = 64
-LANDMARKS_AT_ONCE = 256  # whose anchors are in memory
 
 
 class Anchored(NamedTuple):

@@ -38,6 +38,21 @@ from numba.core.serialize import dumps
 PACKAGE_FOLDER = os.path.abspath(os.path.join(__file__, "..", "..", ".."))
 DOTTED_NAME = re.compile(rf"\b{os.path.basename(PACKAGE_FOLDER)}((?:\.\w+)+)".encode())
 
+CACHE_VARIABLE = "SCALEMANI_CACHE"
+PRIVATE = 0o700
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER = NO_LINK | getattr(os, "O_DIRECTORY", 0)
+ON_THE_WAY = FOLDER | getattr(os, "O_PATH", 0)  # of a folder that may be passed through and not listed, such as /home
+ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
+WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
+DIGITS = 32  # of SHA-256 in a name: 128 bits
+ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+CHECKSUM_BYTES = hashlib.sha256().digest_size
+UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
+MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
+# Variables of numba that change no machine code. All others make caches of their own.
+WITHOUT_EFFECT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"}
+
 
 class Source(NamedTuple):
     """One file: the SHA-256 of its bytes, the dotted names in it, and what tells it from an edited one."""
@@ -103,22 +118,6 @@ def _files_of(name: bytes) -> frozenset[str]:
     if os.path.isdir(place):
         files.update(glob.glob(os.path.join(glob.escape(place), "*.py")))
     return frozenset(files)
-
-
-CACHE_VARIABLE = "SCALEMANI_CACHE"
-PRIVATE = 0o700
-NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
-FOLDER = NO_LINK | getattr(os, "O_DIRECTORY", 0)
-ON_THE_WAY = FOLDER | getattr(os, "O_PATH", 0)  # of a folder that may be passed through and not listed, such as /home
-ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
-WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
-DIGITS = 32  # of SHA-256 in a name: 128 bits
-ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
-CHECKSUM_BYTES = hashlib.sha256().digest_size
-UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
-MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
-# Variables of numba that change no machine code. All others make caches of their own.
-WITHOUT_EFFECT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"}
 
 
 class UntrustedFolderError(OSError):

@@ -27,6 +27,11 @@ PLAIN_VARIABLE = "SCALEMANI_PLAIN"
 # Without its compiler numba cannot run instructions at all.
 PLAIN = os.environ.get(PLAIN_VARIABLE, "0") not in ("", "0") or bool(vars(numba.config)["DISABLE_JIT"])
 
+# Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
+REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
+FUSE = frozenset({"contract"})  # a product and a sum may become one instruction that rounds once
+Function = TypeVar("Function", bound=Callable[..., Any])
+
 
 def in_plain_mode(reference: Callable[..., Any]) -> Callable[[Any], Any]:
     """Return a decorator that replaces a function by its reference implementation where kernels are plain."""
@@ -50,13 +55,6 @@ def numbers_at(
     n_bytes = np.dtype(dtype).itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     memory = (ctypes.c_char * n_bytes).from_address(int(address))
     return np.ndarray(shape, dtype, memory, strides=strides)
-
-
-# Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
-REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
-FUSE = frozenset({"contract"})  # a product and a sum may become one instruction that rounds once
-
-Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def _decorator(fastmath: Set[str] = frozenset(), inlined: bool = False) -> Callable[[Function], Any]:

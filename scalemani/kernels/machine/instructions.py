@@ -21,6 +21,9 @@ ITEM_BYTES = 4  # of a value and of a label
 _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
 _MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
 
+CACHE_LINE_BYTES = 64
+WILL_BE_READ, KEEP_IN_ALL_LEVELS, DATA_CACHE = 0, 3, 1  # arguments of llvm.prefetch
+
 
 def reference_compress_lanes(values: int, labels: int, bound: float, values_to: int, labels_to: int) -> int:
     """Write those of 16 values that are not above a bound to the front of another place, in order; their labels too.
@@ -116,10 +119,6 @@ def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
     vector, lane = ir.VectorType(scalar.type, n_lanes), ir.IntType(32)
     first = builder.insert_element(ir.Constant(vector, ir.Undefined), scalar, ir.Constant(lane, 0))
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))
-
-
-CACHE_LINE_BYTES = 64
-WILL_BE_READ, KEEP_IN_ALL_LEVELS, DATA_CACHE = 0, 3, 1  # arguments of llvm.prefetch
 
 
 def ignore_hint(*place: Any) -> None:

@@ -24,6 +24,11 @@ C5, C6, C7 = 0.008333333333330062, 0.0013888888917213717, 0.00019841269863053618
 C8, C9, C10 = 2.4801521295954376e-05, 2.7557268459997064e-06, 2.7620088445409746e-07
 C11 = 2.510038549551032e-08
 
+# log(x) = n log 2 + 2 atanh(s), s = (m - 1) / (m + 1), x = 2^n m with m in [sqrt(1/2), sqrt(2)): |s| <= 0.1716.
+LOG_2 = 0.6931471805599453
+OFFSET = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2): a number's bits less these carry its exponent n above m's
+MANTISSA = (1 << EXPONENT_POSITION) - 1
+
 
 def _bits_of(typing_context: Any, number: Any) -> Any:
     """Emit the bits of a float64, as an int64."""
@@ -67,13 +72,6 @@ def exp_nonpositive(x: float) -> float:
     return exp_in_range(max(x, LEAST_EXPONENT))
 
 
-# log(x) = n log 2 + 2 atanh(s), s = (m - 1) / (m + 1), x = 2^n m with m in [sqrt(1/2), sqrt(2)): |s| <= 0.1716.
-LOG_2 = 0.6931471805599453
-EXPONENT_BITS = 52
-OFFSET = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2): a number's bits less these carry its exponent n above m's
-MANTISSA = (1 << EXPONENT_BITS) - 1
-
-
 @in_plain_mode(math.log)
 @compiled_fused
 def log_positive(x: float) -> float:
@@ -82,7 +80,7 @@ def log_positive(x: float) -> float:
     Of the two errors the larger counts. The result means nothing for other numbers.
     """
     shifted = bits_of(x) - OFFSET
-    n = shifted >> EXPONENT_BITS
+    n = shifted >> EXPONENT_POSITION
     m = number_of((shifted & MANTISSA) + OFFSET)
     s = (m - 1.0) / (m + 1.0)
     square = s * s

@@ -37,6 +37,9 @@ SLACK_NODES = 16  # along which the kernel is bent to a smooth periodic one: a k
 LENGTH_FACTORS = (32, 36, 40, 45, 48, 54, 60)
 ALIASES = 24  # images of the first zone on either side that count in sums over aliases
 
+ROW_BYTES = 128  # real and imaginary parts of one element
+RADICES = (4, 5, 3, 2)
+
 
 class KernelTransform(NamedTuple):
     """A kernel as the mesh needs it: K(r) = edge + unit * (what has the transform `values`).
@@ -126,10 +129,6 @@ def _smoothing(length: int, degree: int) -> tuple[np.ndarray, np.ndarray, np.nda
     powers = np.sinc(images / (2.0 * np.pi)) ** (2 * degree + 2)
     amounts = powers.sum(axis=1)
     return powers[:, ALIASES] / amounts**2, (powers * images**2).sum(axis=1) / amounts, angles**2
-
-
-ROW_BYTES = 128  # real and imaginary parts of one element
-RADICES = (4, 5, 3, 2)
 
 
 def batch_lanes(dtype: np.dtype) -> int:

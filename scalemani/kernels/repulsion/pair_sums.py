@@ -19,6 +19,11 @@ STUDENT, GAUSSIAN, EPANECHNIKOV = 0, 1, 2
 KERNELS = {"student": STUDENT, "gaussian": GAUSSIAN, "epanechnikov": EPANECHNIKOV}
 LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves below zero, counts as this where it divides
 
+SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
+TARGET_PANEL = 1024
+ROW_PANEL = 64  # requested rows are few: smaller panels still occupy all threads
+SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
+
 
 class Field(NamedTuple):
     """The field at targets: S (M,) and its gradient (M, d), float64."""
@@ -117,12 +122,6 @@ def pair_arguments(
             f"sources {points.shape}, targets {at.shape} and charges {weights.shape} do not fit: (N, d), (M, d), (N,)"
         )
     return points, at, weights
-
-
-SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
-TARGET_PANEL = 1024
-ROW_PANEL = 64  # requested rows are few: smaller panels still occupy all threads
-SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
 class ExactSums(PairSums):

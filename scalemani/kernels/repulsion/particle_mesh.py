@@ -40,6 +40,16 @@ SINGLE_TOLERANCE = 1e-4  # transforms in float32 leave an error of 1e-5 to 4e-5
 LEAST_CELLS = 32  # along the longest axis of a map: the kernel is then as smooth as its mesh however small the map is
 POINTS_PER_NODE = 16  # more are a mesh that could be finer at no cost, which helps maps of few tight clusters
 
+DIMENSIONS = (2, 3)
+PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
+LEAST_PART = 16384  # points that are worth a mesh of their own
+MOST_PARTS = 16
+MOST_BYTES = 2**31  # of charges, spectrum and transform together
+LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
+LEAST_CHARGE = 1e-290  # what charges are measured by has an inverse
+MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
+KEPT_CONVOLUTIONS = 2
+
 
 class MeshRule(NamedTuple):
     """The widest step, the degree of the splines, the dtype of the mesh, and where the kernel counts as ended."""
@@ -68,17 +78,6 @@ def mesh_rule(kernel: str, tolerance: float, n_points: int, n_dims: int) -> Mesh
     dtype = np.dtype(np.float32 if tolerance >= SINGLE_TOLERANCE else np.float64)
     cells = int((n_points / POINTS_PER_NODE) ** (1.0 / n_dims))
     return MeshRule(step, degree, dtype, reach, max(LEAST_CELLS, cells))
-
-
-DIMENSIONS = (2, 3)
-PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
-LEAST_PART = 16384  # points that are worth a mesh of their own
-MOST_PARTS = 16
-MOST_BYTES = 2**31  # of charges, spectrum and transform together
-LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
-LEAST_CHARGE = 1e-290  # what charges are measured by has an inverse
-MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
-KEPT_CONVOLUTIONS = 2
 
 
 class Mesh(NamedTuple):

@@ -22,6 +22,13 @@ from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
 
+CONTRACT = ("contract",)  # a product and a sum may be fused
+QUARTER = 4  # lanes are added up four at a time
+_ALONE = (0,)
+_PAIR = (0, 0)
+_FOUR = (0, 0, 0, 0)
+WIDEST_ROWS = 32  # bytes of a row up to which four points share a vector; two where rows are longer
+
 
 def spline_weights(degree: int, fraction: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the weights (degree + 1,) float64 of a patch's taps along one axis, and their derivatives per step.
@@ -99,10 +106,6 @@ def _patch(mesh: int, strides: tuple, cells: np.ndarray, n_taps: int, dtype: np.
     """Return the nodes of a patch, degree + 1 along each axis from the cell on."""
     every = (*strides, dtype.itemsize)
     return numbers_at(mesh + int(cells @ every), (n_taps,) * len(every), dtype, every)
-
-
-CONTRACT = ("contract",)  # a product and a sum may be fused
-QUARTER = 4  # lanes are added up four at a time
 
 
 def spline_pieces(degree: int) -> np.ndarray:
@@ -360,12 +363,6 @@ def _store_results(emitter: _Emitter, results: Any, factors: tuple[Any, Any, Any
     gradients = emitter.times(slopes, emitter.packed([per_step] * slopes.type.count))
     for vector, address in zip((values, gradients), out, strict=True):
         builder.store(vector, emitter.at(address, vector.type), align=8)
-
-
-_ALONE = (0,)
-_PAIR = (0, 0)
-_FOUR = (0, 0, 0, 0)
-WIDEST_ROWS = 32  # bytes of a row up to which four points share a vector; two where rows are longer
 
 
 def row_slack(degree: int) -> int:

@@ -17,6 +17,9 @@ from scalemani.kernels.machine.compile import compiled
 
 Points: TypeAlias = Any  # (n, D), a NumPy array or a sparse matrix in CSR form, whose types SciPy does not tell
 
+# Of the squared lengths that went into it: a squared distance below has lost more than two digits of sixteen.
+CANCELLED = 1e-2
+
 
 class PointsByRow(Protocol):
     """Points (N, D) that are read by row numbers: an array in memory, or what reads a store."""
@@ -32,10 +35,6 @@ def tiles(points: PointsByRow) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each tile, and its points."""
     for tile in slices(len(points), TILE_ROWS):
         yield tile.start, points[np.arange(tile.start, tile.stop)]
-
-
-# Of the squared lengths that went into it: a squared distance below has lost more than two digits of sixteen.
-CANCELLED = 1e-2
 
 
 class CompressedRows(NamedTuple):

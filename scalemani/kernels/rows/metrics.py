@@ -120,14 +120,12 @@ def take_root_shares_of_nonzeros(rows: sp.csr_matrix) -> np.ndarray:
     return np.sqrt(scaled / np.add.reduceat(scaled, starts)[row_of])
 
 
-def divide_by_root_width(rows: np.ndarray) -> np.ndarray:
-    """Return rows (n, D) of bits over the square root of D: squares of their distances are shares of differing bits."""
-    return rows / np.sqrt(rows.shape[1])
+def divide_by_root_width(rows: Points) -> np.ndarray:
+    """Return rows (n, D) of bits, or the nonzeros of sparse ones, over the square root of D.
 
-
-def divide_nonzeros_by_root_width(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the nonzeros (m,) of sparse rows of bits over the square root of their width."""
-    return np.asarray(rows.data / np.sqrt(rows.shape[1]))
+    Squares of their distances are shares of differing bits.
+    """
+    return np.asarray((rows.data if sp.issparse(rows) else rows) / np.sqrt(rows.shape[1]))
 
 
 def square_distances(distances: np.ndarray) -> np.ndarray:
@@ -177,7 +175,7 @@ METRICS = {
         divide_by_root_width,
         square_distances,
         "rows of bits, over the square root of their width",
-        divide_nonzeros_by_root_width,
+        divide_by_root_width,
     ),
     PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
 }

@@ -27,6 +27,11 @@ ROWS_AT_ONCE = 12 if by_one_instruction() else 6
 _PLACE, _SINGLE = ir.IntType(64), ir.FloatType()
 _LANES = ir.VectorType(_SINGLE, LANES_AT_ONCE)
 
+QUERY_GROUP = 12  # a multiple of ROWS_AT_ONCE
+CENTER_MEANS = 5  # the middle one of five has no far row where two rows are far
+MOST_MEAN_ROWS = 13  # 65 rows tell a centre within a fraction of what they spread, which costs products no digit
+_PANEL, _STRIP = np.uint64(PANEL_ROWS), np.uint64(LANES_AT_ONCE)
+
 
 def plain_multiply_strip(rows: int, bases: int, n_terms: int, strip: int, norms: int, sums: int) -> None:
     """Write the sums of products of some rows with those of a strip, each begun with what belongs to its two rows.
@@ -111,12 +116,6 @@ def _multiply_and_add(builder: Any, one: Any, other: Any, total: Any) -> Any:
     name = f"llvm.fmuladd.v{LANES_AT_ONCE}f32"
     function = builder.module.declare_intrinsic(name, (), ir.FunctionType(_LANES, [_LANES] * 3))
     return builder.call(function, [one, other, total])
-
-
-QUERY_GROUP = 12  # a multiple of ROWS_AT_ONCE
-CENTER_MEANS = 5  # the middle one of five has no far row where two rows are far
-MOST_MEAN_ROWS = 13  # 65 rows tell a centre within a fraction of what they spread, which costs products no digit
-_PANEL, _STRIP = np.uint64(PANEL_ROWS), np.uint64(LANES_AT_ONCE)
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Laplacian eigenmaps without locally linear landmarks: exact, LE(Z) and Nystrom, for comparison.
+"""Laplacian eigenmaps without locally linear landmarks: exact, and Nystrom for comparison.
 
 All return eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding
 rows are v, not D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
@@ -38,15 +38,13 @@ def graph_degrees(affinities: sp.csr_matrix) -> np.ndarray:
     return degrees
 
 
-def exact_eigenmaps(
-    affinities: sp.csr_matrix, n_components: int, tolerance: float = 0.0, most_restarts: int = MOST_RESTARTS
-) -> Eigenmaps:
+def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, most_restarts: int = MOST_RESTARTS) -> Eigenmaps:
     """Return the exact Laplacian eigenmaps of W (N, N), symmetric CSR.
 
     Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly restarted
-    Lanczos (ARPACK), to a relative tolerance of the eigenvalues, 0 for machine precision. It gives up with a
-    ConvergenceError after `most_restarts`: graphs that nearly fall into pieces have eigenvalues so close to each other
-    that it would never end. A point without an affinity is a DisconnectedGraphError.
+    Lanczos (ARPACK), to machine precision. It gives up with a ConvergenceError after `most_restarts`: graphs that
+    nearly fall into pieces have eigenvalues so close to each other that it would never end. A point without an affinity
+    is a DisconnectedGraphError.
     """
     degrees = graph_degrees(affinities)
     weights = sp.csr_matrix(affinities, dtype=np.float64)
@@ -62,7 +60,6 @@ def exact_eigenmaps(
             sp.csr_matrix(scale @ weights @ scale),
             n_components + 1,
             which="LA",
-            tol=tolerance,
             v0=start,
             maxiter=most_restarts,
         )
@@ -82,12 +79,6 @@ def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
     """Return the columns after the first, free of the trivial vector (which components would mix with the others)."""
     rest = vectors[:, 1:] - np.outer(trivial, trivial @ vectors[:, 1:])
     return rest / np.linalg.norm(rest, axis=0)
-
-
-def landmark_eigenmaps(landmark_affinities: sp.csr_matrix, weights: sp.csr_matrix, n_components: int) -> Eigenmaps:
-    """Return LE(Z): eigenmaps of the landmarks' own graph (L, L), extended to all points by Z (N, L)."""
-    landmarks = exact_eigenmaps(landmark_affinities, n_components)
-    return Eigenmaps(landmarks.eigenvalues, weights @ landmarks.embedding)
 
 
 def nystrom_eigenmaps(

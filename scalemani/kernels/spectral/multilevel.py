@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
+from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
@@ -91,8 +92,8 @@ class Transfer:
     @functools.cached_property  # sorting takes longer than a prolongation, which can do without
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the members of each coarse node begin (C + 1,), and their numbers (N,) int32."""
-        members = self.workspace.as_large(np.argsort(self._labels, kind="stable").astype(np.int32))
-        return np.concatenate([[0], np.cumsum(np.bincount(self._labels, minlength=self._n_coarse))]), members
+        members, bounds = group_by(self._labels, self._n_coarse)
+        return bounds, self.workspace.as_large(members.astype(np.int32))
 
     def restricted(self, vectors: np.ndarray) -> np.ndarray:
         """Return P^T times vectors (N, m): (C, m) float32."""

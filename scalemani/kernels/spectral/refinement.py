@@ -16,7 +16,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import DTypeLike
 
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.columns import (
@@ -109,9 +108,9 @@ def n_columns(n_components: int, n_points: int) -> int:
     return max(1, min(n_components + guards, n_points - 1, max(n_components, n_points // 4)))
 
 
-def random_columns(n_points: int, count: int, seed: int, dtype: DTypeLike = np.float32) -> np.ndarray:
-    """Return standard normal columns (N, count) in a dtype: each tile of rows has its own stream."""
-    out: np.ndarray = np.empty((n_points, count), dtype)
+def random_columns(n_points: int, count: int, seed: int) -> np.ndarray:
+    """Return standard normal columns (N, count) float32: each tile of rows has its own stream."""
+    out = np.empty((n_points, count), np.float32)
     for number, tile in enumerate(slices(n_points, TILE)):
         out[tile] = generator(seed, "refinement", number).standard_normal(out[tile].shape)
     return out
@@ -275,15 +274,6 @@ def refinement(
         last = reached or state.passes == max_passes - 1
         state = renewed(state, problem) if last else step(state, problem, target)
         yield state
-
-
-def refine_vectors(
-    state: RefinementState, problem: RefinementProblem, n_wanted: int, target: float, max_passes: int
-) -> RefinementState:
-    """Return the last state of `refinement`, or the given one where nothing is left to do."""
-    for following in refinement(state, problem, n_wanted, target, max_passes):
-        state = following
-    return state
 
 
 def refined_embedding(

@@ -6,9 +6,9 @@ from scalemani.kernels.landmarks.kmeans import (
     minibatch_start,
     minibatch_step,
     snap_rows,
-    snap_start,
     snap_step,
 )
+from scalemani.kernels.landmarks.nearest import no_rows
 
 
 def squared_distances(points, others):
@@ -49,7 +49,7 @@ def test_snapping_takes_nearest_points_whatever_the_blocks():
     expected = squared_distances(in_units_of_points(state), points).argmin(axis=1)
     results = []
     for blocks in ([(0, 900)], [(0, 5), (5, 400), (400, 900)], [(400, 900), (0, 400)]):
-        snapped = snap_start(30)
+        snapped = no_rows(30, SNAP_CANDIDATES)
         for start, stop in blocks:
             snapped = snap_step(snapped, state, points[start:stop], start)
         results.append(snap_rows(snapped))
@@ -62,7 +62,7 @@ def test_snapping_takes_nearest_points_whatever_the_blocks():
 def test_snapping_tells_centroids_without_a_point():
     points = np.array([[0.0], [1.0]])
     state = minibatch_start(points, np.array([[0.0], [0.1], [1.0]]))
-    rows = snap_rows(snap_step(snap_start(3), state, points, 0))
+    rows = snap_rows(snap_step(no_rows(3, SNAP_CANDIDATES), state, points, 0))
     assert rows.tolist() == [0, -1, 1]
 
 
@@ -81,7 +81,7 @@ def test_a_step_leaves_its_state_alone_and_centroids_without_points_where_they_a
 def test_snapping_keeps_the_nearest_of_all_blocks():
     points = np.random.default_rng(2).normal(size=(400, 5))
     state = minibatch_start(points, points[:7] + 0.01)
-    snapped = snap_start(7)
+    snapped = no_rows(7, SNAP_CANDIDATES)
     for start in (0, 100, 200, 300):
         snapped = snap_step(snapped, state, points[start : start + 100], start)
     order = np.argsort(squared_distances(in_units_of_points(state), points), axis=1)[:, :SNAP_CANDIDATES]

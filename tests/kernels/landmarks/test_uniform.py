@@ -33,13 +33,13 @@ def test_drawn_rows_do_not_depend_on_the_block_of_words(monkeypatch):
 
 def test_random_landmarks_pass_over_repeated_coordinates():
     points = np.repeat(np.arange(40.0), 25)[:, np.newaxis]
-    rows = random_landmarks(1000, 40, 0, points.__getitem__)
+    rows = random_landmarks(points, 40, 0)
     assert sorted(points[rows, 0]) == list(range(40))
     np.testing.assert_array_equal(rows, np.sort(rows))
     with pytest.raises(DataError, match=r"41 landmarks .* 1000 points have only 40 distinct rows"):
-        random_landmarks(1000, 41, 0, points.__getitem__)
+        random_landmarks(points, 41, 0)
     with pytest.raises(DataError, match=r"1001 landmarks .* 1000 points"):
-        random_landmarks(1000, 1001, 0)
+        random_landmarks(points, 1001, 0)
 
 
 def test_negative_zero_equals_zero():

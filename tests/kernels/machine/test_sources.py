@@ -71,7 +71,7 @@ def test_files_are_reached_through_others_and_no_further():
 def test_the_digest_follows_from_the_files_that_are_reached(tmp_path):
     text = "from scalemani.kernels.machine.vector_math import LOG_2\n"
     paths = [tmp_path / name / "program.py" for name in ("first", "second", "third")]
-    for path, content in zip(paths, (text, text, text.replace("log", "exp")), strict=True):
+    for path, content in zip(paths, (text, text, text.replace("vector_math", "compile")), strict=True):
         path.parent.mkdir()
         path.write_text(content)
     first, second, third = (source_digest(str(path)) for path in paths)

@@ -14,7 +14,7 @@ from scalemani.kernels.spectral.refinement import (
     initial_state,
     n_columns,
     n_start_columns,
-    refine_vectors,
+    refinement,
 )
 
 
@@ -167,7 +167,7 @@ def test_eigenvectors_of_coarse_graphs_and_corrections_make_few_passes(large):
 
     problem = RefinementProblem(large.apply, correct, large.trivial)
     state = initial_state(start, problem, n_columns(2, 20_000))
-    final = refine_vectors(state, problem, 2, 1e-5, 30)
+    *_, final = refinement(state, problem, 2, 1e-5, 30)
     assert final.residuals[:2].max() <= 1e-5
     assert final.passes <= 20
     np.testing.assert_allclose(1 - final.values[:2], exact_eigenmaps(large.w, 2).eigenvalues, atol=1e-6)
