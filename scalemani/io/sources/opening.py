@@ -39,6 +39,7 @@ from scalemani.io.sources.tables import (
     TableFiles,
     columns_of,
     is_arrow_folder,
+    with_numbers,
 )
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
@@ -89,6 +90,8 @@ def take_representation(points: Any, use_rep: str | None = None) -> Any:
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
+    if hasattr(points, "isetitem"):  # a frame of pandas
+        return with_numbers(points, f"{type(points).__name__} in memory")
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
         return take_vectors(points)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)

@@ -1,4 +1,4 @@
-"""Points in tables of Arrow, in memory and in files of Parquet and Arrow IPC, read in batches of rows."""
+"""Points in tables: columns of frames of pandas, tables of Arrow in memory, files of Parquet and Arrow IPC."""
 
 import contextlib
 import json
@@ -14,13 +14,66 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.validation import N_REPORTED_ROWS, check_exact, check_shape
-from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.config.validation import (
+    LARGEST_EXACT,
+    N_REPORTED_ROWS,
+    check_exact,
+    check_shape,
+    is_wide_integer,
+    lost_digits,
+)
+from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
 from scalemani.io.sources.base import Source, as_damage, check_file, natural_order, optional_module
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
+
+
+def with_numbers(frame: Any, where: str) -> Any:
+    """Return a frame of pandas with float64 in the place of columns that are nullable or hold Python objects.
+
+    The first column that does not convert is refused by its name and row, as are integers that would lose digits.
+    """
+    if np.asarray(frame.iloc[:0]).dtype.kind in "biufc":  # what all columns make together
+        return frame
+    converted = frame.copy(deep=False)
+    for position, (name, dtype) in enumerate(frame.dtypes.items()):
+        if not (isinstance(dtype, np.dtype) and dtype.kind in "iufc"):
+            converted.isetitem(position, column_of_numbers(frame.iloc[:, position], name, where))
+    return converted
+
+
+def column_of_numbers(column: Any, name: Any, where: str) -> np.ndarray:
+    """Return a column (n,) of a frame of pandas in float64; see `with_numbers`."""
+    values, gaps = np.asarray(column), np.flatnonzero(column.isna())
+    if values.dtype.kind in "Mm" or getattr(column.dtype, "type", None) is str:
+        raise DataError(f"{where} has a column that is no number: {name} ({column.dtype}); leave it out")
+    remedy = "fill it in, or leave out the row or the column"
+    if len(gaps):
+        raise DataError(f"column {name} of {where} has no value in {len(gaps)} rows, the first row {gaps[0]}: {remedy}")
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        row = next(row for row, value in enumerate(values.tolist()) if not is_convertible(value))
+        refusal = ObjectsError if isinstance(error, TypeError) else DataError
+        raise refusal(
+            f"column {name} of {where} has {values[row]!r} in row {row}, which is no number: {remedy}"
+        ) from error
+    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    wide = [row for row in large.tolist() if is_wide_integer(values[row])]
+    if wide:
+        raise lost_digits(where, np.array(wide), (0, len(values)), name)
+    return numbers
+
+
+def is_convertible(value: Any) -> bool:
+    """Return whether a Python object is a number, or a text of one."""
+    try:
+        float(value)
+    except (TypeError, ValueError, OverflowError):
+        return False
+    return True
 
 
 @dataclass(frozen=True)
