@@ -23,11 +23,18 @@ from scalemani.config.validation import (
     lost_digits,
 )
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
-from scalemani.io.sources.base import Source, as_damage, check_file, natural_order, optional_module
+from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
+STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
+MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
+BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
+BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
+PAGE_BYTES = 2**20  # that writers of Parquet fill by default
+COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
+Place = Path | BucketFile
 
 
 def with_numbers(frame: Any, where: str) -> Any:
@@ -55,11 +62,8 @@ def column_of_numbers(column: Any, name: Any, where: str) -> np.ndarray:
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as error:
-        row = next(row for row, value in enumerate(values.tolist()) if not is_convertible(value))
-        refusal = ObjectsError if isinstance(error, TypeError) else DataError
-        raise refusal(
-            f"column {name} of {where} has {values[row]!r} in row {row}, which is no number: {remedy}"
-        ) from error
+        row, refusal = first_unconvertible(values), ObjectsError if isinstance(error, TypeError) else DataError
+        raise refusal(f"column {name} of {where} has {values[row]!r} in row {row}, no number: {remedy}") from error
     large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
     wide = [row for row in large.tolist() if is_wide_integer(values[row])]
     if wide:
@@ -67,13 +71,14 @@ def column_of_numbers(column: Any, name: Any, where: str) -> np.ndarray:
     return numbers
 
 
-def is_convertible(value: Any) -> bool:
-    """Return whether a Python object is a number, or a text of one."""
-    try:
-        float(value)
-    except (TypeError, ValueError, OverflowError):
-        return False
-    return True
+def first_unconvertible(values: np.ndarray) -> int:
+    """Return the row of the first of Python objects (n,) that float() does not take, which is there."""
+    row = 0
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        while True:
+            float(values[row])
+            row += 1
+    return row
 
 
 @dataclass(frozen=True)
@@ -234,18 +239,6 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
     check_exact(rows, first_row, f"column {name} of {where}")
     return rows
-
-
-PARQUET_SUFFIXES = (".parquet", ".pq")
-ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
-STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
-MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
-BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
-BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
-PAGE_BYTES = 2**20  # that writers of Parquet fill by default
-COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
-
-Place = Path | BucketFile
 
 
 class ParquetReader:
