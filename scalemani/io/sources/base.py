@@ -41,6 +41,8 @@ ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 # What messages call a file, where its suffix does not say it.
 KINDS = {
     ".npz": ".npz archive",
+    ".txt": "UTF-8 text",
+    ".csv": "UTF-8 text of comma-separated values",
     **dict.fromkeys(HDF5_SUFFIXES, "HDF5 file"),
     **dict.fromkeys(PARQUET_SUFFIXES, "Parquet file"),
     **dict.fromkeys(ARROW_SUFFIXES, "Arrow IPC file"),
