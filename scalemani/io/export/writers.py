@@ -36,6 +36,14 @@ EVERY_CHUNK: Any = {"write_empty_chunks": True}
 Progress = Callable[[int], None]
 WriteRows = Callable[[int, np.ndarray], None]  # of which the first one is at a place of the whole array
 Arrays = Mapping[str, LazyRows]
+ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
+CHUNK_ENTRIES = 2**21
+NewArray = Callable[[Any, str, tuple[int, ...], np.dtype, int], Any]  # as `group_array`
+CSV = ".csv"
+FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with which spreadsheets begin one, or what they leave out before it
+AXES = ("x", "y", "z")
+ROW = "row"  # of a .csv, which has no other identifier
+NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
 
 
 @contextlib.contextmanager
@@ -296,11 +304,6 @@ WRITERS: Mapping[str, Callable[..., None]] = {
 }
 
 
-ENTRIES_AT_ONCE = 2**23  # of a sparse matrix: 64 MB of columns and values of four bytes each
-CHUNK_ENTRIES = 2**21
-NewArray = Callable[[Any, str, tuple[int, ...], np.dtype, int], Any]  # as `group_array`
-
-
 class SparseMatrix(Protocol):
     """A sparse matrix that is read by rows."""
 
@@ -381,13 +384,6 @@ def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray) -> None:
 
 
 SPARSE_WRITERS = {".npz": write_sparse_npz, ".zarr": write_sparse_zarr}
-
-
-CSV = ".csv"
-FORMULAS = ("=", "+", "-", "@", "\t", "\r", "\n")  # with which spreadsheets begin one, or what they leave out before it
-AXES = ("x", "y", "z")
-ROW = "row"  # of a .csv, which has no other identifier
-NEIGHBORS = "neighbors"  # {"ids": [...], "distances": [...]} in each row, ids being rows of the table
 
 
 def write_map(

@@ -44,6 +44,15 @@ RAMP_STEPS = 256
 LARGEST_CLASSES = 256
 LARGEST_LEGEND = 20
 ROBUST_PERCENT = (0.5, 99.5)
+LEGENDS = ("auto", "beside", "map")
+SUFFIXES = (".png", ".svg", ".pdf")
+SMALLEST_SIZE, LARGEST_SIZE = 200, 10_000  # pixels
+SMALLEST_POINTS, LARGEST_POINTS = 0.1, 20.0  # times the usual size
+SCREEN_DPI = 100
+SIZES = "a height in pixels, WIDTHxHEIGHT in pixels such as 1600x900, paper or slide"
+Size = int | str | tuple[int, int]
+READABLE = 8.0  # contrast with the background, of names over coloured points with an outline of background
+DARK_DENSITY = ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff")
 
 
 def rgb(codes: tuple[str, ...]) -> np.ndarray:
@@ -139,16 +148,6 @@ def with_missing(
     return LabelColours(index, np.concatenate([colours, rgb((NO_LABEL,))]), classes, limits, len(colours))
 
 
-LEGENDS = ("auto", "beside", "map")
-SUFFIXES = (".png", ".svg", ".pdf")
-SMALLEST_SIZE, LARGEST_SIZE = 200, 10_000  # pixels
-SMALLEST_POINTS, LARGEST_POINTS = 0.1, 20.0  # times the usual size
-SCREEN_DPI = 100
-SIZES = "a height in pixels, WIDTHxHEIGHT in pixels such as 1600x900, paper or slide"
-Size = int | str | tuple[int, int]
-READABLE = 8.0  # contrast with the background, of names over coloured points with an outline of background
-
-
 @dataclass(frozen=True)
 class Theme:
     """Codes of background, text, secondary text, frames and points without a label; density from sparse to dense."""
@@ -176,7 +175,6 @@ class Theme:
         return replace(colours, colours=table)
 
 
-DARK_DENSITY = ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff")
 THEMES = {
     "light": Theme("ffffff", "282828", "6e6e6e", "e1e1e1", NO_LABEL, DENSITY),
     "dark": Theme("15171c", "e8eaef", "a3abb9", "363b46", "4a4f5a", DARK_DENSITY),

@@ -37,6 +37,15 @@ SHADING = {
     "faintest": FAINTEST,
     "fullest": FULLEST,
 }
+SAMPLED_ROWS = 200_000
+GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo one spread rows evenly over a strip
+CORE_PERCENT = (2, 98)
+REACH = 3.0  # extents of the core beyond which, on either side, points count as outliers
+LARGEST_STRETCH = 4.0  # beyond this ratio of extents, axes are scaled one by one
+MARGIN = 0.02  # around what is shown, as a share of it
+CELLS = 96  # a side of a panel: by them the densest place of each class is found
+Pair = tuple[int, int]
+Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Canvas:
@@ -163,17 +172,6 @@ def top_of(values: np.ndarray) -> float:
     """Return the largest of the values above zero but for half a percent, 1 where there are none."""
     filled = values[values > 0]
     return float(np.percentile(filled, TOP_PERCENT)) if len(filled) else 1.0
-
-
-SAMPLED_ROWS = 200_000
-GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo one spread rows evenly over a strip
-CORE_PERCENT = (2, 98)
-REACH = 3.0  # extents of the core beyond which, on either side, points count as outliers
-LARGEST_STRETCH = 4.0  # beyond this ratio of extents, axes are scaled one by one
-MARGIN = 0.02  # around what is shown, as a share of it
-CELLS = 96  # a side of a panel: by them the densest place of each class is found
-Pair = tuple[int, int]
-Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 class Panel:

@@ -41,6 +41,17 @@ BOX = (0.5, 1.3)  # a name's box: heights of text beside it in sum, and its heig
 TURN = math.pi * (3 - math.sqrt(5))  # the golden angle: places on a spiral by it are spread evenly
 TRIED = 1000  # places for a name around its cluster, nearest first
 CROWDED = 0.3  # of its height that a name moves away for each other cluster that it covers
+MOST_PANELS = 12
+USUAL = checked_look()
+VECTOR_POINTS = 5_000  # up to so many are discs one by one on a page; more are an image on it
+MOST_RINGS = 2_000
+RING = 0.4  # heights of text, the radius of a ring
+SMALLEST_PANEL = 80  # pixels
+ROW_SHAPE = 1.6  # width to height of a picture that grows with its panels
+LINE = 1.5  # heights of text from line to line of a legend
+BAR = 15  # heights of text, of the bar of a colour ramp
+UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+Columns = Mapping[str, LabelColours | None]
 
 
 def shortened(name: str) -> str:
@@ -125,19 +136,6 @@ def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) ->
         if np.isfinite(cost).any():
             centres[number] = places[cost.argmin()]
     return centres
-
-
-MOST_PANELS = 12
-USUAL = checked_look()
-VECTOR_POINTS = 5_000  # up to so many are discs one by one on a page; more are an image on it
-MOST_RINGS = 2_000
-RING = 0.4  # heights of text, the radius of a ring
-SMALLEST_PANEL = 80  # pixels
-ROW_SHAPE = 1.6  # width to height of a picture that grows with its panels
-LINE = 1.5  # heights of text from line to line of a legend
-BAR = 15  # heights of text, of the bar of a colour ramp
-UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-Columns = Mapping[str, LabelColours | None]
 
 
 def embedding_picture(

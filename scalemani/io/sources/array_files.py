@@ -27,6 +27,14 @@ from scalemani.io.sources.bucket_files import BucketFile
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
 Header = tuple[tuple[int, ...], bool, np.dtype]
+PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
+IMAGES = (
+    "an array (rows, columns), (rows, columns, colours), (frames, rows, columns) or (frames, rows, columns, colours), "
+    f"its .npy or .npz::member, or a picture ({', '.join(PICTURES)})"
+)
+MOST_COLOURS = 4  # of three axes, the last is colours where it is no longer than this, and else columns
+# Where positions below 2^24 and the values themselves are exact.
+EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
 
 
 class ArrayPoints(Source):
@@ -218,16 +226,6 @@ class NpyParts(SourceOfPieces):
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
         """Return rows [first, last) of a file."""
         return self.parts[piece].read(first, last)
-
-
-PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
-IMAGES = (
-    "an array (rows, columns), (rows, columns, colours), (frames, rows, columns) or (frames, rows, columns, colours), "
-    f"its .npy or .npz::member, or a picture ({', '.join(PICTURES)})"
-)
-MOST_COLOURS = 4  # of three axes, the last is colours where it is no longer than this, and else columns
-# Where positions below 2^24 and the values themselves are exact.
-EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
 
 
 class PixelRows(Source):

@@ -35,12 +35,17 @@ from scalemani.errors import (
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
 
+HDF5_SUFFIXES = (".h5ad", ".h5", ".hdf5")
+PARQUET_SUFFIXES = (".parquet", ".pq")
+ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
 # What messages call a file, where its suffix does not say it.
 KINDS = {
     ".npz": ".npz archive",
-    **dict.fromkeys((".h5ad", ".h5", ".hdf5"), "HDF5 file"),
-    **dict.fromkeys((".parquet", ".pq"), "Parquet file"),
-    **dict.fromkeys((".arrow", ".feather", ".ipc"), "Arrow IPC file"),
+    ".txt": "UTF-8 text",
+    ".csv": "UTF-8 text of comma-separated values",
+    **dict.fromkeys(HDF5_SUFFIXES, "HDF5 file"),
+    **dict.fromkeys(PARQUET_SUFFIXES, "Parquet file"),
+    **dict.fromkeys(ARROW_SUFFIXES, "Arrow IPC file"),
 }
 
 

@@ -11,6 +11,11 @@ import numpy as np
 from scalemani.config.validation import LARGEST_EXACT, is_wide_integer
 from scalemani.errors import DataError
 
+INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
+NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
+MISSING, INFINITE = ("", "nan"), ("inf", "+inf", "-inf", "infinity", "-infinity")
+NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
+
 
 class OrderedLabels(np.ndarray):
     """Texts (N,) whose categories have an order or colours (#rrggbb) of their own, which rows chosen from them keep."""
@@ -49,12 +54,6 @@ def with_categories(
     ordered = labels.view(OrderedLabels)
     ordered.categories, ordered.colours = tuple(map(str, categories)), colours
     return ordered
-
-
-INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
-NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-MISSING, INFINITE = ("", "nan"), ("inf", "+inf", "-inf", "infinity", "-infinity")
-NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
 
 
 def values_of_texts(texts: Sequence[str]) -> np.ndarray:

@@ -32,6 +32,7 @@ ANNOTATED = (".h5ad", ".zarr")
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
 COLOURS = "uns/{}_colors"  # where scanpy keeps one for each category of a column, in their order
 HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
+ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {TABLES}"
 
 
 def is_table(path: Path, member: str | None) -> bool:
@@ -229,9 +230,6 @@ def hexadecimal(colour: str) -> str | None:
     from matplotlib.colors import is_color_like, to_hex
 
     return to_hex(colour) if is_color_like(colour) else None
-
-
-ALLOWED = f".npy, .npz (file.npz::y), .txt or .csv with one label a line, {TABLES}"
 
 
 def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:

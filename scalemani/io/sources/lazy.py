@@ -16,6 +16,7 @@ from scipy import sparse
 from scalemani.config.validation import check_exact_columns
 from scalemani.errors import DataError, StoreError
 from scalemani.io.sources.base import Source, SourceOfPieces, native_rows
+from scalemani.io.sources.tables import with_numbers
 from scalemani.store.places import open_objects
 
 
@@ -76,7 +77,11 @@ if TYPE_CHECKING:
 
 
 def open_dask_frame(frame: Any) -> "DaskPoints":
-    """Open a frame of Dask, whose partitions are computed for their lengths."""
+    """Open a frame of Dask, whose partitions are computed for their lengths; see `with_numbers`."""
+    if hasattr(frame, "columns"):
+        meta = with_numbers(frame._meta, "the Dask frame")
+        if meta is not frame._meta:
+            frame = frame.map_partitions(with_numbers, "a partition of the Dask frame", meta=meta)
     if len(set(getattr(frame, "dtypes", ()))) > 1:
         frame = frame.map_partitions(exact_part, meta=frame._meta)
     return DaskPoints(frame.to_dask_array(lengths=True))

@@ -19,6 +19,9 @@ from scalemani.config.validation import (
 from scalemani.errors import ConfigError, DataError, StoreError, refuse_credentials, refuse_nul
 from scalemani.io.sources.array_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.base import (
+    ARROW_SUFFIXES,
+    HDF5_SUFFIXES,
+    PARQUET_SUFFIXES,
     PointsSource,
     Source,
     as_opening_errors,
@@ -33,17 +36,25 @@ from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, SparseRows, is_sliced, sparse_file, sparse_matrix, sparse_parts
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
 from scalemani.io.sources.tables import (
-    ARROW_SUFFIXES,
-    PARQUET_SUFFIXES,
     ArrowTable,
     TableFiles,
     columns_of,
     is_arrow_folder,
+    with_numbers,
 )
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
 from scalemani.store.buckets import SCHEMES
 from scalemani.store.places import remark_on
+
+ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
+ALLOWED = (
+    ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
+    ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
+)
+BUCKET_SUFFIXES = (".npy", *PARQUET_SUFFIXES, *HDF5_SUFFIXES)  # of which rows are read without all of a file
+FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
+ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def take_vectors(points: Any) -> Any:
@@ -78,9 +89,6 @@ def is_column_of_objects(points: Any) -> bool:
     return in_memory and getattr(points, "ndim", None) == 1 and points.dtype == object
 
 
-ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
-
-
 def take_representation(points: Any, use_rep: str | None = None) -> Any:
     """Return the matrix of an AnnData, the table of a column of vectors, or anything else as it is.
 
@@ -89,6 +97,8 @@ def take_representation(points: Any, use_rep: str | None = None) -> Any:
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
+    if hasattr(points, "isetitem"):  # a frame of pandas
+        return with_numbers(points, f"{type(points).__name__} in memory")
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
         return take_vectors(points)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
@@ -109,15 +119,6 @@ def stored_representation(location: str | Path, use_rep: str | None) -> str | Pa
     if use_rep is None or "::" in str(location) or Path(location).suffix.lower() not in ANNOTATED_SUFFIXES:
         return location
     return f"{location}::{WHOLE if use_rep == WHOLE else f'obsm/{use_rep}'}"
-
-
-ALLOWED = (
-    ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
-    ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
-)
-BUCKET_SUFFIXES = (".npy", *PARQUET_SUFFIXES, ".h5ad", ".h5", ".hdf5")  # of which rows are read without all of a file
-FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
-ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
 def open_points(points: Any) -> PointsSource:
@@ -259,7 +260,7 @@ def open_file(path: Path | BucketFile, member: str | None) -> Source:
         return open_npz(path, chosen_member(path, member, dimensions=(2,)))
     if suffix in PARQUET_SUFFIXES or (isinstance(path, Path) and suffix in ARROW_SUFFIXES):
         return TableFiles(path, columns_of(member))
-    if suffix in (".h5ad", ".h5", ".hdf5"):
+    if suffix in HDF5_SUFFIXES:
         return open_h5ad(path, member)
     if suffix == ".npy":
         refuse_member(path, member)

@@ -21,6 +21,11 @@ from scalemani.io.sources.base import Source, as_damage, as_store_errors
 
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
 LOOK = "look whether it was copied whole, if these rows should hold anything else"
+SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
+SPARSE_PARTS = ("data", "indices", "indptr")
+BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
+INDEX_BYTES = 4  # of the column of a nonzero
+LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
 
 class Chunks(NamedTuple):
@@ -138,13 +143,6 @@ def is_sliced(points: Any) -> bool:
     except TypeError:  # of another library, which NumPy does not know: NumPy asks the object for all of it
         return False
     return all(isinstance(length, int | np.integer) for length in shape)
-
-
-SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
-SPARSE_PARTS = ("data", "indices", "indptr")
-BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
-INDEX_BYTES = 4  # of the column of a nonzero
-LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
 
 class SparseRows(Source):

@@ -33,6 +33,11 @@ LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "a
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 TEXT_CODECS = {"vlen-utf8"}  # of strings, which format 2 calls objects
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
+DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
+WHOLE = "X"
+ANNDATA = "anndata"  # the encoding of an AnnData
+UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
 def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
@@ -72,13 +77,6 @@ def codec_names(codecs: Any, description: str) -> Iterator[str]:
         if not isinstance(configuration, dict):
             raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
         yield from codec_names(configuration.get("codecs"), description)
-
-
-DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
-COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
-WHOLE = "X"
-ANNDATA = "anndata"  # the encoding of an AnnData
-UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
 class RegularFiles(LocalStore):

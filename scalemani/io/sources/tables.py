@@ -1,4 +1,4 @@
-"""Points in tables of Arrow, in memory and in files of Parquet and Arrow IPC, read in batches of rows."""
+"""Points in tables: columns of frames of pandas, tables of Arrow in memory, files of Parquet and Arrow IPC."""
 
 import contextlib
 import json
@@ -14,13 +14,71 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.validation import N_REPORTED_ROWS, check_exact, check_shape
-from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.io.sources.base import Source, as_damage, check_file, natural_order, optional_module
+from scalemani.config.validation import (
+    LARGEST_EXACT,
+    N_REPORTED_ROWS,
+    check_exact,
+    check_shape,
+    is_wide_integer,
+    lost_digits,
+)
+from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
+from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
+STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
+MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
+BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
+BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
+PAGE_BYTES = 2**20  # that writers of Parquet fill by default
+COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
+Place = Path | BucketFile
+
+
+def with_numbers(frame: Any, where: str) -> Any:
+    """Return a frame of pandas with float64 in the place of columns that are nullable or hold Python objects.
+
+    The first column that does not convert is refused by its name and row, as are integers that would lose digits.
+    """
+    if np.asarray(frame.iloc[:0]).dtype.kind in "biufc":  # what all columns make together
+        return frame
+    converted = frame.copy(deep=False)
+    for position, (name, dtype) in enumerate(frame.dtypes.items()):
+        if not (isinstance(dtype, np.dtype) and dtype.kind in "iufc"):
+            converted.isetitem(position, column_of_numbers(frame.iloc[:, position], name, where))
+    return converted
+
+
+def column_of_numbers(column: Any, name: Any, where: str) -> np.ndarray:
+    """Return a column (n,) of a frame of pandas in float64; see `with_numbers`."""
+    values, gaps = np.asarray(column), np.flatnonzero(column.isna())
+    if values.dtype.kind in "Mm" or getattr(column.dtype, "type", None) is str:
+        raise DataError(f"{where} has a column that is no number: {name} ({column.dtype}); leave it out")
+    remedy = "fill it in, or leave out the row or the column"
+    if len(gaps):
+        raise DataError(f"column {name} of {where} has no value in {len(gaps)} rows, the first row {gaps[0]}: {remedy}")
+    try:
+        numbers = values.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        row, refusal = first_unconvertible(values), ObjectsError if isinstance(error, TypeError) else DataError
+        raise refusal(f"column {name} of {where} has {values[row]!r} in row {row}, no number: {remedy}") from error
+    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    wide = [row for row in large.tolist() if is_wide_integer(values[row])]
+    if wide:
+        raise lost_digits(where, np.array(wide), (0, len(values)), name)
+    return numbers
+
+
+def first_unconvertible(values: np.ndarray) -> int:
+    """Return the row of the first of Python objects (n,) that float() does not take, which is there."""
+    row = 0
+    with contextlib.suppress(TypeError, ValueError, OverflowError):
+        while True:
+            float(values[row])
+            row += 1
+    return row
 
 
 @dataclass(frozen=True)
@@ -181,18 +239,6 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
     check_exact(rows, first_row, f"column {name} of {where}")
     return rows
-
-
-PARQUET_SUFFIXES = (".parquet", ".pq")
-ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
-STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
-MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
-BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
-BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
-PAGE_BYTES = 2**20  # that writers of Parquet fill by default
-COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
-
-Place = Path | BucketFile
 
 
 class ParquetReader:
