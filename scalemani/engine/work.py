@@ -6,7 +6,8 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol, TypeVar
+from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -39,16 +40,6 @@ class PointsInput:
 
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
-
-
-class FoldUnit(Protocol):
-    """What one task of a fold works on, such as a range of blocks."""
-
-    @property
-    def start(self) -> int:
-        """The first of its blocks or tiles."""
-
-
 FoldFunction = Callable[[StageTask, Any], Any]
 Combine = Callable[[Any, Any], Any]
 
@@ -107,19 +98,23 @@ class StageWork:
         """As `map_runs`, for ragged arrays."""
         self._map(function, self._runs(blocks), step, ragged=True)
 
-    def fold(self, function: FoldFunction, combine: Combine, runs: Sequence[FoldUnit], shown: str = "") -> Any:
-        """Return function(task, run) of all runs, combined in order, for what is not stored.
-
-        Parameters
-        ----------
-        runs : of blocks or tiles, as `runs_of` makes them
-        """
-        return self._fold(function, combine, runs, shown, self.batch)
+    def fold(
+        self,
+        function: FoldFunction,
+        combine: Combine,
+        runs: Sequence[Any],
+        shown: str = "",
+        batch: Batch | None = None,
+    ) -> Any:
+        """Return function(task, run) of all runs of blocks or tiles, which have a `start`, combined in order."""
+        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
+        part = functools.partial(part_of_fold, function, shown or "part", self.task)
+        return self.executor.fold(part, combine, runs, self.at_once, batch or self.batch)
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
         """Return function(task, block) of all blocks, combined in order, most of it where it is computed."""
         runs = runs_of(self.task.dimensions.n_blocks)
-        return self._fold(functools.partial(folded, function, combine), combine, runs, shown, self._block_batch)
+        return self.fold(functools.partial(folded, function, combine), combine, runs, shown, self._block_batch)
 
     def run_blocks(self, bytes_per_block: int) -> int:
         """Return how many blocks a run has: what the cache of a process holds of them, and a run for every task."""
@@ -130,13 +125,6 @@ class StageWork:
     def _block_batch(self) -> Batch:
         """The batch of tasks that are blocks or block ranges: their rows can be named."""
         return replace(self.batch, rows=self.task.dimensions.rows)
-
-    def _fold(
-        self, function: FoldFunction, combine: Combine, runs: Sequence[FoldUnit], shown: str, batch: Batch
-    ) -> Any:
-        self.executor.progress.start(shown or self.task.stage, len(runs), "part")
-        part = functools.partial(part_of_fold, function, shown or "part", self.task)
-        return self.executor.fold(part, combine, runs, self.at_once, batch)
 
     def _runs(self, blocks: int, count: int | None = None) -> list[list[int]]:
         n_blocks = self.task.dimensions.n_blocks if count is None else count
@@ -170,7 +158,7 @@ class StageWork:
         return missing
 
 
-def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: FoldUnit) -> Any:
+def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: Any) -> Any:
     """Compute what a run adds to a fold."""
     with write_ledger(task.stage, f"{task.output.path}/{block_unit(run.start, name)}", PARTS_LEDGER):
         return function(task, run)
@@ -186,12 +174,8 @@ def write_ledger(stage: str, unit: str, suffix: str = "") -> Iterator[None]:
     yield
     path = os.environ.get(LEDGER_VARIABLE)
     if path:
-        descriptor = os.open(path + suffix, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        try:
-            seconds = time.time() - started
-            os.write(descriptor, f"{stage} {unit} {os.getpid()}:{started:.3f}:{seconds:.3f}\n".encode())
-        finally:
-            os.close(descriptor)
+        with Path(path + suffix).open("ab", buffering=0) as file:  # a line by one call: processes append side by side
+            file.write(f"{stage} {unit} {os.getpid()}:{started:.3f}:{time.time() - started:.3f}\n".encode())
 
 
 def one_by_one(function: BlockFunction, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
