@@ -3,12 +3,13 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
 
 from scalemani.config.stages import PRECOMPUTED
+from scalemani.engine.reading import StoredStage
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.opened import Run
@@ -27,6 +28,7 @@ MOST_DOTS = 400  # of a line
 LONG_TAIL = 100.0  # largest over median, beyond which values are binned by their logarithm
 MARKS = 5
 ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+Stored = TypeVar("Stored", bound=StoredStage)
 
 
 @dataclass(frozen=True)
@@ -133,9 +135,8 @@ def histogram(title: str, caption: str, across: str, series: Mapping[str, np.nda
     chart.names = list(series)
     left = axis.place(edges) * WIDTH
     for number, share in enumerate(shares):
-        for bin_number in np.flatnonzero(share):
-            tall = float(up.place(share[bin_number])) * HEIGHT
-            chart.bar(left[bin_number], left[bin_number + 1] - left[bin_number], tall, 0.6, number)
+        for one in np.flatnonzero(share):
+            chart.bar(left[one], left[one + 1] - left[one], float(up.place(share[one])) * HEIGHT, 0.6, number)
     chart.mark(axis, up)
     return chart
 
@@ -205,6 +206,11 @@ def finished(run: Run, stage: str) -> bool:
     return stage in run.keys and run.group(stage).complete
 
 
+def stored_of(run: Run, kind: type[Stored]) -> Stored | None:
+    """Return what a stage of the run has stored, of its kind; None where it is none of the run, or not finished."""
+    return kind(run.group(kind.STAGE)) if finished(run, kind.STAGE) else None
+
+
 def sampled(run: Run, read: Callable[[int], np.ndarray]) -> np.ndarray:
     """Return what is read of blocks that are spread over the run, no more than MOST_ROWS rows or one block."""
     n_blocks = run.dimensions.n_blocks
@@ -215,9 +221,9 @@ def sampled(run: Run, read: Callable[[int], np.ndarray]) -> np.ndarray:
 
 def distances(run: Run) -> Iterator[Chart]:
     """Draw the distances to the first and the last neighbour."""
-    if not finished(run, StoredNeighbors.STAGE):
+    stored = stored_of(run, StoredNeighbors)
+    if stored is None:
         return
-    stored = StoredNeighbors(run.group(StoredNeighbors.STAGE))
     found = sampled(run, lambda block: stored.read_graph_block(block)[1][:, [0, -1]])
     k = run.params.n_neighbors
     series = {"first neighbour": found[:, 0]} | ({f"neighbour {k}": found[:, 1]} if k > 1 else {})
@@ -231,9 +237,10 @@ def distances(run: Run) -> Iterator[Chart]:
 
 def bandwidths(run: Run) -> Iterator[Chart]:
     """Draw the bandwidths of entropic affinities."""
-    if not finished(run, StoredAffinities.STAGE) or run.params.affinities.kind != "entropic":
+    stored = stored_of(run, StoredAffinities)
+    if stored is None or run.params.affinities.kind != "entropic":
         return
-    beta = sampled(run, StoredAffinities(run.group(StoredAffinities.STAGE)).beta.read_block)
+    beta = sampled(run, stored.beta.read_block)
     sigma = 1 / np.sqrt(2 * beta[beta > 0])
     if sigma.size:
         caption = f"Each point has its own sigma, at which its affinities have perplexity {run.params.perplexity:g}."
@@ -242,16 +249,14 @@ def bandwidths(run: Run) -> Iterator[Chart]:
 
 def degrees(run: Run) -> Iterator[Chart]:
     """Draw the sums of the affinities of a point."""
-    if finished(run, StoredSymmetricAffinities.STAGE):
-        stored = StoredSymmetricAffinities(run.group(StoredSymmetricAffinities.STAGE))
+    if stored := stored_of(run, StoredSymmetricAffinities):
         caption = "The sum of a point's symmetric affinities: points of large degree are neighbours of many others."
         yield histogram("Degrees", caption, "degree", {"degree": sampled(run, stored.degrees)})
 
 
 def coverage(run: Run) -> Iterator[Chart]:
     """Draw what combinations of landmarks leave of the points."""
-    if finished(run, StoredLandmarkWeights.STAGE):
-        stored = StoredLandmarkWeights(run.group(StoredLandmarkWeights.STAGE))
+    if stored := stored_of(run, StoredLandmarkWeights):
         caption = "What combinations of landmarks leave of a point; 1 is what its nearest landmark alone leaves."
         found = sampled(run, stored.errors.read_block)
         yield histogram("Coverage by landmarks", caption, "reconstruction error", {"error": found})
@@ -287,8 +292,8 @@ def descent(run: Run) -> Iterator[Chart]:
 
 def clusters(run: Run) -> Iterator[Chart]:
     """Draw the sizes of the clusters."""
-    if finished(run, StoredClustering.STAGE):
-        sizes = run.group(StoredClustering.STAGE).certificate("sizes", list)
+    if stored := stored_of(run, StoredClustering):
+        sizes = stored.group.certificate("sizes", list)
         yield columns("Clusters", "Points of each cluster, by its number.", "cluster", "points", sizes)
 
 
