@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scalemani.config.params.defaults import FIRST_DOUBLING
+from scalemani.config.params.parameters import FIRST_DOUBLING
 from scalemani.descents.descent import State
 from scalemani.descents.force_errors import ADAPT_EVERY
 from scalemani.descents.problem import Problem

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalemani.config.params.defaults import PAIRS
+from scalemani.config.params.parameters import PAIRS
 from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
 from scalemani.descents.directions import (
     ConjugateGradients,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from scalemani.config.params import LayoutParams
-from scalemani.config.params.defaults import PAIRS
+from scalemani.config.params.parameters import PAIRS
 from scalemani.config.stages import GIVEN_START
 from scalemani.descents.growth import NEVER
 from scalemani.descents.phases import Phase

@@ -14,11 +14,9 @@ from scalemani.interfaces.cli.output import quoted, say
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.runs.opened import Run
-from scalemani.runs.plan import Plan, PlannedStage
-from scalemani.runs.resources import overhead_bytes
-from scalemani.runs.results import StoredResult
-from scalemani.runs.several.aligning import Alignment
+from scalemani.runs.aligning import Alignment
+from scalemani.runs.opened import Run, StoredResult
+from scalemani.runs.plan import Plan, PlannedStage, overhead_bytes
 from scalemani.store.run_store import PLAN, RunStore
 
 JUDGED_POINTS = 10_000  # a share of them is known to half a percent

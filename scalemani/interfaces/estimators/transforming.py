@@ -6,9 +6,9 @@ from typing import Any
 from scalemani.config.validation import check_flag
 from scalemani.interfaces.estimators.running import executor_for, give
 from scalemani.io.sources import take_representation
+from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.several.appending import Grown, append_points
 
 
 def transform(

@@ -38,7 +38,7 @@ from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming.computing import computed_once
+from scalemani.runs.incoming import computed_once
 from scalemani.runs.new_points import NEEDS_POINTS, check_features, placing_module, read_placement
 from scalemani.runs.new_points.account import Account, Placed, Placement
 from scalemani.runs.new_points.by_descent import read_descent_placement
@@ -47,7 +47,7 @@ from scalemani.runs.new_points.by_neighbors import neighbors_held, usual_neighbo
 from scalemani.runs.new_points.clusters import centers_of, nearest_clusters
 from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.opened import Run
-from scalemani.runs.resources import Fit, check_memory, fit
+from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import default_block_rows
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredLayout, StoredPlacement
 from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
