@@ -52,6 +52,9 @@ def decide_parameters(
     used, notes = acting(here, resolve)
     check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
+    if repulsion is not None:
+        make_repulsion(repulsion, objective_of(method).kernel, used.layout.tolerance)
+        check_start(used, found.dimensions.n_features)
     for check in provided_by(route, "check_parameters"):
         check(used)
     if found.side.weights is not None:
@@ -141,20 +144,11 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_landmarks(params, n_points)
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
-    if "layout" in stages:
-        check_layout(params, n_points)
-        check_start(params, dimensions.n_features)
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
             f"{params.clustering.n_clusters}"
         )
-
-
-def check_layout(params: Parameters, n_points: int) -> None:
-    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
-    kernel = objective_of(str(params.layout.objective)).kernel
-    make_repulsion(repulsion_method(params, n_points), kernel, params.layout.tolerance)
 
 
 def check_start(params: Parameters, n_features: int) -> None:
