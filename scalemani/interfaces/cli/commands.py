@@ -124,7 +124,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
 def plan(
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
     graph: Annotated[
-        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no Graphviz")
+        Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
     ] = None,
     **given: Any,
 ) -> None:

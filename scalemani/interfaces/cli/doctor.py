@@ -40,6 +40,7 @@ EXTRAS = {
     "tls": ("cryptography",),
     "slurm": ("dask-jobqueue",),
     "ssh": ("asyncssh",),
+    "graph": ("pygraphviz",),
 }
 MEMORY_FILESYSTEMS = {"tmpfs", "ramfs"}
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "lustre", "ceph"}

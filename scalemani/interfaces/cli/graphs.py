@@ -1,16 +1,15 @@
 """What `plan --graph` draws: the tasks of a run and what each waits for, in the language of Graphviz."""
 
-import shutil
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
+from scalemani.io.sources.base import optional_module
 from scalemani.runs.plan import Plan, PlannedStage
 
 MOST_BLOCKS = 12  # that are drawn each; of larger runs a stage is one node with its number of blocks
-DRAWN = (".svg", ".png", ".pdf")  # by the program `dot`
+DRAWN = (".svg", ".png", ".pdf")
 COMPLETE, MISSING = "gray80", "white"
 
 
@@ -18,20 +17,16 @@ def check_graph_file(path: Path) -> None:
     """Refuse a file that cannot be drawn on this machine, before any work; raises ConfigError."""
     if path.suffix not in (".dot", *DRAWN):
         raise ConfigError(f"--graph must name a file that ends in .dot, {', '.join(DRAWN)}, got {path}")
-    if path.suffix in DRAWN and shutil.which("dot") is None:
-        raise ConfigError(
-            f"--graph {path} needs the program dot of Graphviz, which is not installed (apt install graphviz, conda "
-            f"install graphviz): install it, or write {path.with_suffix('.dot')} and draw that elsewhere"
-        )
+    if path.suffix in DRAWN:
+        optional_module("pygraphviz", "graph")
 
 
 def write_graph(plan: Plan, path: Path) -> None:
     """Write the graph of a run as a text for Graphviz, or as the picture that it makes of it."""
-    content = ("\n".join(graph_lines(plan)) + "\n").encode()
+    text = "\n".join(graph_lines(plan)) + "\n"
+    content = text.encode()
     if path.suffix in DRAWN:
-        content = subprocess.run(
-            ["dot", f"-T{path.suffix[1:]}"], input=content, stdout=subprocess.PIPE, check=True
-        ).stdout
+        content = optional_module("pygraphviz", "graph").AGraph(string=text).draw(prog="dot", format=path.suffix[1:])
     with replaced_file(path) as file:
         file.write(content)
 

@@ -1,6 +1,7 @@
 """`plan --graph`: stages and blocks, what each waits for, and which are complete."""
 
 import re
+import sys
 
 import numpy as np
 import pytest
@@ -32,10 +33,22 @@ def test_blocks_of_small_runs_are_drawn_and_counted_in_others(tmp_path, n_points
     assert graphs.COMPLETE not in text
 
 
+def test_pictures_show_the_stages(scalemani, tmp_path):
+    np.save(tmp_path / "points.npy", np.random.default_rng(0).normal(size=(3000, 3)))
+    for kind, start in (("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")):
+        picture = tmp_path / f"graph.{kind}"
+        status, out, _ = scalemani("plan", tmp_path / "points.npy", tmp_path / "run", "--graph", picture)
+        assert (status, str(picture) in out) == (0, True)
+        assert picture.read_bytes().startswith(start)
+    assert {"points", "neighbors", "components"} <= set(
+        re.findall(r">([a-z_]+)</text>", (tmp_path / "graph.svg").read_text())
+    )
+
+
 def test_what_cannot_be_drawn_is_refused_before_any_work(scalemani, tmp_path, monkeypatch):
-    monkeypatch.setattr(graphs.shutil, "which", lambda name: None)
+    monkeypatch.setitem(sys.modules, "pygraphviz", None)
     for name, told in (
-        ("graph.svg", "needs the program dot of Graphviz"),
+        ("graph.svg", "this needs pygraphviz"),
         ("graph.txt", "--graph must name a file that ends in .dot"),
     ):
         status, _, errors = scalemani("plan", tmp_path / "no.npy", tmp_path / "run", "--graph", tmp_path / name)
