@@ -20,6 +20,8 @@ from scalemani.runs.opened import Run, open_run
 from scalemani.store.run_store import MARKER, RunStore
 
 SHOWN_IDS = 5
+ROWS_AT_ONCE = 2**16
+ABSENT = -1  # the row of a point that a run has left out
 
 
 class SharedRows(NamedTuple):
@@ -75,10 +77,6 @@ def checked_ids(given: Any, count: int) -> np.ndarray:
         )
         raise DataError(f"identifiers must name one row each, and {int(twice.sum())} of them repeat: {shown}")
     return ids
-
-
-ROWS_AT_ONCE = 2**16
-ABSENT = -1  # the row of a point that a run has left out
 
 
 @dataclass(frozen=True)

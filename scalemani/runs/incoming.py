@@ -39,6 +39,8 @@ from scalemani.runs.survey import COPIES_AT_WORK, check_reading, check_source, d
 from scalemani.store.run_store import RunStore
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
+COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
+STAGE = "computing"
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
@@ -101,10 +103,6 @@ def follow_image(asked: Parameters, source: PointsSource) -> Parameters:
     if frames > 1 and given.frames >= frames:
         raise ConfigError(f"neighbors.frames must be below the {frames} frames of the video, got {given.frames}")
     return asked
-
-
-COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
-STAGE = "computing"
 
 
 @contextlib.contextmanager

@@ -20,6 +20,8 @@ from scalemani.stages.arrays.affinities import StoredAffinityMatrix
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
+PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
+
 
 @dataclass(frozen=True)
 class ResultRows:
@@ -78,9 +80,6 @@ class ResultRows:
             return stored.gather(points[start:stop])
 
         return LazyRows((len(self), *array.shape[1:]), np.dtype(array.dtype), rows, description, array.chunks[0])
-
-
-PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
 
 
 @dataclass(frozen=True)

@@ -46,6 +46,7 @@ HOW_TO_GET = {
     StoredSymmetricAffinities.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
     StoredLandmarks.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
 }
+FOLDER = "stages"
 
 
 class LandmarksOfRun(NamedTuple):
@@ -329,9 +330,6 @@ def poor_points(run: Run) -> np.ndarray:
     short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
     order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
     return short[order.of_results(slice(None))]
-
-
-FOLDER = "stages"
 
 
 @dataclass(frozen=True)

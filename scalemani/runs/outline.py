@@ -22,6 +22,7 @@ from scalemani.store.run_store import PLAN, RunStore
 
 KEY_CHARACTERS = 16
 SOLVER = "solver"  # in the plan that a store keeps: what embedding.solver=auto was resolved to, and by which figure
+STAGE = "embedding"
 
 
 @dataclass(frozen=True)
@@ -145,9 +146,6 @@ def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
         if parameter in (keyed := params.of_stage(group)):
             read[name] = keyed[parameter]
     return {**params.of_stage(stage.name), **read}
-
-
-STAGE = "embedding"
 
 
 def outline_within(method: str, requested: Parameters, survey: Survey, memory: int | None, store: RunStore) -> Outline:

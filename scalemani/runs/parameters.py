@@ -198,23 +198,20 @@ def check_connected(found: Survey) -> None:
 
 
 def check_affinities(params: Parameters, weighted: bool) -> None:
-    """Refuse a perplexity or bandwidth that the neighbours cannot serve; weights have a perplexity of their own."""
+    """Refuse affinities that the neighbours cannot serve; where points are `weighted`, `check_weighted` does."""
     if params.affinities.by_trees and not params.neighbors.by_window:
         raise ConfigError(
             "affinities.kind=ensemble is of the pixels of images: give an image with neighbors.method=window, or take "
             "another kind"
         )
-    k, perplexity = params.affinity_neighbors, params.perplexity
+    k = params.affinity_neighbors
     if k > params.n_neighbors:
         raise ConfigError(
             f"affinities.n_neighbors must be at most neighbors.n_neighbors={params.n_neighbors}, got {k}: affinities "
             "are those of the nearest neighbours that the graph holds"
         )
-    if params.affinities.kind == "entropic" and perplexity >= k and not weighted:
-        raise ConfigError(
-            f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
-            "perplexity are usual"
-        )
+    if not weighted:
+        params.affinities.check_reach(k)
     if params.affinities.takes_bandwidth_neighbor and params.affinities.bandwidth_neighbor > k:
         raise ConfigError(
             f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
@@ -234,12 +231,7 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
     k = params.affinity_neighbors
-    fewest = weights.fewest_neighbors(k)
-    if params.perplexity >= fewest:
-        raise ConfigError(
-            f"affinities.perplexity must be below {fewest:g}, the sum of the {k} smallest weights, got "
-            f"{params.perplexity:g}: it counts points with all their copies, and n_neighbors (k={k}) distinct ones"
-        )
+    params.affinities.check_reach(k, weights.fewest_neighbors(k))
     if params.layout.objective is not None and params.layout.direction in OF_PAIRS:
         raise ConfigError(
             f"layout.direction={params.layout.direction} knows no weights: take momentum, spectral+l-bfgs or another"

@@ -29,6 +29,8 @@ from scalemani.store.run_store import RunStore
 
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
+APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
+FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so
 
 
 class Fit(NamedTuple):
@@ -169,10 +171,6 @@ def counted(groups: Mapping[str, StageGroup]) -> dict[str, Any]:
     if coarse is not None and coarse.complete:
         found["counted_graphs"] = StoredCoarseGraphs(coarse).graph_sizes
     return found
-
-
-APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
-FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so
 
 
 @dataclass(frozen=True)

@@ -118,12 +118,6 @@ CONDITIONS = (
     ),
     Condition(
         ("affinities.n_neighbors",),
-        "neighbors.method",
-        "other than window",
-        lambda here: not here.params.neighbors.by_window,
-    ),
-    Condition(
-        ("affinities.n_neighbors",),
         "affinities.kind",
         "other than precomputed",
         lambda here: not here.params.affinities.precomputed,

@@ -24,6 +24,8 @@ BETWEEN_DOTTED = re.compile(
 MOST_PARTS, LONGEST_NAME, MOST_BITS = 64, 200, 1024
 TOO_DEEP = "nested too deeply; a table of parameters a stage is expected"
 TOO_LARGE = "an integer is far beyond what any parameter takes: give a smaller one"
+HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
+KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 
 
 def replaced(stage: str, table: Table, values: Mapping[str, Any]) -> Table:
@@ -129,10 +131,6 @@ def check_bounds(values: Any) -> None:
             waiting += value
         elif isinstance(value, int) and value.bit_length() > MOST_BITS:
             raise ConfigError(TOO_LARGE)
-
-
-HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
 
 
 def with_configuration(params: "Parameters", path: Path) -> "Parameters":
