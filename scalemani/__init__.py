@@ -61,9 +61,9 @@ if TYPE_CHECKING:
     from scalemani.methods.lda.interface import LandmarkLDA
     from scalemani.methods.lle.interface import LandmarkLLE
     from scalemani.methods.pca.interface import LandmarkPCA
+    from scalemani.runs.aligning import Alignment, align
+    from scalemani.runs.appending import Grown
     from scalemani.runs.opened import Run
-    from scalemani.runs.several.aligning import Alignment, align
-    from scalemani.runs.several.appending import Grown
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
@@ -101,8 +101,8 @@ PUBLIC_NAMES = {
         "variational_nystrom",
     ),
     "interfaces.report.opened": ("open_run",),
-    "runs.several.aligning": ("Alignment", "align"),
-    "runs.several.appending": ("Grown",),
+    "runs.aligning": ("Alignment", "align"),
+    "runs.appending": ("Grown",),
     "runs.opened": ("Run",),
     "interfaces.tuning.search": ("Tuning",),
     "interfaces.tuning.tune": ("tune",),

@@ -26,8 +26,8 @@ from crash_points import DONE, KILLED, N_POINTS, TYPED, VALUES, WAYS, Faults, em
 from scalemani.engine.memory.process import return_freed_memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
+from scalemani.runs.appending import append_points
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.several.appending import append_points
 
 N_APPENDED = 150
 WORK = ("embed", "append", "other points", "other parameters")

@@ -1,6 +1,7 @@
 """A run as its store holds it, opened for reading: arrays in input order, parameters, records of finished stages."""
 
 import functools
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -12,14 +13,13 @@ from scalemani.config.params import Parameters, known_values
 from scalemani.config.stages import WEIGHTS, Stage
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.task import Dimensions
-from scalemani.errors import StoreError
+from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, graph_in_input_order, stored_graph
+from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order, stored_graph
 from scalemani.runs.largest_component import Origin, input_rows
-from scalemani.runs.result_rows import ResultRows
-from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, affinity_graph
+from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
 from scalemani.stages.arrays.catalogue import of_method
 from scalemani.stages.arrays.embeddings import (
     StoredClustering,
@@ -46,6 +46,7 @@ HOW_TO_GET = {
     StoredSymmetricAffinities.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
     StoredLandmarks.STAGE: "are for embeddings: run it with a method such as laplacian-eigenmaps",
 }
+FOLDER = "stages"
 
 
 class LandmarksOfRun(NamedTuple):
@@ -297,3 +298,108 @@ def checked_record(group: StageGroup) -> dict[str, Any]:
 def open_run(root: str | Path) -> Run:
     """Open a run for reading."""
     return Run(root)
+
+
+def entropy_limit(params: Parameters) -> float:
+    """Return how far, in nats, the entropy of stored affinities may be from what was asked for.
+
+    Affinities that err by a share eps/2 each change the entropy of k of them by at most eps (log k + 1).
+    """
+    return params.affinities.tolerance + float(np.finfo(np.float32).eps) * (np.log(params.n_neighbors) + 1)
+
+
+def poor_points(run: Run) -> np.ndarray:
+    """Return which rows (n_points,) bool of the results of a run have affinities that fall short.
+
+    Ties put the perplexity out of their reach, or their entropy is further from its logarithm than `entropy_limit`.
+
+    Raises
+    ------
+    StoreError
+        For a run without entropic affinities: others certify no single point.
+    """
+    stage = StoredAffinities.STAGE
+    if stage not in run.keys or run.params.affinities.kind != "entropic":
+        raise StoreError(
+            f"{run.store.root} has no certificate of each point: entropic affinities have one, in a run of a method "
+            "such as t-sne or laplacian-eigenmaps"
+        )
+    if not run.group(stage).complete:
+        raise StoreError(f"stage {stage} of {run.store.root} is not finished: run the same command again")
+    stored = StoredAffinities(run.group(stage))
+    short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
+    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
+    return short[order.of_results(slice(None))]
+
+
+@dataclass(frozen=True)
+class StoredResult:
+    """What a store holds of one stage at one key.
+
+    Attributes
+    ----------
+    stage, key : str
+        The stage, and the digest of all that its result follows from.
+    complete : bool
+        Whether the stage has ended.
+    n_bytes : int
+        Bytes of what is committed.
+    used : bool
+        Whether the last run in the store reads or is this result.
+    params : dict
+        The stage's own parameters; empty where the stage has not ended.
+    """
+
+    stage: str
+    key: str
+    complete: bool
+    n_bytes: int
+    used: bool
+    params: dict[str, Any]
+
+
+def list_results(run: Run) -> list[StoredResult]:
+    """Return all results in the store of a run, those of the last run first, each in the order of its stages."""
+    found = []
+    for group in groups_of(run):
+        record = group.record if group.complete else {}
+        stage, key = group.stage, group.path.rsplit("/", 1)[1]
+        used = run.keys.get(stage) == key
+        found.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
+    order = list(run.keys)
+    last = len(order)
+    return sorted(
+        found, key=lambda one: (not one.used, order.index(one.stage) if one.stage in order else last, one.stage)
+    )
+
+
+def remove_unused(run: Run) -> list[StoredResult]:
+    """Remove the results that the last run in the store does not use; return what was removed.
+
+    Raises
+    ------
+    ConfigError
+        For a run of the largest component, which goes on from results of all points that its plan does not name.
+    StoreLockedError
+        Where another command works on the run.
+    """
+    if run.input_rows is not None:
+        raise ConfigError(
+            f"{run.store.root} holds a run of the largest component, which starts from results of all points: nothing "
+            "is removed; run it in a new folder to have less"
+        )
+    with run.store.locked():
+        unused = [result for result in list_results(run) if not result.used]
+        for result in unused:
+            path = f"{FOLDER}/{result.stage}/{result.key}"
+            run.store.objects.delete(f"{path}/complete.json")  # what is half removed counts as not there
+            run.store.objects.delete_below(f"{path}/marks")
+            run.store.objects.delete_below(path)
+    return unused
+
+
+def groups_of(run: Run) -> list[StageGroup]:
+    """Return the groups of every stage and key in the store of a run."""
+    objects, block_rows = run.store.objects, run.dimensions.block_rows
+    stages = objects.names(FOLDER)
+    return [run.store.group(stage, key, block_rows) for stage in stages for key in objects.names(f"{FOLDER}/{stage}")]

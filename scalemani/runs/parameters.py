@@ -52,6 +52,9 @@ def decide_parameters(
     used, notes = acting(here, resolve)
     check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
+    if repulsion is not None:
+        make_repulsion(repulsion, objective_of(method).kernel, used.layout.tolerance)
+        check_start(used, found.dimensions.n_features)
     for check in provided_by(route, "check_parameters"):
         check(used)
     if found.side.weights is not None:
@@ -141,20 +144,11 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_landmarks(params, n_points)
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
-    if "layout" in stages:
-        check_layout(params, n_points)
-        check_start(params, dimensions.n_features)
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
             f"{params.clustering.n_clusters}"
         )
-
-
-def check_layout(params: Parameters, n_points: int) -> None:
-    """Refuse ways to sum the repulsion that serve neither the kernel nor the dimensions nor the tolerance."""
-    kernel = objective_of(str(params.layout.objective)).kernel
-    make_repulsion(repulsion_method(params, n_points), kernel, params.layout.tolerance)
 
 
 def check_start(params: Parameters, n_features: int) -> None:
@@ -204,23 +198,20 @@ def check_connected(found: Survey) -> None:
 
 
 def check_affinities(params: Parameters, weighted: bool) -> None:
-    """Refuse a perplexity or bandwidth that the neighbours cannot serve; weights have a perplexity of their own."""
+    """Refuse affinities that the neighbours cannot serve; where points are `weighted`, `check_weighted` does."""
     if params.affinities.by_trees and not params.neighbors.by_window:
         raise ConfigError(
             "affinities.kind=ensemble is of the pixels of images: give an image with neighbors.method=window, or take "
             "another kind"
         )
-    k, perplexity = params.affinity_neighbors, params.perplexity
+    k = params.affinity_neighbors
     if k > params.n_neighbors:
         raise ConfigError(
             f"affinities.n_neighbors must be at most neighbors.n_neighbors={params.n_neighbors}, got {k}: affinities "
             "are those of the nearest neighbours that the graph holds"
         )
-    if params.affinities.kind == "entropic" and perplexity >= k and not weighted:
-        raise ConfigError(
-            f"affinities.perplexity must be < n_neighbors (k={k}), got {perplexity:g}: 3 to 5 neighbours a unit of "
-            "perplexity are usual"
-        )
+    if not weighted:
+        params.affinities.check_reach(k)
     if params.affinities.takes_bandwidth_neighbor and params.affinities.bandwidth_neighbor > k:
         raise ConfigError(
             f"affinities.bandwidth_neighbor must be at most n_neighbors (k={k}), "
@@ -240,12 +231,7 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
     k = params.affinity_neighbors
-    fewest = weights.fewest_neighbors(k)
-    if params.perplexity >= fewest:
-        raise ConfigError(
-            f"affinities.perplexity must be below {fewest:g}, the sum of the {k} smallest weights, got "
-            f"{params.perplexity:g}: it counts points with all their copies, and n_neighbors (k={k}) distinct ones"
-        )
+    params.affinities.check_reach(k, weights.fewest_neighbors(k))
     if params.layout.objective is not None and params.layout.direction in OF_PAIRS:
         raise ConfigError(
             f"layout.direction={params.layout.direction} knows no weights: take momentum, spectral+l-bfgs or another"

@@ -30,6 +30,14 @@ from scalemani.store.objects import digest
 
 FAR = 1000.0  # times as far from the median as most rows: beyond what heavy tails do in a block
 MOST = 0.9  # of the rows
+BLOCK_BYTES = 16 * 2**20
+BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
+COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
+LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
+MOST_BLOCK_ROWS = 65_536
+SHOWN_CLASSES = 5
+LEAST_POINTS = 3  # of which a graph and an embedding say something
+SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
 class Outlier(NamedTuple):
@@ -56,16 +64,6 @@ def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray) -> Ou
         usual, row = float(np.quantile(away, MOST, method="lower")), int(np.argmax(away))
         times = float(away[row]) / usual if usual else 0.0
     return Outlier(row, column, float(values[row]), times) if times > FAR else None
-
-
-BLOCK_BYTES = 16 * 2**20
-BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
-COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
-LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
-MOST_BLOCK_ROWS = 65_536
-SHOWN_CLASSES = 5
-LEAST_POINTS = 3  # of which a graph and an embedding say something
-SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
 class SeenRows(NamedTuple):

@@ -21,14 +21,11 @@ from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile import COMPILING
-from scalemani.runs.incoming.computing import computed_once
-from scalemani.runs.incoming.following import follow_source
-from scalemani.runs.incoming.merging import merge_duplicates
+from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline, outline_run
+from scalemani.runs.outline import Outline, outline_run, outline_within
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
-from scalemani.runs.solver import outline_within
 from scalemani.runs.survey import survey
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters, parse_assignments
-from scalemani.config.params.configuration import read_configuration
+from scalemani.config.params.parsing import read_configuration
 from scalemani.config.routes import ROUTES
 from scalemani.config.routing import route
 from scalemani.engine.workers.executor import Executor

@@ -15,7 +15,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DiskSpaceError
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.resources import DiskUse, Fit, check_disk, disk_use, mapped_bytes
+from scalemani.runs.plan import DiskUse, Fit, check_disk, disk_use, mapped_bytes
 from scalemani.runs.survey import survey
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.table import STAGES

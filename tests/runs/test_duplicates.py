@@ -16,11 +16,10 @@ from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_weights
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES
+from scalemani.runs.aligning import align
+from scalemani.runs.appending import append_points
 from scalemani.runs.exporting import annotations_of
-from scalemani.runs.opened import open_run
-from scalemani.runs.results import remove_unused
-from scalemani.runs.several.aligning import align
-from scalemani.runs.several.appending import append_points
+from scalemani.runs.opened import open_run, remove_unused
 from scalemani.runs.walk import plan_run, run
 
 RANDOM = np.random.default_rng(0)

@@ -13,7 +13,7 @@ from scalemani.engine.needs import PROCESS_BYTES
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.resources import overhead_bytes
+from scalemani.runs.plan import overhead_bytes
 from scalemani.runs.walk import plan_run
 
 # Stages also load kernels and libraries that those before did not need; the bytes of a process are planned for them.

@@ -9,7 +9,7 @@ from scalemani.engine.needs import Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
 from scalemani.io.sources import open_points
-from scalemani.runs.resources import check_memory, fit
+from scalemani.runs.plan import check_memory, fit
 from scalemani.runs.walk import plan_run
 
 

@@ -14,8 +14,8 @@ from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.report.page import commands
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels, with_weights
+from scalemani.runs.appending import append_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.arrays.points import StoredClasses, StoredWorkPoints
 

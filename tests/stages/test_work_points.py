@@ -10,8 +10,8 @@ from scalemani.config.params import Parameters
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.runs.appending import append_points
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
 from scalemani.stages import work_points
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints

@@ -43,6 +43,7 @@ from scalemani.config.stages import (
     VARIATIONAL,
     WINDOW,
 )
+from scalemani.errors import ConfigError
 
 JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 
@@ -229,6 +230,21 @@ class AffinitiesParams:
     def takes_bandwidth_neighbor(self) -> bool:
         """Whether the distance to a neighbour sets a bandwidth."""
         return self.kind == "self-tuning" or self.chooses_sigma
+
+    def check_reach(self, k: int, fewest: float | None = None) -> None:
+        """Refuse a perplexity beyond k neighbours, or beyond the `fewest` points that so many are with their copies."""
+        if self.kind != "entropic" or self.perplexity is None:
+            return
+        if fewest is None and self.perplexity >= k:
+            raise ConfigError(
+                f"affinities.perplexity must be < n_neighbors (k={k}), got {self.perplexity:g}: 3 to 5 neighbours a "
+                "unit of perplexity are usual"
+            )
+        if fewest is not None and self.perplexity >= fewest:
+            raise ConfigError(
+                f"affinities.perplexity must be below {fewest:g}, the sum of the {k} smallest weights, got "
+                f"{self.perplexity:g}: it counts points with all their copies, and n_neighbors (k={k}) distinct ones"
+            )
 
 
 @parameters()

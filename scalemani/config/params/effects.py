@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.config.params.defaults import FIRST_DOUBLING
-from scalemani.config.params.parameters import Parameters, names_of_parameters
+from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
 from scalemani.config.stages import WINDOW
 from scalemani.errors import ConfigError
 
@@ -116,12 +115,6 @@ CONDITIONS = (
         POINTS,
         "above those of one frame",
         lambda here: here.params.neighbors.image(here.n_points)[0] > 1,
-    ),
-    Condition(
-        ("affinities.n_neighbors",),
-        "neighbors.method",
-        "other than window",
-        lambda here: not here.params.neighbors.by_window,
     ),
     Condition(
         ("affinities.n_neighbors",),

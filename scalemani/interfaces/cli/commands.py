@@ -241,8 +241,7 @@ def plot(**given: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
     options = PlotOptions(**given)
     from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
-    from scalemani.runs.opened import open_run
-    from scalemani.runs.poor_points import poor_points
+    from scalemani.runs.opened import open_run, poor_points
 
     look = checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
     checked_suffix(Path(options.out))
@@ -418,7 +417,7 @@ def align(
     Positions x of RUN go to scale x rotation + translation: a rotation or reflection, one scale, a translation.
     """
     from scalemani.interfaces.cli.printing import show_alignment
-    from scalemani.runs.several.aligning import align as align_runs
+    from scalemani.runs.aligning import align as align_runs
 
     show_alignment(align_runs(run, other, ids), as_json)
 
@@ -434,8 +433,8 @@ def append(**given: Any) -> None:
     """
     options = AppendOptions(**given)
     from scalemani.interfaces.cli.printing import show_records
+    from scalemani.runs.appending import append_points
     from scalemani.runs.opened import open_run
-    from scalemani.runs.several.appending import append_points
 
     refuse_output_in_input(options.run, options.new_points)
     with options.running() as executor:
@@ -477,8 +476,7 @@ def runs(
 ) -> None:
     """List all results in the folder of a run, with their parameters: those of earlier commands are kept there."""
     from scalemani.interfaces.cli.printing import show_results
-    from scalemani.runs.opened import open_run
-    from scalemani.runs.results import list_results, remove_unused
+    from scalemani.runs.opened import list_results, open_run, remove_unused
 
     opened = open_run(run)
     results = remove_unused(opened) if prune else list_results(opened)

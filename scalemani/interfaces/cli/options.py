@@ -190,7 +190,7 @@ class Options(Resources):
     def parameters(self) -> Any:
         """Return the parameters of the configuration and of --set, in this order."""
         from scalemani.config.params import Parameters, parse_assignments
-        from scalemani.config.params.configuration import with_configuration
+        from scalemani.config.params.parsing import with_configuration
 
         params = Parameters()
         if self.config is not None:
@@ -225,7 +225,7 @@ class Options(Resources):
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.io.sources import open_labels, open_pixels, open_points, opener_instead
         from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
-        from scalemani.runs.several.starts import with_start
+        from scalemani.runs.aligning import with_start
 
         refuse_output_in_input(self.run, self.points)
         opener = opener_instead(params.points.metric, params.affinities.kind)

@@ -30,11 +30,9 @@ from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure, label_hits
-from scalemani.runs.opened import Run
-from scalemani.runs.plan import Plan, PlannedStage
-from scalemani.runs.resources import overhead_bytes
-from scalemani.runs.results import StoredResult
-from scalemani.runs.several.aligning import Alignment
+from scalemani.runs.aligning import Alignment
+from scalemani.runs.opened import Run, StoredResult
+from scalemani.runs.plan import Plan, PlannedStage, overhead_bytes
 from scalemani.store.run_store import PLAN, RunStore
 
 if TYPE_CHECKING:

@@ -74,7 +74,7 @@ class TuningOptions(Options):
 
     def lists(self) -> dict[str, list[Any]]:
         """Return the values of every parameter that is given, by name, the method among them."""
-        from scalemani.config.params.configuration import read_configuration
+        from scalemani.config.params.parsing import read_configuration
         from scalemani.interfaces.tuning import flat_lists, parse_list, parse_lists
 
         given: dict[str, list[Any]] = {METHOD: list(self.methods)}

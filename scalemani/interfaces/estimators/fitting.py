@@ -33,9 +33,9 @@ from scalemani.io.sources import (
 )
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.runs.aligning import with_start
 from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
 from scalemani.runs.opened import Run
-from scalemani.runs.several.starts import with_start
 
 
 class Fitted:

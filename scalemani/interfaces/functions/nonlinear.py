@@ -11,7 +11,7 @@ from dask.system import cpu_count
 from scalemani.config.methods import load
 from scalemani.config.objectives import objective_of, table_of_objectives
 from scalemani.config.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
-from scalemani.config.params.defaults import COMPONENTS
+from scalemani.config.params.parameters import COMPONENTS
 from scalemani.config.validation import check_count, check_points, check_seed, check_tolerance
 from scalemani.descents.descent import State
 from scalemani.descents.force_errors import (

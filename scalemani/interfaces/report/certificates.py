@@ -6,8 +6,7 @@ from typing import Any, Literal, NamedTuple
 from scalemani.config.methods import provided
 from scalemani.config.routes import PACKAGES
 from scalemani.descents.force_errors import SINGLE_POINTS
-from scalemani.runs.opened import Run
-from scalemani.runs.poor_points import entropy_limit
+from scalemani.runs.opened import Run, entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
 from scalemani.stages.embedding.telling import MOST_ANGLE
 from scalemani.store.objects import damaged_object

@@ -11,8 +11,7 @@ from scalemani.io.export.atomic import replaced_file
 from scalemani.io.figures import Size, checked_look, picture_or_path
 from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources.labels import chosen_labels, named_labels
-from scalemani.runs.opened import Run
-from scalemani.runs.poor_points import poor_points
+from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
 
 if TYPE_CHECKING:

@@ -21,13 +21,10 @@ from scalemani.interfaces.tuning.scores import SCORES, Judge
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import PointsSource, map_points
 from scalemani.kernels.measures import Measure
-from scalemani.runs.incoming.computing import computed_once
-from scalemani.runs.incoming.following import follow_source
-from scalemani.runs.incoming.merging import merge_duplicates
+from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
 from scalemani.runs.opened import Run
-from scalemani.runs.outline import Outline
+from scalemani.runs.outline import Outline, outline_within
 from scalemani.runs.plan import make_plan
-from scalemani.runs.solver import outline_within
 from scalemani.runs.survey import Survey, survey
 from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities

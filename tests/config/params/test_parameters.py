@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters, parse_assignments, parse_value
-from scalemani.config.params.configuration import with_configuration
 from scalemani.config.params.fields import names_of
+from scalemani.config.params.parsing import with_configuration
 from scalemani.errors import ConfigError, ScalemaniError
 
 

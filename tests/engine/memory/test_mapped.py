@@ -18,7 +18,7 @@ from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs import plan
-from scalemani.runs.resources import check_memory, fit
+from scalemani.runs.plan import check_memory, fit
 from scalemani.runs.survey import BLOCKS_IN_MEMORY, default_block_rows
 from scalemani.runs.walk import run
 

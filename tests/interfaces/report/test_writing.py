@@ -19,7 +19,7 @@ from scalemani.interfaces.report.opened import is_classes, open_run
 from scalemani.interfaces.report.page import commands, parameters_beside_defaults
 from scalemani.io.figures import checked_look, drawn_embedding
 from scalemani.io.sources import open_points
-from scalemani.runs.poor_points import poor_points
+from scalemani.runs.opened import poor_points
 from scalemani.runs.walk import run
 
 METHODS = (

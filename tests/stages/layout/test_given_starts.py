@@ -10,8 +10,8 @@ from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import open_points
+from scalemani.runs.aligning import with_start
 from scalemani.runs.opened import open_run
-from scalemani.runs.several.starts import with_start
 from scalemani.runs.walk import plan_run, run
 
 TINY = {"direction": "gradient-descent", "learning_rate": 1e-12, "max_iterations": 1, "converged": 0.0}

@@ -10,8 +10,8 @@ from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.runs.appending import append_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.several.appending import append_points
 from scalemani.runs.walk import run
 from scalemani.stages import neighbors
 from scalemani.stages.arrays.graph import StoredNeighbors

@@ -18,7 +18,7 @@ from scalemani.interfaces.tuning.scores import make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, search
 from scalemani.io.sources import map_points, open_points
 from scalemani.io.sources.side_data import with_weights
-from scalemani.runs.incoming.computing import COPY, computed_once
+from scalemani.runs.incoming import COPY, computed_once
 from scalemani.runs.walk import plan_run, run
 
 LOADED: collections.Counter = collections.Counter()

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.runs.several.shared_rows import shared_rows
+from scalemani.runs.aligning import shared_rows
 
 
 def test_rows_at_one_position_are_shared_as_far_as_both_go():

@@ -19,8 +19,8 @@ from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import open_points
 from scalemani.kernels.landmarks.selection import selected_landmarks
 from scalemani.kernels.measures import subspace_angle
+from scalemani.runs.appending import AppendedPoints, append_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.several.appending import AppendedPoints, append_points
 from scalemani.runs.walk import run
 from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of

@@ -1,23 +1,82 @@
-"""How two embeddings of the same points lie to each other: the similarity that brings one nearest to the other."""
+"""Rows of two sets that are the same points: which these are, how their embeddings lie, a start from one of them."""
 
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.stages import COMPUTED_STARTS
 from scalemani.config.validation import check_points
-from scalemani.errors import DataError
 from scalemani.kernels.arrays.coordinates import scale_exponent
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import PointsSource, open_labels, open_points
+from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.several.shared_rows import SharedRows, shared_rows
+from scalemani.store.run_store import MARKER, RunStore
 
+SHOWN_IDS = 5
 ROWS_AT_ONCE = 2**16
 ABSENT = -1  # the row of a point that a run has left out
+
+
+class SharedRows(NamedTuple):
+    """The rows (M,) of one and of another set of points that are the same points, ascending in the first."""
+
+    own: np.ndarray
+    others: np.ndarray
+
+
+def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -> SharedRows:
+    """Return which rows are the same points.
+
+    Parameters
+    ----------
+    n_own, n_others : how many rows there are
+    ids : for each of the two one identifier a row, integers or strings, in an array or in a file that `open_labels`
+        reads; None: rows at the same position are the same points, as far as both go
+
+    Raises
+    ------
+    DataError
+        For identifiers that repeat, of which there is not one a row, of two kinds, and where no row is shared.
+    """
+    if ids is None:
+        common = np.arange(min(n_own, n_others))
+        return SharedRows(common, common)
+    own, others = (checked_ids(given, count) for given, count in zip(ids, (n_own, n_others), strict=True))
+    if (own.dtype.kind == "U") != (others.dtype.kind == "U"):
+        raise DataError("identifiers must be of one kind, got text for one set of rows and integers for the other")
+    if np.result_type(own, others).kind == "f":  # int64 and uint64, which lose digits in one type
+        own, others = own.astype(object), others.astype(object)
+    _, mine, theirs = np.intersect1d(own, others, assume_unique=True, return_indices=True)
+    if len(mine) == 0:
+        raise DataError(
+            f"no row is shared: identifiers such as {', '.join(map(str, own[:SHOWN_IDS]))} are not among the others, "
+            f"such as {', '.join(map(str, others[:SHOWN_IDS]))}"
+        )
+    order = np.argsort(mine)
+    return SharedRows(mine[order], theirs[order])
+
+
+def checked_ids(given: Any, count: int) -> np.ndarray:
+    """Return identifiers (count,), each of which names one row; raise DataError for others."""
+    ids = open_labels(given, count)
+    if ids.dtype.kind not in "iuU":
+        raise DataError(f"identifiers must be integers or text, got {ids.dtype}")
+    values, first, counts = np.unique(ids, return_index=True, return_counts=True)
+    if len(values) < len(ids):
+        twice = counts > 1
+        shown = ", ".join(
+            f"{value} (first in row {row})"
+            for value, row in zip(values[twice][:SHOWN_IDS], first[twice][:SHOWN_IDS], strict=True)
+        )
+        raise DataError(f"identifiers must name one row each, and {int(twice.sum())} of them repeat: {shown}")
+    return ids
 
 
 @dataclass(frozen=True)
@@ -159,3 +218,59 @@ def open_coordinates(given: Any, name: str) -> Coordinates:
     if rows.given is not None or rows.points is not None:
         rows_of = rows.spread(np.asarray(rows.points_at(np.arange(len(rows)))), ABSENT)
     return Coordinates(run.n_input_points, int(run.embedding.shape[1]), rows_of, run.stored_embedding.gather)
+
+
+def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:
+    """Return points with the coordinates from which their descent starts.
+
+    Parameters
+    ----------
+    source : (N, D)
+    given : a run that has an embedding or where it is; or coordinates (N, d), NaN in a row for a point without any, in
+        an array or in any file that points come in
+    ids : one identifier for each of the points and one for each row of what is given, arrays or files of them. None:
+        rows at the same position are the same points; points beyond the last row of a run start among their neighbours
+
+    Raises
+    ------
+    ConfigError, StoreError, DataError
+        For what is neither, runs without an embedding, and coordinates or identifiers that do not fit the points.
+    """
+    n_points, opened = source.shape[0], opened_run(given)
+    if opened is not None:
+        coordinates, name = run_coordinates(opened), f"the run {opened.store.root}"
+    elif isinstance(given, str | Path):
+        coordinates, name = read_coordinates(given), str(given)
+    else:
+        coordinates, name = np.asarray(given), "init"
+    if ids is None and opened is None:
+        return with_init(source, coordinates, name)
+    own, others = shared_rows(n_points, len(coordinates), ids)
+    start = np.full((n_points, *coordinates.shape[1:]), np.nan)
+    start[own] = coordinates[others]
+    return with_init(source, start, name)
+
+
+def opened_run(given: Any) -> Run | None:
+    """Return the run that is given, or that is at a place; None for anything else."""
+    if isinstance(given, Run):
+        return given
+    if not isinstance(given, str | Path) or "::" in str(given) or Path(given).is_file():
+        return None
+    return open_run(given) if RunStore(given).objects.get(MARKER) is not None else None
+
+
+def run_coordinates(run: Run) -> np.ndarray:
+    """Return the embedding (N, d) of a run in the order of what was given to it; NaN for points that it left out."""
+    return run.of_input(np.asarray(run.embedding[...]), np.nan)
+
+
+def read_coordinates(location: str | Path) -> np.ndarray:
+    """Return the coordinates (N, d) in a file or store, NaN among them."""
+    if "://" not in str(location) and not Path(str(location).partition("::")[0]).exists():
+        raise ConfigError(
+            f"init must be {', '.join(COMPUTED_STARTS)}, a run or a file of coordinates, got {str(location)!r}: "
+            "there is neither a run nor a file of this name"
+        )
+    found = open_points(location)
+    return found.read(0, found.shape[0])

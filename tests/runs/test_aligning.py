@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 import scalemani as sm
 from scalemani.errors import DataError
 from scalemani.kernels.measures import procrustes_error
-from scalemani.runs.several import aligning
+from scalemani.runs import aligning
 
 
 def similarity(rng, d):

@@ -1,4 +1,4 @@
-"""More points into a finished run: a run of all points, which goes on from what the earlier one has found.
+"""More points into a finished run: a run of all points, which resumes from the results of the earlier one.
 
 Results of the earlier run stay where they are, and it stays the run of the store until the run of all points is
 complete. Its cells are kept, its neighbour lists are changed where appended points come nearer, its eigenvectors are
@@ -17,12 +17,11 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, with_init
-from scalemani.runs.incoming.computing import computed_once
+from scalemani.runs.aligning import align, run_coordinates
+from scalemani.runs.incoming import computed_once
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
-from scalemani.runs.several.aligning import align
-from scalemani.runs.several.starts import run_coordinates
 from scalemani.runs.survey import Extremes, survey
 from scalemani.runs.walk import open_for_writing, run_plan
 from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights

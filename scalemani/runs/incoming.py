@@ -1,0 +1,332 @@
+"""Points before a run knows what they are: parameters follow them, Dask computes them, equal rows become one."""
+
+import contextlib
+import functools
+import itertools
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import dask
+import numpy as np
+import scipy.sparse as sp
+from dask.utils import format_bytes
+
+from scalemani.config.limits import check_limit
+from scalemani.config.params import Parameters
+from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.validation import check_finite_block
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.budget import Batch, MemoryNeed
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import (
+    ConfigError,
+    DataError,
+    MemoryBudgetError,
+    PoisonTaskError,
+    ScalemaniError,
+    StoreLockedError,
+)
+from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
+from scalemani.io.sources.base import innermost, nonzeros_of, read_rows, with_innermost
+from scalemani.io.sources.computed import ComputedPoints, KeptRows
+from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, points_of, side_data_of
+from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.runs.plan import DiskUse, check_disk
+from scalemani.runs.survey import COPIES_AT_WORK, check_reading, check_source, dimensions_of
+from scalemani.store.run_store import RunStore
+
+OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
+COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
+STAGE = "computing"
+
+
+def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
+    """Return parameters that ask for what is given, and of lists or distances as many neighbours as are asked for."""
+    if isinstance(source, AccompaniedPoints):
+        if source.side.weights is not None and asked.neighbors.by_window:
+            raise ConfigError(
+                "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
+            )
+        params, lists = follow_source(asked, source.points)
+        return params, source.with_points(lists)
+    if asked.neighbors.by_window:
+        return follow_image(asked, source), source
+    if isinstance(source, GivenAffinities) != asked.affinities.precomputed:
+        raise ConfigError(
+            "affinities go with affinities.kind=precomputed, and points or neighbours with another kind: this kind is "
+            f"{asked.affinities.kind}, and what was given is {source.description}"
+        )
+    if isinstance(source, GivenAffinities):
+        return asked.with_values({"points": {"metric": PRECOMPUTED}}), source
+    if not isinstance(source, NeighborLists | DistanceMatrix):
+        return asked, source
+    given, listed = source.n_neighbors, isinstance(source, NeighborLists)
+    wanted = asked.neighbors.n_neighbors or (given if listed else min(given, asked.n_neighbors))
+    if wanted > given:
+        raise ConfigError(
+            f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
+        )
+    kept = source if listed and wanted == given else source.nearest(wanted)
+    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), kept
+
+
+def follow_image(asked: Parameters, source: PointsSource) -> Parameters:
+    """Return parameters that know the image whose pixels are given; refuse an image that its window does not fit."""
+    if asked.points.metric != EUCLIDEAN or asked.affinities.kind not in (None, *OF_PIXELS):
+        raise ConfigError(
+            f"neighbors.method=window takes points.metric={EUCLIDEAN} and affinities.kind={' or '.join(OF_PIXELS)}, "
+            f"got {asked.points.metric} and {asked.affinities.kind}: change these, or take another neighbors.method"
+        )
+    if isinstance(source, PixelRows):
+        _, rows, columns = source.image
+        asked = asked.with_values({"neighbors": {"image_rows": rows, "image_columns": columns}})
+    given = asked.neighbors
+    if given.image_rows is None or given.image_columns is None:
+        raise ConfigError(
+            f"neighbors.method=window takes an image, got {source.description}: give an image or a video, or with a "
+            "table of pixels neighbors.image_rows and neighbors.image_columns"
+        )
+    frames, rows, columns = given.image(source.shape[0])
+    if frames * rows * columns != source.shape[0]:
+        raise DataError(
+            f"{source.description} has {source.shape[0]} pixels, which are no frames of {rows} x {columns}: correct "
+            "neighbors.image_rows and neighbors.image_columns"
+        )
+    if min(rows, columns) < given.window:
+        raise DataError(
+            f"an image of {rows} x {columns} pixels is smaller than its window of {given.window} x {given.window}: "
+            "lower neighbors.window, or give a larger image"
+        )
+    if frames > 1 and given.frames >= frames:
+        raise ConfigError(f"neighbors.frames must be below the {frames} frames of the video, got {given.frames}")
+    return asked
+
+
+@contextlib.contextmanager
+def computed_once(
+    source: PointsSource, root: str | Path, executor: Executor, block_rows: int | None = None
+) -> Iterator[PointsSource]:
+    """Yield points whose rows are read from a copy where Dask computes them; others as they are.
+
+    A run reads its points several times: to know what they are before anything is decided, and to store them. The copy
+    lies in the folder of the run, takes as much as the points in memory would, and goes when the block ends; where
+    there was no run before and none has begun, so does the folder.
+
+    Parameters
+    ----------
+    source : (N, D), the points
+    block_rows : rows a block, as in `run`
+
+    Raises
+    ------
+    DataError
+        Where a chunk cannot be computed, or is not what its array said.
+    MemoryBudgetError, DiskSpaceError
+        Where the largest chunk does not fit the budget, or the copy not the disk; nothing is written then.
+    """
+    points = innermost(source)
+    if not isinstance(points, DaskPoints) or points.shape[0] == 0:
+        yield source
+        return
+    check_limit("points", points.shape[0], points.description)
+    dimensions = dimensions_of(points, executor, block_rows)
+    check_reading(dimensions, executor, points)
+    copied = DiskUse(0, dimensions.n_points * dimensions.row_bytes)
+    check_disk(root, RunStore(root).objects.free_bytes(), {STAGE: copied}, ", or store the points and give their path")
+    store = RunStore.create(root)
+    executor.check_reach(root)
+    remove_abandoned(store)
+    name = f"{COPY}{uuid.uuid4().hex}"
+    objects = store.objects.below(name)
+    objects.prepare()
+    try:
+        with objects.lock():
+            kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, points.description)
+            keep_chunks(points, kept, executor)
+            yield with_innermost(source, ComputedPoints(kept, points.starts))
+    finally:
+        store.objects.delete_below(name)
+        store.remove_empty()
+
+
+def remove_abandoned(store: RunStore) -> None:
+    """Remove copies of processes that were killed: nobody holds their locks."""
+    for name in store.objects.names():
+        if name.startswith(COPY):
+            with contextlib.suppress(StoreLockedError):
+                with store.objects.below(name).lock():
+                    pass
+                store.objects.delete_below(name)
+
+
+def keep_chunks(points: DaskPoints, kept: KeptRows, executor: Executor) -> None:
+    """Compute all chunks and keep their rows: on the workers, or in this process through the client that has them."""
+    executor.progress.start(STAGE, len(points.starts) - 1, "chunk")
+    holder = points.holder
+    bounds = list(itertools.pairwise(points.starts))
+    try:
+        if holder is not None and not executor.shares_scheduler(holder):
+            # Workers of a cluster that runs no tasks of ours may not reach the folder.
+            executor.map_locally(
+                lambda bound: kept.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True
+            )
+            return
+        writers = [dask.delayed(functools.partial(kept.keep, *bound), pure=False, traverse=False) for bound in bounds]
+        values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
+        executor.compute(values, chunks_at_once(points, executor), STAGE, holder)
+    except PoisonTaskError as error:
+        raise DataError(
+            f"{points.description} cannot be computed: workers died whenever they worked on one of its chunks, which "
+            "may take more memory than a worker has: give smaller chunks, or workers more memory"
+        ) from error
+    except (ScalemaniError, MemoryError):
+        raise
+    except Exception as error:  # whatever the user's own functions raise
+        raise DataError(
+            f"{points.description} cannot be computed: {type(error).__name__}: {error}. Workers take what "
+            "pickle can send; the error above this one says where it arose"
+        ) from error
+
+
+def chunks_at_once(points: DaskPoints, executor: Executor) -> int:
+    """Return how many chunks threads compute side by side within the budget."""
+    need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)
+    return min(budget.fit(need) for budget in executor.processes)
+
+
+class SelectedRows:
+    """Some rows (M,) of another source, ascending: a source like any other."""
+
+    remote = False  # the rows are in this process
+
+    def __init__(self, points: PointsSource, rows: np.ndarray) -> None:
+        self._points, self._rows = points, rows
+        self.shape = (len(rows), points.shape[1])
+        self.dtype, self.description = points.dtype, points.description
+        self.preferred_rows, self.sequential = None, points.sequential
+        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
+
+    @property
+    def nonzeros(self) -> int | None:
+        """About as many of those of all rows as there are rows; None where the points are dense."""
+        found = nonzeros_of(self._points)
+        return None if found is None else round(found * self.shape[0] / self._points.shape[0])
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop) of the selection: (stop - start, D)."""
+        found = np.empty((stop - start, self.shape[1]), self.dtype)
+        for first, last in self._panels(start, stop):
+            rows = self._rows[first:last]
+            read, chosen = self._points.read(rows[0], rows[-1] + 1), rows - rows[0]
+            read.take(chosen, axis=0, out=found[first - start : last - start], mode="clip")  # "raise" makes a copy
+        return found
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) of the selection as sparse rows."""
+        panels = []
+        for first, last in self._panels(start, stop):
+            rows = self._rows[first:last]
+            panels.append(read_rows(self._points, rows[0], rows[-1] + 1, sparse=True)[rows - rows[0]])
+        return sp.csr_matrix(sp.vstack(panels, format="csr"))
+
+    def _panels(self, start: int, stop: int) -> list[tuple[int, int]]:
+        """Return parts of a selection whose rows span no more rows of the source than are asked for."""
+        panels, first = [], start
+        while first < stop:
+            bound = np.searchsorted(self._rows[first:stop], self._rows[first] + (stop - start))
+            panels.append((first, first + int(bound)))
+            first += int(bound)
+        return panels
+
+
+def merge_duplicates(
+    source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
+) -> PointsSource:
+    """Return the distinct points of a source with their weights, where parameters ask for these; else the source.
+
+    Points are the first of their rows, in the order of these. Which rows are one point is found from a digest of 16
+    bytes of each row, in GROUPING_BYTES a row of this process, whatever the blocks.
+
+    Parameters
+    ----------
+    source : (n, D), rows as the metric maps them
+    block_rows : rows a block, as in `run`
+
+    Raises
+    ------
+    DataError
+        For rows that cannot be used.
+    MemoryBudgetError
+        Where the digests do not fit the budget.
+    """
+    tolerance = params.duplicates.tolerance
+    if tolerance is None:
+        return source
+    check_source(source)
+    dimensions = dimensions_of(source, executor, block_rows)
+    check_reading(dimensions, executor, source)
+    check_grouping(dimensions.n_points, executor, source.description)
+    executor.progress.start("duplicates", dimensions.n_blocks)
+    rows, blocks = points_of(source), range(dimensions.n_blocks)
+    look = functools.partial(digests_of_block, rows, dimensions, tolerance)
+    if rows.remote:
+        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
+        found = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
+    else:
+        found = executor.fold_locally(look, joined, blocks, rows.sequential)
+    digests = np.concatenate(found)
+    found.clear()  # else all of them would be held twice while rows are grouped
+    groups, first_rows = group_digests(digests)
+    del digests
+    merged = distinct_points(source, groups, first_rows)
+    executor.progress.note(str(merged.side.duplicates))
+    return merged
+
+
+def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows: np.ndarray) -> AccompaniedPoints:
+    """Return the distinct points of a source, with the side data of these, and their weights.
+
+    Parameters
+    ----------
+    source : (n, D)
+    points_of_rows : (n,) the point of each row
+    first_rows : (N,) the first row of each point, ascending
+    """
+    side, n_points = side_data_of(source), len(first_rows)
+    given = None if side.weights is None else side.weights.values
+    labels = None if side.labels is None else side.labels.of_distinct(points_of_rows, n_points)
+    weights = Weights(np.bincount(points_of_rows, given, n_points).astype(np.float64))
+    kept = replace(side, labels=None).of_rows(first_rows)
+    merged = replace(kept, labels=labels, weights=weights, duplicates=Duplicates(points_of_rows, n_points))
+    return AccompaniedPoints(SelectedRows(points_of(source), first_rows), merged)
+
+
+def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
+    """Refuse more rows than can be compared within the budget of a process, before any is read."""
+    least, need = (
+        min((budget.memory for budget in executor.processes if budget.memory), default=None),
+        GROUPING_BYTES * n_rows,
+    )
+    if least is not None and need > least:
+        raise MemoryBudgetError(
+            f"finding equal rows among the {n_rows} of {description} takes {format_bytes(need)}, "
+            f"{GROUPING_BYTES} bytes a row, and a process may take {format_bytes(least)}: raise --memory, or leave "
+            "out --deduplicate (duplicates.tolerance)"
+        )
+
+
+def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: float, block: int) -> list[np.ndarray]:
+    """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero."""
+    start, stop = dimensions.rows(block)
+    rows = read_rows(source, start, stop, dimensions.sparse)
+    check_finite_block(rows, start)
+    return [digests_of_rows(cells_of_rows(rows, tolerance) if tolerance > 0 else rows)]
+
+
+def joined(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
+    """Return the digests of consecutive blocks; the list of the first is lengthened."""
+    one.extend(other)
+    return one
