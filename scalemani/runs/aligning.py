@@ -10,10 +10,10 @@ import numpy as np
 
 from scalemani.config.stages import COMPUTED_STARTS
 from scalemani.config.validation import check_points
-from scalemani.kernels.arrays.coordinates import scale_exponent
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource, open_labels, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, with_init
+from scalemani.kernels.arrays.coordinates import scale_exponent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
 from scalemani.runs.opened import Run, open_run

@@ -17,8 +17,8 @@ from scalemani.config.limits import check_limit
 from scalemani.config.params import Parameters
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.config.validation import check_finite_block
+from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
-from scalemani.engine.workers.budget import Batch, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import (
     ConfigError,
@@ -30,7 +30,7 @@ from scalemani.errors import (
 )
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
 from scalemani.io.sources.base import innermost, nonzeros_of, read_rows, with_innermost
-from scalemani.io.sources.computed import ComputedPoints, KeptRows
+from scalemani.io.sources.lazy import ComputedPoints, KeptRows
 from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, points_of, side_data_of
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
 from scalemani.kernels.rows.metrics import EUCLIDEAN

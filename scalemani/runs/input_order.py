@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.io.export.writers import row_parts
 from scalemani.engine.reading import ArrayReader
+from scalemani.io.export.writers import row_parts
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances

@@ -10,9 +10,8 @@ from dask.utils import format_bytes
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.config.stages import AUTO, LLL, REFINE, Stage
-from scalemani.engine.needs import memory_need
+from scalemani.engine.needs import PROCESS_BYTES, memory_need
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.workers.budget import PROCESS_BYTES
 from scalemani.errors import ConfigError
 from scalemani.runs.parameters import decide_parameters
 from scalemani.runs.survey import Survey

@@ -9,12 +9,20 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import Stage
-from scalemani.engine.needs import Batch, Budget, Held, Written, disk_need, memory_need
-from scalemani.engine.needs import DiskNeed, Held, Written, disk_need, memory_need
+from scalemani.engine.needs import (
+    PROCESS_BYTES,
+    Batch,
+    Budget,
+    DiskNeed,
+    Held,
+    MemoryNeed,
+    Written,
+    disk_need,
+    memory_need,
+)
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS
-from scalemani.engine.workers.budget import PROCESS_BYTES, Batch, Budget, MemoryNeed
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS

@@ -19,9 +19,9 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES
 from scalemani.io.sources import PointsSource, take_representation
+from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.several.appending import Grown, append_points
 from scalemani.runs.walk import run
 
 logger = logging.getLogger("scalemani")

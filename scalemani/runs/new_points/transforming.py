@@ -34,6 +34,7 @@ from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.runs.incoming import computed_once
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, finite_rows, neighbor_index
 from scalemani.runs.new_points.placements import (
@@ -45,7 +46,6 @@ from scalemani.runs.new_points.placements import (
     read_placement,
 )
 from scalemani.runs.new_points.quality import Account, Placed
-from scalemani.runs.incoming import computed_once
 from scalemani.runs.opened import Run
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import default_block_rows
