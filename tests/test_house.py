@@ -14,10 +14,8 @@ LONGEST_FUNCTION, FUNCTION_P90 = 60, 20
 LONGEST_FILE = 600  # a module has one subject: no shorter bound, which would cut an idea in two
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
-    "methods/gaussian_process/kernels/batches.py": "methods/gaussian_process/kernels/test_ascent.py",  # what it draws
     "kernels/landmarks/choice.py": "kernels/landmarks/test_selection.py",  # what a choice is made of
     "kernels/rows/points_by_row.py": "kernels/landmarks/test_selection.py",  # a protocol, without code
-    "methods/fast_gauss/kernels/bounds.py": "methods/fast_gauss/test_repulsion_bounds.py",  # what a user is told of
 }
 FRONT_PAGE_LINES = 120
 

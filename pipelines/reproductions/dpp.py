@@ -26,7 +26,7 @@ import scalemani as sm
 from scalemani.datasets.generator import Generator
 from scalemani.datasets.surfaces import FishBowl, SwissRoll
 from scalemani.kernels.landmarks.choice import Diversity
-from scalemani.methods.determinantal.kernels.diverse import determinantal_rows, repulsive_rows
+from scalemani.methods.determinantal.kernels import determinantal_rows, repulsive_rows
 
 N_POINTS, SIGMA = 1000, 1.0
 SIZES = (25, 50, 60, 70, 80, 90, 100)

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from scalemani.config.methods import owner, part_of, provided
+from scalemani.config.methods import beside, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel
@@ -84,9 +84,9 @@ def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool
 
 
 def provided_by(route: Sequence[Stage], name: str) -> list[Any]:
-    """Return what the methods that a route is of have in their `checks` under a name."""
-    packages = dict.fromkeys(stage.package for stage in route)
-    return [found for package in packages if (found := provided(package, "checks", name)) is not None]
+    """Return what the methods that a route is of define under a name, in the modules of their stages."""
+    own = (provided(stage.package, stage.name, name) for stage in route)
+    return [found for found in own if found is not None]
 
 
 def most_components(found: Survey, route: Sequence[Stage]) -> int | None:
@@ -267,7 +267,7 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
             f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
             "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
         )
-    if check := provided(owner("LANDMARK_RULES", params.landmarks.method), "checks", "check_landmarks"):
+    if check := beside("LANDMARK_RULES", params.landmarks.method, "check_landmarks"):
         check(params, n_points)
     joined = params.landmark_graph.joined(n_landmarks)
     if params.embedding.by_landmark_graph and joined >= n_landmarks:

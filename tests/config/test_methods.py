@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import scalemani as sm
-from scalemani.config.methods import METHODS, declared, load, merged, package_of, part_of, provided
+from scalemani.config.methods import METHODS, beside, declared, listed, load, merged, package_of, part_of, provided
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
-PARTS = {"parameters", "arrays", "checks", "new_points", "meanings", "interface", "kernels", "rules", "needs"}
+PARTS = {"parameters", "new_points", "interface", "kernels", "rules"}
 PROBE = """
 import sys
 {}
@@ -65,5 +65,7 @@ def test_a_table_of_stages_and_a_method_load_nothing_of_others():
 def test_what_a_method_leaves_out_is_none():
     assert part_of("scalemani.methods.pca", "new_points") is None
     assert part_of("scalemani.stages", "table") is None
-    assert provided("scalemani.methods.pca", "checks", "nothing") is None
+    assert provided("scalemani.methods.pca", "principal_components", "nothing") is None
+    assert beside("LANDMARK_RULES", "random", "landmarks_held") is None
+    assert listed("NOTHING") == ()
     assert set(merged("parameters", "TABLES")) == {"kernel_discriminants", "local_reconstruction"}

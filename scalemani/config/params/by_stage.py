@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field
 
-from scalemani.config.methods import declared
+from scalemani.config.methods import declared, listed
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.fields import (
     Count,
@@ -315,7 +315,9 @@ class LandmarksParams:
     @property
     def off_data(self) -> bool:
         """Whether landmarks are no data points."""
-        return self.method in ("gp", GIVEN_LANDMARKS) or (self.method in ("kmeans", "kmeans++") and not self.snap)
+        return self.method in (*listed("OFF_DATA"), GIVEN_LANDMARKS) or (
+            self.method in ("kmeans", "kmeans++") and not self.snap
+        )
 
 
 @parameters()

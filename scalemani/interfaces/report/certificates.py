@@ -325,7 +325,7 @@ MEANINGS = {
 
 def meanings_of(stage: str) -> dict[str, Meaning]:
     """Return the meanings of the certificates of a stage, by their names."""
-    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "meanings", "MEANINGS")
+    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "interface", "MEANINGS")
     return (MEANINGS if own is None else own).get(stage, {})
 
 

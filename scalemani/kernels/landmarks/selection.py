@@ -259,7 +259,6 @@ def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
     return selected
 
 
-ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "random": _random,
     "spread": _spread,

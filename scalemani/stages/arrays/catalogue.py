@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from types import ModuleType
 
-from scalemani.config.methods import merged, part_of
+from scalemani.config.methods import part_of, provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
 from scalemani.errors import StoreError
@@ -75,7 +75,7 @@ DIMENSIONS: dict[str, str] = {
 
 def of_method(stage: str) -> type[StoredStage] | None:
     """Return the reader of the groups of a method's own stage; None for other stages."""
-    module = part_of(PACKAGES.get(stage, ""), "arrays")
+    module = part_of(PACKAGES.get(stage, ""), stage)
     return None if module is None else declared_in([module]).get(stage)
 
 
@@ -86,7 +86,8 @@ def stored_stages() -> list[type[StoredStage]]:
 
 def dimension_meanings() -> dict[str, str]:
     """Return what the dimensions of all stages count."""
-    return {**DIMENSIONS, **merged("arrays", "DIMENSIONS")}
+    own = (provided(package, stage, "DIMENSIONS") or {} for stage, package in PACKAGES.items())
+    return {**DIMENSIONS, **{name: meaning for dimensions in own for name, meaning in dimensions.items()}}
 
 
 def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:

@@ -5,8 +5,13 @@ import scipy.optimize
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.choice import Process
 from scalemani.kernels.landmarks.features import total_variance
-from scalemani.methods.gaussian_process.kernels.ascent import grow, learned_landmarks, objective
-from scalemani.methods.gaussian_process.kernels.batches import drawn_batches, projected
+from scalemani.methods.gaussian_process.kernels.ascent import (
+    drawn_batches,
+    grow,
+    learned_landmarks,
+    objective,
+    projected,
+)
 
 
 def feature(batch, landmark, eta):
