@@ -27,11 +27,9 @@ if TYPE_CHECKING:
         self_tuning_affinities,
     )
     from scalemani.interfaces.functions.landmark_comparison import LandmarkQuality, compare_landmarks
-    from scalemani.interfaces.functions.landmark_geometry import landmark_covariances, nystrom_eigenmaps
     from scalemani.interfaces.functions.landmarks import Landmarks, landmark_weights, select_landmarks
     from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
     from scalemani.interfaces.functions.spectral import reduce_laplacian, solve_reduced, symmetric_affinities
-    from scalemani.interfaces.functions.variational import variational_nystrom
     from scalemani.interfaces.report.opened import open_run
     from scalemani.interfaces.tuning.search import Tuning
     from scalemani.interfaces.tuning.tune import tune
@@ -39,9 +37,11 @@ if TYPE_CHECKING:
     from scalemani.methods.isomap.interface import LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
+    from scalemani.methods.landmark_graph.interface import landmark_covariances, nystrom_eigenmaps
     from scalemani.methods.lda.interface import LandmarkLDA
     from scalemani.methods.lle.interface import LandmarkLLE
     from scalemani.methods.pca.interface import LandmarkPCA
+    from scalemani.methods.variational.interface import variational_nystrom
     from scalemani.runs.opened import Run
     from scalemani.runs.several.aligning import Alignment, align
     from scalemani.runs.several.appending import Grown
@@ -60,11 +60,9 @@ PUBLIC_NAMES = {
         "self_tuning_affinities",
     ),
     "interfaces.functions.landmark_comparison": ("LandmarkQuality", "compare_landmarks"),
-    "interfaces.functions.landmark_geometry": ("landmark_covariances", "nystrom_eigenmaps"),
     "interfaces.functions.landmarks": ("Landmarks", "landmark_weights", "select_landmarks"),
     "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
     "interfaces.functions.spectral": ("reduce_laplacian", "solve_reduced", "symmetric_affinities"),
-    "interfaces.functions.variational": ("variational_nystrom",),
     "interfaces.report.opened": ("open_run",),
     "runs.several.aligning": ("Alignment", "align"),
     "runs.several.appending": ("Grown",),

@@ -2,10 +2,11 @@
 
 A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to choices by name: rules
 of landmarks (`LANDMARK_RULES`, and which of them are `OFF_DATA` or found `ONE_BY_ONE`), sums of repulsion
-(`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters). What else it provides is loaded when it is needed, by the
-name of a module: one a stage, with the arrays that it stores and what it checks before work starts; `parameters`;
-`new_points`; `interface`, with what `import scalemani` offers and the meanings of certificates. What a method has no
-use for, it leaves out.
+(`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters), solvers of the spectral embedding (`SOLVERS`, and their
+`SOLVER_ROUTES`; `REDUCTIONS`, with `WEIGHTS_STAGES` that make Z for them), kinds of affinities between pixels
+(`AFFINITY_KINDS`). What else it provides is loaded when it is needed, by the name of a module: one a stage, with the
+arrays that it stores and what it checks before work starts; `parameters`; `new_points`; `interface`, with what `import
+scalemani` offers and the meanings of certificates. What a method has no use for, it leaves out.
 """
 
 import functools
@@ -27,6 +28,9 @@ METHODS: dict[str, tuple[str, ...]] = {
     "determinantal": (),
     "gaussian_process": (),
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
+    "pixels": (),
+    "variational": ("variational_nystrom",),
+    "landmark_graph": ("landmark_covariances", "nystrom_eigenmaps"),
 }
 
 
@@ -69,8 +73,8 @@ def declared(table: str) -> dict[str, str]:
 
 
 @functools.cache
-def listed(table: str) -> tuple[str, ...]:
-    """Return the names that the folders' own modules list under a name."""
+def listed(table: str) -> tuple[Any, ...]:
+    """Return the names, or stages, that the folders' own modules list under a name."""
     return tuple(name for module in declarations() for name in getattr(module, table, ()))
 
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 
 from scalemani.config.params import Parameters
+from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
 from scalemani.config.stages import (
-    EIGENVECTOR_STAGES,
     EMBEDDING,
     LANDMARKS,
     POINTS,

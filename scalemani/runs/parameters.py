@@ -3,16 +3,14 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from scalemani.config.methods import beside, part_of, provided
+from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel
 from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     GIVEN_START,
-    LANDMARK_GRAPH_SOLVERS,
     PRECOMPUTED,
-    VARIATIONAL,
     Stage,
 )
 from scalemani.descents.phases import OF_PAIRS
@@ -235,7 +233,7 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
             f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
             "the points repeated"
         )
-    if params.embedding.solver in (VARIATIONAL, *LANDMARK_GRAPH_SOLVERS):
+    if params.embedding.solver in {*declared("REDUCTIONS"), *declared("SOLVERS")}:
         raise ConfigError(
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
@@ -264,8 +262,9 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
         )
     if params.embedding.by_affinities and (params.landmarks.off_data or params.neighbors.by_window):
         raise ConfigError(
-            f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
-            "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
+            f"embedding.solver={params.embedding.solver} takes landmarks that are points, and neighbours that are "
+            "stored: take another landmarks.method or landmarks.snap=true, another neighbors.method than window, or "
+            "solver lll"
         )
     if check := beside("LANDMARK_RULES", params.landmarks.method, "check_landmarks"):
         check(params, n_points)

@@ -12,7 +12,7 @@ from scalemani.config.methods import METHODS, beside, declared, listed, load, me
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
-PARTS = {"parameters", "new_points", "interface", "kernels", "rules"}
+PARTS = {"parameters", "new_points", "interface", "kernels", "rules", "solver", "window", "ensemble"}
 PROBE = """
 import sys
 {}
@@ -44,7 +44,9 @@ def test_every_module_of_a_folder_is_a_part_that_others_load_or_a_stage(method):
     assert all(hasattr(sm, name) and name in sm.__all__ for name in METHODS[method])
 
 
-@pytest.mark.parametrize("table", ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER"])
+@pytest.mark.parametrize(
+    "table", ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER", "SOLVERS", "REDUCTIONS", "AFFINITY_KINDS"]
+)
 def test_what_methods_declare_for_choices_by_name_is_there(table):
     assert all(callable(load(table, name)) for name in declared(table))
 

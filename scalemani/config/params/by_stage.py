@@ -35,13 +35,10 @@ from scalemani.config.params.fields import (
 from scalemani.config.stages import (
     AUTO,
     GIVEN_LANDMARKS,
-    LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
-    REDUCING_SOLVERS,
     REFINE,
     REFINING_SOLVERS,
-    VARIATIONAL,
     WINDOW,
 )
 
@@ -52,11 +49,13 @@ if TYPE_CHECKING:
     NonlinearMethod = str
     LandmarkMethod = str
     RepulsionMethod = str
+    Solver = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
     ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
     LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
+    Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
 
 
 @parameters()
@@ -389,7 +388,7 @@ class EmbeddingParams:
     Vectors are refined in float32 where `residual` is at least `float32_reaches`, else in float64.
     """
 
-    solver: Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "auto"
+    solver: Solver = "auto"
     residual: Part | None = None
     max_passes: CountOrZero = 200
     float32_reaches: Tuned[Part] = 4e-6
@@ -407,17 +406,17 @@ class EmbeddingParams:
     @property
     def by_affinities(self) -> bool:
         """Whether points are made of the landmarks among their neighbours."""
-        return self.solver == VARIATIONAL
+        return self.solver in declared("REDUCTIONS")
 
     @property
     def reduces(self) -> bool:
         """Whether the landmarks' own eigenproblem is solved."""
-        return self.solver in REDUCING_SOLVERS
+        return self.by_landmarks or self.by_affinities
 
     @property
     def by_landmark_graph(self) -> bool:
         """Whether the eigenproblem is that of a graph of the landmarks alone."""
-        return self.solver in LANDMARK_GRAPH_SOLVERS
+        return self.solver in declared("SOLVERS")
 
     @property
     def by_passes(self) -> bool:

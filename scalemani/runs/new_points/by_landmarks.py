@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.config.methods import beside
 from scalemani.kernels.landmarks.combining import Combining, combined
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import reconstruction_errors
@@ -12,9 +13,8 @@ from scalemani.runs.new_points.account import Placed
 from scalemani.runs.new_points.reach import Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredLandmarkScores
-from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarkGraph, StoredLandmarks
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarks
 from scalemani.stages.diffusion_coordinates import diffusion_scales
-from scalemani.stages.shared.landmark_maps import landmark_map
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN
 
@@ -74,9 +74,9 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 def read_landmark_placement(run: Run) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding."""
     landmarks = StoredLandmarks(run.group("landmarks"))
-    if run.params.embedding.by_landmark_graph and StoredLandmarkGraph.STAGE in run.keys:
-        graph = StoredLandmarkGraph(run.group(StoredLandmarkGraph.STAGE))
-        prepared, coordinates, combining = landmark_map(landmarks, graph, run.params)
+    map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
+    if map_of_solver and "landmark_graph" in run.keys:
+        prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
     else:
         prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
         combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)

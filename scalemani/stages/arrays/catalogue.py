@@ -14,7 +14,7 @@ from scalemani.store.schema import ArrayDescription, numberless
 ORDER = (
     *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "affinities"),
     *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
-    *("affinity_weights", "reduced", "landmark_embedding", "landmark_covariances", "landmark_graph", "coarse_graphs"),
+    *("affinity_weights", "reduced", "landmark_embedding", "coarse_graphs"),
     *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "clustering", "layout"),
 )
 
@@ -57,7 +57,6 @@ DIMENSIONS: dict[str, str] = {
     "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
-    "joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors",
     "affinity_nonzero": "the nonzeros of a part of Z^T W Z",
     "mass_nonzero": "the nonzeros of Z^T D Z, or of a part of it",
     "laplacian_nonzero": "the nonzeros of Z^T (D - W) Z",

@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from scalemani.config.methods import beside, declared, load
 from scalemani.config.params import Parameters
-from scalemani.config.stages import LLL, REFINE, VARIATIONAL
+from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written
@@ -48,12 +49,14 @@ from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
 from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
 from scalemani.stages.shared.appended import rows_of_appended
-from scalemani.stages.shared.landmark_maps import embed_by_landmark_graph, landmark_map_held
 from scalemani.stages.shared.output import over_landmarks, write_embedding
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
-BY_LANDMARKS = (LLL, VARIATIONAL)  # solvers whose vectors are Z times those of the landmarks, without a pass
+BY_LANDMARKS = (
+    LLL,
+    *declared("REDUCTIONS"),
+)  # solvers whose vectors are Z times those of the landmarks, without a pass
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
@@ -72,8 +75,9 @@ def vector_dtype(params: Parameters) -> type:
 
 def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
-    if sizes.params.embedding.by_landmark_graph:
-        return landmark_map_held(sizes)
+    if of_method := beside("SOLVERS", sizes.params.embedding.solver, "memory"):
+        held: list[Held] = of_method(sizes)
+        return held
     if sizes.params.embedding.solver in BY_LANDMARKS:
         return by_blocks_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
@@ -129,10 +133,12 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
-    if work.task.params.embedding.by_landmark_graph:
-        return embed_by_landmark_graph(work)
+    solver = work.task.params.embedding.solver
+    if solver in declared("SOLVERS"):
+        certificates: dict[str, Any] = load("SOLVERS", solver)(work)
+        return certificates
     workspace = work.workspace()
-    solved = SOLVERS[work.task.params.embedding.solver](work, workspace)
+    solved = SOLVERS[solver](work, workspace)
     rounding = rounding_of(np.float64 if solved.vectors is None else solved.vectors.dtype)
     solved = with_small_eigenvalues(work, workspace, solved, rounding)
     residual = float(solved.residuals.max())
@@ -143,7 +149,7 @@ def run(work: StageWork) -> dict[str, Any]:
             ShortfallWarning,
         )
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
-    if work.task.params.embedding.solver in BY_LANDMARKS:
+    if solver in BY_LANDMARKS:
         # The residual of the next vector is not known: its value is one from above.
         widest = max(abs(accuracy.eigengap), accuracy.eigengap_error_bound)
         accuracy = accuracy._replace(eigengap_error_bound=widest)
@@ -427,8 +433,7 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
 
 SOLVERS = {
     REFINE: by_refinement,
-    LLL: by_landmarks,
-    VARIATIONAL: by_landmarks,
+    **dict.fromkeys(BY_LANDMARKS, by_landmarks),
     "lll+refine": by_refinement,
     "exact": by_exact_solver,
 }

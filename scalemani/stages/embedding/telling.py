@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.config.stages import VARIATIONAL
+from scalemani.config.methods import declared
 from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.spectral.accuracy import SubspaceAccuracy
@@ -42,7 +42,7 @@ def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> N
     needed = min(params.residual / 10, MOST_ANGLE * gap / (2 * np.sqrt(count)))
     remedy = f"ask for embedding.residual={needed:.0e} or less, or for " if needed >= LEAST_RESIDUAL else "ask for "
     refine = "refine the embedding (embedding.solver=refine), or ask for "
-    by_solver = {"exact": "ask for ", "lll": refine, VARIATIONAL: refine}
+    by_solver = {"exact": "ask for ", "lll": refine, **dict.fromkeys(declared("REDUCTIONS"), refine)}
     work.warn(
         f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
         f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and "

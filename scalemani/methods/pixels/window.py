@@ -1,5 +1,6 @@
 """W of an image or a video: what its rows are made of is stored, with their degrees, and not the rows themselves."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,11 +9,35 @@ from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.sizes import Sizes, pixels_held
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
-from scalemani.kernels.affinities.window import window_bandwidths
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.symmetric import row_sums
-from scalemani.stages.arrays.affinities import StoredSymmetricAffinities, WindowAffinities
+from scalemani.methods.pixels.kernels import window_affinities, window_bandwidths
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
+
+
+@dataclass(frozen=True)
+class WindowAffinities(StoredSymmetricAffinities):
+    """Gaussian affinities of pixels: their degrees are stored, their rows are made anew each time they are read."""
+
+    pixels: StoredWorkPoints
+
+    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of one block's rows of W."""
+        start = block * self.group.block_rows
+        return self.rows_of(start, start + len(self.indptr(block)) - 1)
+
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns: those between, which windows leave few of."""
+        first = columns.min()
+        return np.arange(first, columns.max() + 1), columns - first
+
+    def rows_of(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of rows [start, stop) of W."""
+        image, reach = (tuple(sides.read_once().tolist()) for sides in (self.image, self.reach))
+        points, sigma = self.pixels.dense_points.read_once(), float(self.sigma.read_once())
+        return window_affinities(points, image, reach, sigma, (start, stop))
+
 
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
 CERTIFIED_PIXELS = 1000

@@ -6,18 +6,23 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.stages import VARIATIONAL
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ConfigError
-from scalemani.kernels.spectral.variational import completed_weights, direct_weights, landmark_numbers
+from scalemani.methods.variational.kernels import MOST_LANDMARKS, completed_weights, direct_weights, landmark_numbers
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
 
 COPIES_OF_BLOCK = 2  # as read, and what of it leads to landmarks
 COPIES_OF_WEIGHTS = 3  # by block, put together, and with the rows of a further step
+
+
+def weight_entries(sizes: Sizes) -> int:
+    """Return the nonzeros of Z, at most: columns of W, and a row of few landmarks for every other point."""
+    n_points, n_landmarks = sizes.dimensions.n_points, sizes.params.n_landmarks
+    return n_landmarks + 2 * n_landmarks * sizes.params.affinity_neighbors + MOST_LANDMARKS * n_points
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -61,8 +66,8 @@ def numbers_of(task: StageTask) -> np.ndarray:
     landmarks = StoredLandmarks(task.inputs["landmarks"])
     if landmarks.off_data:
         raise ConfigError(
-            f"embedding.solver={VARIATIONAL} takes landmarks that are points, and those given are not: give rows "
-            "of the points, or take another solver"
+            f"embedding.solver={task.params.embedding.solver} takes landmarks that are points, and those given are "
+            "not: give rows of the points, or take another solver"
         )
     rows = landmarks.rows.read()
     input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()

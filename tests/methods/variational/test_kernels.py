@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.variational import (
+from scalemani.methods.variational.kernels import (
     MOST_LANDMARKS,
     completed_weights,
     direct_weights,

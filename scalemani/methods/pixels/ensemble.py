@@ -9,14 +9,15 @@ import scipy.sparse as sp
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageWork
-from scalemani.kernels.affinities.window import Image, Reach
-from scalemani.kernels.affinities.window_trees import (
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.methods.pixels.kernels import (
+    Image,
+    Reach,
     ensemble_affinities,
     jittered,
     mean_distances,
     minimum_spanning_tree,
 )
-from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import block_unit

@@ -7,14 +7,21 @@ import numpy as np
 from scalemani.config.validation import check_count, check_flag
 from scalemani.errors import ConfigError, DataError, ShortfallWarning, warn
 from scalemani.interfaces.functions.landmarks import Landmarks
+from scalemani.interfaces.report.certificates import NEAR_ZERO, Meaning, good_if, none_of
 from scalemani.io.sources import points_in_memory
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.kernels.landmarks.geometry import LocalGeometry, local_geometry
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps
-from scalemani.kernels.spectral.landmark_graph import extend_by_nystrom, landmark_kernel, landmark_maps, nystrom_gains
+from scalemani.methods.landmark_graph.kernels import (
+    LocalGeometry,
+    bhattacharyya_neighbors,
+    extend_by_nystrom,
+    landmark_kernel,
+    landmark_maps,
+    local_geometry,
+    nystrom_gains,
+)
 
 REMEDY = "give more n_neighbors or landmarks, a larger sigma where edges weigh nearly nothing, or each piece by itself"
 
@@ -155,3 +162,23 @@ def _checked_covariances(covariances: Any, landmarks: np.ndarray) -> np.ndarray:
     if not (np.isfinite(table).all() and least > 0.0):
         raise DataError("covariances must be finite and positive definite; landmark_covariances returns them so")
     return table
+
+
+LEAST_POINTS = good_if(
+    lambda value, run: value >= run.params.landmark_graph.neighborhood,
+    lambda run: f"at least {run.params.landmark_graph.neighborhood}, which landmark_graph.neighborhood asks for",
+    "short",
+)
+MEANINGS = {
+    "landmark_covariances": {
+        "least_points": Meaning("points that the covariance of any landmark is of, at least", LEAST_POINTS),
+        "singular_covariances": Meaning(
+            "landmarks around which points span less than all features",
+            none_of("their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"),
+        ),
+    },
+    "landmark_graph": {
+        "sigma": Meaning("the bandwidth of the kernel that weighs edges between landmarks"),
+        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
+    },
+}

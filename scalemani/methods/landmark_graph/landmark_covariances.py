@@ -9,16 +9,39 @@ from typing import Any
 import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
-from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.reading import RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.geometry import LANDMARKS_TOGETHER, local_geometry
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
-from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarks
+from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_geometry
+from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
+
+
+class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
+    """Covariances of the points around each landmark, by which landmarks are joined."""
+
+    covariances = Whole(
+        "landmark feature other_feature",
+        "float64",
+        "of each landmark, positive definite; stored where landmark_graph.covariances is full",
+        "squared, as given",
+    )
+    variances = Whole(
+        "landmark feature",
+        "float64",
+        "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
+        "squared, as given",
+    )
+    counts = Whole("landmark", "int64", "how many points each covariance is of")
+
+    def read_covariances(self, diagonal: bool) -> np.ndarray:
+        """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
+        return (self.variances if diagonal else self.covariances).read()
+
 
 COPIES_OF_COVARIANCES = 2  # and sums of products
 

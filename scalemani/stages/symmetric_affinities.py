@@ -14,6 +14,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.methods import beside, load
+from scalemani.config.params import Parameters
+from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -31,7 +34,6 @@ from scalemani.kernels.graph.symmetric import SymmetricRows, row_sums, symmetric
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
-from scalemani.stages.symmetric_affinities import ensemble, window
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
@@ -43,7 +45,8 @@ COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
 def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        return (ensemble if sizes.params.affinities.by_trees else window).memory(sizes)
+        held: list[Held] = beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
+        return held
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
     classified = classified_held(sizes) if sizes.params.follows_classes else []
@@ -67,6 +70,11 @@ def memory(sizes: Sizes) -> list[Held]:
         *incoming(dimensions.n_blocks * rows, k, CACHE),
         sets_of_incoming(dimensions.n_blocks, dimensions.n_blocks, CACHE),
     ]
+
+
+def kind_of_pixels(params: Parameters) -> str:
+    """Return the kind of affinities between pixels, by which a method writes W."""
+    return str(params.affinities.kind) if params.affinities.by_trees else WINDOW
 
 
 def classified_held(sizes: Sizes) -> list[Held]:
@@ -114,8 +122,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
     if task.params.neighbors.by_window:
-        write = ensemble.write_ensemble if task.params.affinities.by_trees else window.write_window
-        return {**write(work), **certificates(work)}
+        return {**load("AFFINITY_KINDS", kind_of_pixels(task.params))(work), **certificates(work)}
     if task.params.affinities.precomputed:
         work.map_parts(given_block)
         return certificates(work)

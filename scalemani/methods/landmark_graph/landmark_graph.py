@@ -8,16 +8,46 @@ from typing import Any
 import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.reading import StoredStage, Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.threads import threads
 from scalemani.kernels.arrays.workspace import Workspace
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.accuracy import count_near_zero
-from scalemani.kernels.spectral.landmark_graph import connected_eigenmaps, landmark_kernel, spacing
-from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph, StoredLandmarks
+from scalemani.methods.landmark_graph.kernels import (
+    bhattacharyya_neighbors,
+    connected_eigenmaps,
+    landmark_kernel,
+    spacing,
+)
+from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+
+DIMENSIONS = {"joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors"}
+
+
+class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
+    """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
+
+    neighbors = Whole(
+        "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
+    )
+    eigenvalues = Whole(
+        "component",
+        "float64",
+        "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
+    )
+    vectors = Whole(
+        "landmark component", "float64", "eigenvectors of L v = lambda D v: the coordinates of the landmarks"
+    )
+    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
+
+    def read_sigma(self) -> float:
+        """Return the bandwidth of the kernel."""
+        return float(self.sigma.read())
+
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled

@@ -7,8 +7,9 @@ import numpy as np
 from scalemani.config.validation import check_count
 from scalemani.errors import DataError
 from scalemani.interfaces.functions.validation import checked_affinities
+from scalemani.interfaces.report.certificates import Meaning
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps
-from scalemani.kernels.spectral.variational import variational_eigenmaps
+from scalemani.methods.variational.kernels import variational_eigenmaps
 
 
 def variational_nystrom(W: Any, landmarks: Any, n_components: int = 2) -> Eigenmaps:
@@ -62,3 +63,12 @@ def variational_nystrom(W: Any, landmarks: Any, n_components: int = 2) -> Eigenm
     return variational_eigenmaps(
         affinities, rows, check_count(n_components, "n_components", 1, most, "the number of landmarks less one")
     )
+
+
+MEANINGS = {
+    "affinity_weights": {
+        "landmarks_a_point": Meaning("landmarks that a point is a mean of, on average"),
+        "points_without_landmark": Meaning("points with no landmark among their neighbours, which take these for it"),
+        "further_steps": Meaning("steps from neighbour to neighbour until every point had landmarks"),
+    },
+}

@@ -12,8 +12,9 @@ import scalemani as sm
 from scalemani.config.routes import ROUTES
 from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
-from scalemani.kernels.landmarks.bhattacharyya import bhattacharyya_neighbors
-from scalemani.stages.arrays.landmarks import StoredLandmarkCovariances, StoredLandmarkGraph
+from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors
+from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
+from scalemani.methods.landmark_graph.landmark_graph import StoredLandmarkGraph
 
 PIXELS = load_digits().data[:1500]
 DIGITS = PIXELS + 0.01 * np.random.default_rng(0).normal(size=PIXELS.shape)  # no ties
