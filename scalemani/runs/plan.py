@@ -18,7 +18,7 @@ from scalemani.runs.outline import SOLVER, Outline, stage_params
 from scalemani.runs.resources import DiskUse, Fit, check_disk, check_memory, disk_use, fit, mapped_bytes, total_bytes
 from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.shared.beside_points import held_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit

@@ -9,7 +9,7 @@ from scalemani.descents.force_errors import SINGLE_POINTS
 from scalemani.runs.opened import Run
 from scalemani.runs.poor_points import entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
-from scalemani.stages.embedding.telling import MOST_ANGLE
+from scalemani.stages.embedding import MOST_ANGLE
 from scalemani.store.objects import damaged_object
 
 Verdict = Literal["good", "look", "short", "says"]

@@ -7,8 +7,7 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.choice import Choice, Selected, at_rows, sample_of
 from scalemani.kernels.rows.points_by_row import PointsByRow
-from scalemani.methods.gaussian_process.kernels.active import active_landmarks
-from scalemani.methods.gaussian_process.kernels.ascent import batch_size, drawn_batches, learned_landmarks
+from scalemani.methods.gaussian_process.kernels import active_landmarks, batch_size, drawn_batches, learned_landmarks
 
 
 def active(points: PointsByRow, choice: Choice) -> Selected:

@@ -16,7 +16,7 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
 from scalemani.store.schema import AS_DISTANCES
 
 DIMENSIONS = {"source_landmark": "the landmarks of a part, from which paths start: 8, at most L"}

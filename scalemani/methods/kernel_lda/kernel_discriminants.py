@@ -21,8 +21,8 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
 from scalemani.stages.shared.output import write_embedding
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey

@@ -19,10 +19,9 @@ from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import weights_at
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey

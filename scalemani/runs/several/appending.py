@@ -25,8 +25,7 @@ from scalemani.runs.several.aligning import align
 from scalemani.runs.several.starts import run_coordinates
 from scalemani.runs.survey import Extremes, survey
 from scalemani.runs.walk import open_for_writing, run_plans
-from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
-from scalemani.stages.shared.tile_digests import tile_digests
+from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights, tile_digests
 from scalemani.store.objects import RECORD_BYTES, digest
 
 

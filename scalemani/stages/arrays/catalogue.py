@@ -7,7 +7,7 @@ from scalemani.config.methods import part_of, provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
 from scalemani.errors import StoreError
-from scalemani.stages.arrays import affinities, coarse, embeddings, graph, landmarks, points
+from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
 from scalemani.store.schema import ArrayDescription, numberless
 
 # The stages of several methods that store arrays, in the order in which `FORMAT.md` describes them.
@@ -29,7 +29,7 @@ def declared_in(modules: Iterable[ModuleType]) -> dict[str, type[StoredStage]]:
     }
 
 
-BY_STAGE = declared_in((affinities, coarse, embeddings, graph, landmarks, points))
+BY_STAGE = declared_in((affinities, embeddings, graph, landmarks, points))
 
 DIMENSIONS: dict[str, str] = {
     "given_row": "the rows that were given, equal ones among them",

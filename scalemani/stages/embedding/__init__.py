@@ -27,7 +27,14 @@ from scalemani.kernels.arrays.columns import column_squares, panels, residuals_i
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product
 from scalemani.kernels.graph.spreading import spread_to_neighbors
-from scalemani.kernels.spectral.accuracy import UNKNOWN, Following, count_near_zero, following_value, subspace_accuracy
+from scalemani.kernels.spectral.accuracy import (
+    UNKNOWN,
+    Following,
+    SubspaceAccuracy,
+    count_near_zero,
+    following_value,
+    subspace_accuracy,
+)
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
@@ -42,12 +49,10 @@ from scalemani.kernels.spectral.refinement import (
     refinement,
 )
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
-from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks, write_embedding
 
@@ -437,3 +442,47 @@ SOLVERS = {
     "lll+refine": by_refinement,
     "exact": by_exact_solver,
 }
+
+
+LEAST_RESIDUAL = 1e-13  # that passes in float64 reach
+MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
+
+
+def tell_of_parts(work: StageWork, n_zero: int) -> None:
+    """Say that eigenvalues are zero to rounding; not of the start of a descent."""
+    params = work.task.params
+    if params.layout.objective is not None:
+        return
+    if params.affinities.precomputed or params.neighbors.by_window:
+        remedy = "give affinities that join these parts, or those of one part"
+    else:
+        bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
+        remedy = f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"
+    work.warn(
+        f"{work.task.stage}: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
+        f"the only one: the graph falls into {n_zero} parts that next to nothing joins, and the embedding is one basis "
+        f"of many of the vectors that tell these apart; {remedy}",
+        ShortfallWarning,
+    )
+
+
+def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> None:
+    """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent.
+
+    `last` is the largest eigenvalue kept: gaps are no wider than that where those at hand are not in order.
+    """
+    params = work.task.params
+    if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
+        return
+    count = params.n_components
+    gap = accuracy.eigengap if accuracy.eigengap > 0 else last / count
+    needed = min(params.residual / 10, MOST_ANGLE * gap / (2 * np.sqrt(count)))
+    remedy = f"ask for embedding.residual={needed:.0e} or less, or for " if needed >= LEAST_RESIDUAL else "ask for "
+    refine = "refine the embedding (embedding.solver=refine), or ask for "
+    by_solver = {"exact": "ask for ", "lll": refine, **dict.fromkeys(declared("REDUCTIONS"), refine)}
+    work.warn(
+        f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
+        f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and "
+        f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
+        f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
+    )
