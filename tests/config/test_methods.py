@@ -45,7 +45,8 @@ def test_every_module_of_a_folder_is_a_part_that_others_load_or_a_stage(method):
 
 
 @pytest.mark.parametrize(
-    "table", ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER", "SOLVERS", "REDUCTIONS", "AFFINITY_KINDS"]
+    "table",
+    ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER", "SOLVERS", "REDUCTIONS", "AFFINITY_KINDS", "AFFINITY_ORDERS"],
 )
 def test_what_methods_declare_for_choices_by_name_is_there(table):
     assert all(callable(load(table, name)) for name in declared(table))
@@ -62,6 +63,14 @@ def test_a_table_of_stages_and_a_method_load_nothing_of_others():
     assert {name.split(".")[2] for name in own if ".kernels." in name} == {"fast_gauss"}
     own, _ = loaded_by("import scalemani; scalemani.LandmarkPCA; scalemani.stages.table.STAGES['principal_components']")
     assert {name.split(".")[2] for name in own if name.count(".") > 2} - {"lle", "kernel_lda"} == {"pca"}
+
+
+def test_stages_of_a_descent_load_no_method():
+    own, _ = loaded_by(
+        "from scalemani.config.routing import route\nfrom scalemani.stages.table import STAGES\n"
+        "for stage in route('t-sne', 'refine'): STAGES[stage.name]"
+    )
+    assert own - {f"{package_of(method)}.parameters" for method in METHODS} == set(map(package_of, METHODS))
 
 
 def test_what_a_method_leaves_out_is_none():

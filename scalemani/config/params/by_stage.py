@@ -50,11 +50,13 @@ if TYPE_CHECKING:
     LandmarkMethod = str
     RepulsionMethod = str
     Solver = str
+    AffinityOrder = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
     ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
     LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
+    AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
     Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
 
 
@@ -209,7 +211,7 @@ class AffinitiesParams:
     kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
-    order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
+    order: AffinityOrder = "density"
     tolerance: Positive = 1e-10
     sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
