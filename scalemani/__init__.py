@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from scalemani.interfaces.functions import measures
     from scalemani.interfaces.functions.landmarks import (
         Landmarks,
-        landmark_covariances,
         landmark_weights,
-        nystrom_eigenmaps,
         select_landmarks,
     )
     from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
@@ -48,7 +46,6 @@ if TYPE_CHECKING:
         self_tuning_affinities,
         solve_reduced,
         symmetric_affinities,
-        variational_nystrom,
     )
     from scalemani.interfaces.report.opened import open_run
     from scalemani.interfaces.tuning.landmarks import LandmarkQuality, compare_landmarks
@@ -58,9 +55,11 @@ if TYPE_CHECKING:
     from scalemani.methods.isomap.interface import LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
+    from scalemani.methods.landmark_graph.interface import landmark_covariances, nystrom_eigenmaps
     from scalemani.methods.lda.interface import LandmarkLDA
     from scalemani.methods.lle.interface import LandmarkLLE
     from scalemani.methods.pca.interface import LandmarkPCA
+    from scalemani.methods.variational.interface import variational_nystrom
     from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.appending import Grown
     from scalemani.runs.opened import Run
@@ -84,9 +83,7 @@ PUBLIC_NAMES = {
     "interfaces.tuning.landmarks": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmarks": (
         "Landmarks",
-        "landmark_covariances",
         "landmark_weights",
-        "nystrom_eigenmaps",
         "select_landmarks",
     ),
     "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
@@ -98,7 +95,6 @@ PUBLIC_NAMES = {
         "self_tuning_affinities",
         "solve_reduced",
         "symmetric_affinities",
-        "variational_nystrom",
     ),
     "interfaces.report.opened": ("open_run",),
     "runs.aligning": ("Alignment", "align"),

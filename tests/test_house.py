@@ -14,7 +14,6 @@ LONGEST_FUNCTION, FUNCTION_P90 = 60, 20
 LONGEST_FILE = 600  # a module has one subject: no shorter bound, which would cut an idea in two
 # Kernels without a test module of their own, and the one that tests them.
 KERNELS_TESTED_ELSEWHERE = {
-    "methods/gaussian_process/kernels/batches.py": "methods/gaussian_process/kernels/test_ascent.py",  # what it draws
     "methods/fast_gauss/kernels/bounds.py": "methods/fast_gauss/test_repulsion_bounds.py",  # what a user is told of
 }
 FRONT_PAGE_LINES = 120

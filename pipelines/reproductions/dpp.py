@@ -25,7 +25,7 @@ from threadpoolctl import threadpool_limits
 import scalemani as sm
 from scalemani.datasets.generator import FishBowl, Generator, SwissRoll
 from scalemani.kernels.landmarks.selection import Diversity
-from scalemani.methods.determinantal.kernels.diverse import determinantal_rows, repulsive_rows
+from scalemani.methods.determinantal.kernels import determinantal_rows, repulsive_rows
 
 N_POINTS, SIGMA = 1000, 1.0
 SIZES = (25, 50, 60, 70, 80, 90, 100)

@@ -32,7 +32,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 import scalemani as sm
-from scalemani.methods.gaussian_process.kernels.active import active_landmarks
+from scalemani.methods.gaussian_process.kernels import active_landmarks
 
 SIZES, ACTIVE_POINTS = (20, 50, 100, 150, 200), 5000
 METHODS = ("active", "random", "process")

@@ -1,10 +1,13 @@
 """The methods that have a folder of their own in `scalemani/methods`: one line a method.
 
 A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to choices by name: rules
-of landmarks (`LANDMARK_RULES`), sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters). What
-else it provides is loaded when it is needed, by the name of a module: `parameters`, `arrays`, `checks`, `needs` (of
-landmarks), `new_points`, `meanings` (of certificates), `interface` (what `import scalemani` offers), and one module a
-stage. What a method has no use for, it leaves out.
+of landmarks (`LANDMARK_RULES`, and which of them are `OFF_DATA` or found `ONE_BY_ONE`), sums of repulsion
+(`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters), solvers of the spectral embedding (`SOLVERS`, and their
+`SOLVER_ROUTES`; `REDUCTIONS`, with `WEIGHTS_STAGES` that make Z for them), kinds of affinities between pixels
+(`AFFINITY_KINDS`), orders of rows (`AFFINITY_ORDERS`). What else it provides is loaded when it is needed, by the name
+of a module: one a stage, with the arrays that it stores and what it checks before work starts; `parameters`;
+`new_points`; `interface`, with what `import scalemani` offers and the meanings of certificates. What a method has no
+use for, it leaves out.
 """
 
 import functools
@@ -26,6 +29,10 @@ METHODS: dict[str, tuple[str, ...]] = {
     "determinantal": (),
     "gaussian_process": (),
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
+    "affinity_orders": (),
+    "pixels": (),
+    "variational": ("variational_nystrom",),
+    "landmark_graph": ("landmark_covariances", "nystrom_eigenmaps"),
 }
 
 
@@ -67,12 +74,20 @@ def declared(table: str) -> dict[str, str]:
     }
 
 
-def owner(table: str, name: str) -> str:
-    """Return the package of the method that declares a name in a table; "" where none does."""
-    return ".".join(declared(table)[name].split(".")[:3]) if name in declared(table) else ""
+@functools.cache
+def listed(table: str) -> tuple[Any, ...]:
+    """Return the names, or stages, that the folders' own modules list under a name."""
+    return tuple(name for module in declarations() for name in getattr(module, table, ()))
 
 
 def load(table: str, name: str) -> Any:
     """Return a function or class that a method declares in a table."""
     module, _, own = declared(table)[name].rpartition(".")
     return getattr(importlib.import_module(module), own)
+
+
+def beside(table: str, name: str, other: str) -> Any:
+    """Return what the module defines under another name that has what a table names; None where it does not."""
+    if name not in declared(table):
+        return None
+    return getattr(importlib.import_module(declared(table)[name].rpartition(".")[0]), other, None)

@@ -4,36 +4,67 @@
 stages and routes in its `__init__.py`.
 """
 
-from scalemani.config.methods import declarations
+from dataclasses import replace
+
+from scalemani.config.methods import declarations, declared, listed
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.stages import (
     AFFINITY_ROUTE,
     CLUSTERING,
-    DIFFUSION_ROUTE,
-    EIGENVECTOR_STAGES,
+    COARSE_EMBEDDING,
+    COARSE_GRAPHS,
+    DIFFUSION_COORDINATES,
+    EMBEDDING,
     GRAPH,
     GRAPH_ROUTE,
     KERNEL_AFFINITIES,
-    LANDMARK_COVARIANCES,
-    LANDMARK_GRAPH,
+    LANDMARK_EMBEDDING,
+    LANDMARK_SOLVERS,
+    LANDMARK_WEIGHTS,
+    LANDMARKS,
+    LAYOUT,
     NEIGHBOR_COMPONENTS,
-    NONLINEAR_ROUTE,
-    SPECTRAL_ROUTE,
+    NORMALIZED_AFFINITIES,
+    REDUCED,
+    WEIGHTED_ROUTE,
     Stage,
 )
 
+# Solvers of the eigenproblem that is reduced to the landmarks: methods have some that make a Z of their own.
+REDUCING_SOLVERS = (*LANDMARK_SOLVERS, *declared("REDUCTIONS"))
+WEIGHTS_STAGES: tuple[Stage, ...] = listed("WEIGHTS_STAGES")
+
+
+def reading_weights(stage: Stage) -> Stage:
+    """Return a stage that reads Z, whichever stage makes it."""
+    place = stage.inputs.index(LANDMARK_WEIGHTS.name) + 1
+    others = (other.name for other in WEIGHTS_STAGES)
+    return replace(stage, inputs=(*stage.inputs[:place], *others, *stage.inputs[place:]))
+
+
+EIGENVECTOR_STAGES = (
+    LANDMARKS,
+    LANDMARK_WEIGHTS,
+    *WEIGHTS_STAGES,
+    replace(reading_weights(REDUCED), solvers=REDUCING_SOLVERS),
+    replace(LANDMARK_EMBEDDING, solvers=REDUCING_SOLVERS),
+    COARSE_GRAPHS,
+    COARSE_EMBEDDING,
+    reading_weights(EMBEDDING),
+)
+SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
+# Solvers of the spectral embedding that have a route of their own, and the stages that only these have.
+SOLVER_ROUTES: dict[str, tuple[Stage, ...]] = {
+    name: route for method in declarations() for name, route in getattr(method, "SOLVER_ROUTES", {}).items()
+}
+SOLVER_STAGES = tuple(dict.fromkeys(stage for route in SOLVER_ROUTES.values() for stage in route if stage.solvers))
+
 ROUTES: dict[str, tuple[Stage, ...]] = {
-    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, LANDMARK_COVARIANCES, LANDMARK_GRAPH),
-    "spectral-clustering": (
-        *AFFINITY_ROUTE,
-        *EIGENVECTOR_STAGES,
-        LANDMARK_COVARIANCES,
-        LANDMARK_GRAPH,
-        CLUSTERING,
-    ),
-    "diffusion-maps": DIFFUSION_ROUTE,
+    "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES),
+    "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, *SOLVER_STAGES, CLUSTERING),
+    "diffusion-maps": (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES),
     **{name: route for method in declarations() for name, route in getattr(method, "ROUTES", {}).items()},
-    **dict.fromkeys(OBJECTIVES, NONLINEAR_ROUTE),
+    **dict.fromkeys(OBJECTIVES, (*SPECTRAL_ROUTE, LAYOUT)),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }
 

@@ -3,26 +3,26 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from scalemani.config.routes import ROUTES, WINDOWED, WITHOUT_POINTS, takes_kernel
+from scalemani.config.routes import (
+    EIGENVECTOR_STAGES,
+    REDUCING_SOLVERS,
+    ROUTES,
+    SOLVER_ROUTES,
+    WINDOWED,
+    WITHOUT_POINTS,
+    takes_kernel,
+)
 from scalemani.config.stages import (
     AFFINITIES,
     CLASSES,
     CLUSTERING,
     COMPONENTS,
     DUPLICATES,
-    EIGENVECTOR_STAGES,
-    EMBEDDING,
-    LANDMARK_COVARIANCES,
-    LANDMARK_GRAPH,
-    LANDMARK_GRAPH_EMBEDDING,
-    LANDMARK_GRAPH_SOLVERS,
     LANDMARKS,
     LAYOUT,
     NEIGHBORS,
     PARTITION,
-    POINTS,
     PRECOMPUTED,
-    REDUCING_SOLVERS,
     SPECTRAL_START,
     SYMMETRIC_AFFINITIES,
     WEIGHTS,
@@ -57,8 +57,8 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     given = given_instead(metric, affinities)
-    if solver in LANDMARK_GRAPH_SOLVERS and EMBEDDING in ROUTES[method]:
-        return stages_over_landmark_graph(method, solver, given, LANDMARK_COVARIANCES.name in optional)
+    if solver in SOLVER_ROUTES and EIGENVECTOR_STAGES[-1] in ROUTES[method]:
+        return stages_of_solver(method, solver, given, optional)
     if DUPLICATES.name in optional:
         check_takes_duplicates(method, given, neighbors)
     elif WEIGHTS.name in optional:
@@ -90,18 +90,19 @@ def with_inputs_among(stages: Sequence[Stage]) -> tuple[Stage, ...]:
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
 
 
-def stages_over_landmark_graph(method: str, solver: str, given: str, covariances: bool) -> tuple[Stage, ...]:
-    """Return the stages of a method by the landmarks' own graph; raise ConfigError where it needs one of all points."""
-    if LANDMARK_GRAPH not in ROUTES[method] or given:
+def stages_of_solver(method: str, solver: str, given: str, optional: Collection[str]) -> tuple[Stage, ...]:
+    """Return the stages of a method by the route of a solver; raise ConfigError where it has no such route."""
+    own = [stage for stage in SOLVER_ROUTES[solver] if stage.solvers]
+    others = [name for name, stages in ROUTES.items() if set(own) <= set(stages)]
+    if method not in others or given:
         needs = f"points, and {given}" if given else "no graph of all points"
-        others = [name for name, stages in ROUTES.items() if LANDMARK_GRAPH in stages]
         raise ConfigError(
             f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
             "with points, or embedding.solver refine or exact"
         )
-    around = [LANDMARK_COVARIANCES] if covariances else []
+    needed = [stage for stage in SOLVER_ROUTES[solver] if not stage.optional or stage.name in optional]
     following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
-    return with_inputs_among([POINTS, LANDMARKS, *around, LANDMARK_GRAPH, LANDMARK_GRAPH_EMBEDDING, *following])
+    return with_inputs_among([*needed, *following])
 
 
 def check_goes_without_points(method: str, solver: str, given: str) -> None:

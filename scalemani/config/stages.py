@@ -11,9 +11,6 @@ WINDOW = "window"  # the method that takes the pixels around a pixel for its nei
 AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the driver, else LLL
 REFINE, LLL = "refine", "lll"
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
-VARIATIONAL = "variational-nystrom"  # makes points of the landmarks among their neighbours, by affinities
-REDUCING_SOLVERS = (*LANDMARK_SOLVERS, VARIATIONAL)  # solve the eigenproblem that is reduced to the landmarks
-LANDMARK_GRAPH_SOLVERS = ("nystrom", "le-z")  # embed the landmarks by a graph of their own, and all points by them
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 
 
@@ -83,41 +80,17 @@ NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", 
 LANDMARKS = Stage(
     "landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",), version=2
 )
-# What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
-LANDMARK_COVARIANCES = Stage(
-    "landmark_covariances",
-    ("points", "landmarks"),
-    by_block=False,
-    solvers=LANDMARK_GRAPH_SOLVERS,
-    parameters=("landmark_graph.neighborhood", "landmark_graph.covariances"),
-    optional=True,
-    version=2,
-)
-LANDMARK_GRAPH = Stage(
-    "landmark_graph",
-    ("points", "landmarks", "landmark_covariances"),
-    by_block=False,
-    solvers=LANDMARK_GRAPH_SOLVERS,
-    also_reads=("landmark_embedding",),
-    version=2,
-)
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
-AFFINITY_WEIGHTS = Stage(
-    "affinity_weights",
-    ("work_points", "landmarks", "symmetric_affinities", "normalized_affinities"),
-    by_block=False,
-    solvers=(VARIATIONAL,),
-)
 LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
 REDUCED = Stage(
     "reduced",
-    ("symmetric_affinities", "normalized_affinities", "landmark_weights", "affinity_weights", *LANDMARKS_IN_GRAPH),
-    solvers=REDUCING_SOLVERS,
+    ("symmetric_affinities", "normalized_affinities", "landmark_weights", *LANDMARKS_IN_GRAPH),
+    solvers=LANDMARK_SOLVERS,
     follows=LANDMARKS_IN_GRAPH,
     version=2,
 )
 LANDMARK_EMBEDDING = Stage(
-    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=REDUCING_SOLVERS, version=3
+    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=LANDMARK_SOLVERS, version=3
 )
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
@@ -144,7 +117,6 @@ EMBEDDING = Stage(
         "symmetric_affinities",
         "normalized_affinities",
         "landmark_weights",
-        "affinity_weights",
         "landmark_embedding",
         "coarse_graphs",
         "coarse_embedding",
@@ -155,10 +127,6 @@ EMBEDDING = Stage(
     also_reads=("landmark_embedding",),
     version=6,
     continues=("embedding",),
-)
-# The same group by a graph of the landmarks alone.
-LANDMARK_GRAPH_EMBEDDING = Stage(
-    "embedding", ("points", "landmarks", "landmark_graph"), also_reads=("landmark_weights",)
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
@@ -180,20 +148,6 @@ KERNEL_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, KERNEL_AFFINITIES)
 AFFINITY_STAGES = (replace(CLASSES, optional=True), AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
 WEIGHTED_ROUTE = (DUPLICATES, *GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
-EIGENVECTOR_STAGES = (
-    LANDMARKS,
-    LANDMARK_WEIGHTS,
-    AFFINITY_WEIGHTS,
-    REDUCED,
-    LANDMARK_EMBEDDING,
-    COARSE_GRAPHS,
-    COARSE_EMBEDDING,
-    EMBEDDING,
-)
-SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
-DIFFUSION_ROUTE = (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES)
-
-NONLINEAR_ROUTE = (*SPECTRAL_ROUTE, LAYOUT)
 # Of methods by landmarks alone: without neighbours to look for, points need no cells and no other order than their own.
 LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
 # Of methods that take the edges of the graph as they are.

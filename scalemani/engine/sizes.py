@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.config.methods import beside
 from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
 from scalemani.engine.task import Dimensions
@@ -19,7 +20,6 @@ from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.sketches import EXACT_IN_FLOAT32
 from scalemani.kernels.spectral.coarsening import DENSE_NODES
-from scalemani.kernels.spectral.variational import MOST_LANDMARKS
 from scalemani.store.schema import AS_DISTANCES, AS_LANDMARKS, ArrayDescription
 
 # Of all edges, 1 - exp(-D / 10) go one way, up to a limit. Of points by Student's t with two degrees of freedom the
@@ -153,14 +153,14 @@ class Sizes:
 
     @property
     def weight_entries(self) -> int:
-        """The nonzeros of Z by affinities, at most: columns of W, and a row of few landmarks for every other point."""
-        n_points, n_landmarks = self.dimensions.n_points, self.params.n_landmarks
-        return n_landmarks + 2 * n_landmarks * self.params.affinity_neighbors + MOST_LANDMARKS * n_points
+        """The nonzeros, at most, of a Z that a solver makes of its own; else 0."""
+        own = beside("REDUCTIONS", self.params.embedding.solver, "weight_entries")
+        return int(own(self)) if own else 0
 
     @property
     def landmarks_a_point(self) -> float:
         """The nonzeros of a row of Z."""
-        if self.params.embedding.by_affinities:
+        if self.weight_entries:
             return min(self.params.n_landmarks, self.weight_entries / self.dimensions.n_points)
         return self.params.landmark_neighbors
 

@@ -24,8 +24,7 @@ from scalemani.runs.outline import Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
 from scalemani.runs.survey import Extremes, survey
 from scalemani.runs.walk import open_for_writing, run_plan
-from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights
-from scalemani.stages.shared.tile_digests import tile_digests
+from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights, tile_digests
 from scalemani.store.objects import RECORD_BYTES, digest
 
 

@@ -3,16 +3,14 @@
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from scalemani.config.methods import owner, part_of, provided
+from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel
 from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     GIVEN_START,
-    LANDMARK_GRAPH_SOLVERS,
     PRECOMPUTED,
-    VARIATIONAL,
     Stage,
 )
 from scalemani.descents.phases import OF_PAIRS
@@ -87,9 +85,9 @@ def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool
 
 
 def provided_by(route: Sequence[Stage], name: str) -> list[Any]:
-    """Return what the methods that a route is of have in their `checks` under a name."""
-    packages = dict.fromkeys(stage.package for stage in route)
-    return [found for package in packages if (found := provided(package, "checks", name)) is not None]
+    """Return what the methods that a route is of define under a name, in the modules of their stages."""
+    own = (provided(stage.package, stage.name, name) for stage in route)
+    return [found for found in own if found is not None]
 
 
 def most_components(found: Survey, route: Sequence[Stage]) -> int | None:
@@ -226,7 +224,7 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
             f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
             "the points repeated"
         )
-    if params.embedding.solver in (VARIATIONAL, *LANDMARK_GRAPH_SOLVERS):
+    if params.embedding.solver in {*declared("REDUCTIONS"), *declared("SOLVERS")}:
         raise ConfigError(
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
@@ -250,10 +248,11 @@ def check_landmarks(params: Parameters, n_points: int) -> None:
         )
     if params.embedding.by_affinities and (params.landmarks.off_data or params.neighbors.by_window):
         raise ConfigError(
-            f"embedding.solver={VARIATIONAL} takes landmarks that are points, and neighbours that are stored: take "
-            "another landmarks.method or landmarks.snap=true, another neighbors.method than window, or solver lll"
+            f"embedding.solver={params.embedding.solver} takes landmarks that are points, and neighbours that are "
+            "stored: take another landmarks.method or landmarks.snap=true, another neighbors.method than window, or "
+            "solver lll"
         )
-    if check := provided(owner("LANDMARK_RULES", params.landmarks.method), "checks", "check_landmarks"):
+    if check := beside("LANDMARK_RULES", params.landmarks.method, "check_landmarks"):
         check(params, n_points)
     joined = params.landmark_graph.joined(n_landmarks)
     if params.embedding.by_landmark_graph and joined >= n_landmarks:

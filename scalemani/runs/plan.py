@@ -29,7 +29,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.outline import SOLVER, Outline, stage_params
 from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.shared.beside_points import held_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit

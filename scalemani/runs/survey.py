@@ -23,8 +23,7 @@ from scalemani.io.sources.side_data import Labels, SideData, points_of, side_dat
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
-from scalemani.stages.arrays.points import stored_parts
-from scalemani.stages.shared.tile_digests import UNREAD, tile_digests
+from scalemani.stages.arrays.points import UNREAD, stored_parts, tile_digests
 from scalemani.store.arrays import encoded_bytes
 from scalemani.store.objects import digest
 

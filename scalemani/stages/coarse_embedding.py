@@ -9,7 +9,7 @@ from scalemani.engine.sizes import Sizes, coarse_graphs_held, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
-from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs
 
 COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
 COLUMNS_OF_TRANSFER = 6  # of 8 bytes, always in memory: scales, members, an order, and row numbers

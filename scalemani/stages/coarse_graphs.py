@@ -30,7 +30,7 @@ from scalemani.kernels.spectral.coarsening import (
 )
 from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs, level_folder
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs, level_folder
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.appended import rows_of_appended
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.methods import owner, provided
+from scalemani.config.methods import beside, listed
 from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_LANDMARKS
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
@@ -18,7 +18,6 @@ from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
 from scalemani.kernels.landmarks.selection import (
-    ONE_BY_ONE,
     SPARE_FRACTION,
     Choice,
     Diversity,
@@ -53,7 +52,7 @@ def memory(sizes: Sizes) -> list[Held]:
         held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))
     if asked.method == GIVEN_LANDMARKS:
         return held + anchors_memory(sizes)
-    if own := provided(owner("LANDMARK_RULES", asked.method), "needs", "landmarks_held"):
+    if own := beside("LANDMARK_RULES", asked.method, "landmarks_held"):
         return [*held, *own(sizes), *(anchors_memory(sizes) if asked.off_data else [])]
     if asked.method in ("random", "spread"):
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
@@ -96,7 +95,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
     params, output, progress = work.task.params, work.task.output, work.executor.progress
-    one_by_one = params.landmarks.method in ONE_BY_ONE
+    one_by_one = params.landmarks.method in listed("ONE_BY_ONE")
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
     points = points_by_row(work)
     if params.landmarks.method == GIVEN_LANDMARKS:

@@ -12,9 +12,8 @@ from scalemani.errors import StoreError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.base import read_rows
 from scalemani.kernels.rows.metrics import COPIES_OF_MAPPED, COPIES_OF_NONZEROS, EUCLIDEAN, PRECOMPUTED, rows_at_once
-from scalemani.stages.arrays.points import FEATURES, StoredPoints
+from scalemani.stages.arrays.points import FEATURES, StoredPoints, check_unchanged
 from scalemani.stages.shared.appended import take_earlier_blocks
-from scalemani.stages.shared.tile_digests import check_unchanged
 from scalemani.store.objects import RECORD_BYTES
 from scalemani.store.schema import RowArray
 

@@ -25,8 +25,12 @@ from scalemani.kernels.spectral.reduced import (
 )
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredReduced
-from scalemani.stages.shared.landmark_maps import stored_landmark_weights, weights_at
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+from scalemani.stages.shared.landmark_maps import (
+    components_held,
+    stored_landmark_weights,
+    tell_of_unseen_components,
+    weights_at,
+)
 
 # Of the products of a row of W with Z, so many fall on entries of their own: 0.04 on surfaces, 0.23 on digits and on
 # counts of words, 0.42 without any structure.

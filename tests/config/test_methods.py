@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import scalemani as sm
-from scalemani.config.methods import METHODS, declared, load, merged, package_of, part_of, provided
+from scalemani.config.methods import METHODS, beside, declared, listed, load, merged, package_of, part_of, provided
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
-PARTS = {"parameters", "arrays", "checks", "new_points", "meanings", "interface", "kernels", "rules", "needs"}
+PARTS = {"parameters", "new_points", "interface", "kernels", "rules", "solver", "window", "ensemble"}
 PROBE = """
 import sys
 {}
@@ -44,7 +44,10 @@ def test_every_module_of_a_folder_is_a_part_that_others_load_or_a_stage(method):
     assert all(hasattr(sm, name) and name in sm.__all__ for name in METHODS[method])
 
 
-@pytest.mark.parametrize("table", ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER"])
+@pytest.mark.parametrize(
+    "table",
+    ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER", "SOLVERS", "REDUCTIONS", "AFFINITY_KINDS", "AFFINITY_ORDERS"],
+)
 def test_what_methods_declare_for_choices_by_name_is_there(table):
     assert all(callable(load(table, name)) for name in declared(table))
 
@@ -62,8 +65,18 @@ def test_a_table_of_stages_and_a_method_load_nothing_of_others():
     assert {name.split(".")[2] for name in own if name.count(".") > 2} - {"lle", "kernel_lda"} == {"pca"}
 
 
+def test_stages_of_a_descent_load_no_method():
+    own, _ = loaded_by(
+        "from scalemani.config.routing import route\nfrom scalemani.stages.table import STAGES\n"
+        "for stage in route('t-sne', 'refine'): STAGES[stage.name]"
+    )
+    assert own - {f"{package_of(method)}.parameters" for method in METHODS} == set(map(package_of, METHODS))
+
+
 def test_what_a_method_leaves_out_is_none():
     assert part_of("scalemani.methods.pca", "new_points") is None
     assert part_of("scalemani.stages", "table") is None
-    assert provided("scalemani.methods.pca", "checks", "nothing") is None
+    assert provided("scalemani.methods.pca", "principal_components", "nothing") is None
+    assert beside("LANDMARK_RULES", "random", "landmarks_held") is None
+    assert listed("NOTHING") == ()
     assert set(merged("parameters", "TABLES")) == {"kernel_discriminants", "local_reconstruction"}

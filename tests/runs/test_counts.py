@@ -10,7 +10,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.plan import counted
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 
 METHOD = "laplacian-eigenmaps"
 PARAMS = Parameters().with_values({"neighbors": {"n_neighbors": 12}, "affinities": {"perplexity": 4}})

@@ -15,7 +15,7 @@ from scalemani.io.sources import open_points
 from scalemani.runs.appending import append_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.arrays.points import StoredWorkPoints
 
 BOUNDS = (4000, 4060, 4150)

@@ -15,7 +15,7 @@ from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.arrays.catalogue import description_of
-from scalemani.stages.arrays.coarse import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
 from scalemani.store.run_store import RunStore

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from scalemani.config.methods import declared
+from scalemani.config.methods import declared, listed
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.fields import (
     Count,
@@ -34,13 +34,10 @@ from scalemani.config.params.fields import (
 from scalemani.config.stages import (
     AUTO,
     GIVEN_LANDMARKS,
-    LANDMARK_GRAPH_SOLVERS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
-    REDUCING_SOLVERS,
     REFINE,
     REFINING_SOLVERS,
-    VARIATIONAL,
     WINDOW,
 )
 from scalemani.errors import ConfigError
@@ -52,11 +49,15 @@ if TYPE_CHECKING:
     NonlinearMethod = str
     LandmarkMethod = str
     RepulsionMethod = str
+    Solver = str
+    AffinityOrder = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
     ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
     LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
+    AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
+    Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
 
 
 @parameters()
@@ -203,7 +204,7 @@ class AffinitiesParams:
     kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
-    order: Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"] = "density"
+    order: AffinityOrder = "density"
     tolerance: Positive = 1e-10
     sigma: Positive | None = None
     bandwidth_neighbor: Count = 7
@@ -322,7 +323,9 @@ class LandmarksParams:
     @property
     def off_data(self) -> bool:
         """Whether landmarks are no data points."""
-        return self.method in ("gp", GIVEN_LANDMARKS) or (self.method in ("kmeans", "kmeans++") and not self.snap)
+        return self.method in (*listed("OFF_DATA"), GIVEN_LANDMARKS) or (
+            self.method in ("kmeans", "kmeans++") and not self.snap
+        )
 
 
 @parameters()
@@ -392,7 +395,7 @@ class EmbeddingParams:
     where the embedding is the start of a descent, which goes no further from a better one.
     """
 
-    solver: Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"] = "auto"
+    solver: Solver = "auto"
     residual: Part | None = None
     max_passes: CountOrZero = 200
     float32_reaches: ClassVar[float] = 4e-6  # the least residual to which vectors in float32 are refined
@@ -410,17 +413,17 @@ class EmbeddingParams:
     @property
     def by_affinities(self) -> bool:
         """Whether points are made of the landmarks among their neighbours."""
-        return self.solver == VARIATIONAL
+        return self.solver in declared("REDUCTIONS")
 
     @property
     def reduces(self) -> bool:
         """Whether the landmarks' own eigenproblem is solved."""
-        return self.solver in REDUCING_SOLVERS
+        return self.by_landmarks or self.by_affinities
 
     @property
     def by_landmark_graph(self) -> bool:
         """Whether the eigenproblem is that of a graph of the landmarks alone."""
-        return self.solver in LANDMARK_GRAPH_SOLVERS
+        return self.solver in declared("SOLVERS")
 
     @property
     def by_passes(self) -> bool:

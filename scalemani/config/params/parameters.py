@@ -29,7 +29,7 @@ from scalemani.config.params.fields import fields_of, names_of, parameters, tune
 from scalemani.config.params.parsing import checked, replaced, set_value
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_START, LANDMARK_COVARIANCES, WEIGHTS, Stage
+from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_START, WEIGHTS, Stage
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -258,7 +258,7 @@ class Parameters:
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,
             CLASSES.name: self.follows_classes,
-            LANDMARK_COVARIANCES.name: self.landmark_graph.kind == "bhattacharyya",
+            "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",
         }
         return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])
 

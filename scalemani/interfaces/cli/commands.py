@@ -95,7 +95,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
     """Return why a stage of the method is not part of a run with these parameters; None where it is."""
     from scalemani.config.routes import ROUTES
     from scalemani.config.routing import route
-    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LANDMARK_COVARIANCES, LLL, WEIGHTS
+    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LLL, WEIGHTS
 
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
@@ -110,7 +110,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
         CLASSES.name: "symmetric_affinities.target_weight",
     }
     if params.landmark_graph.kind != "bhattacharyya":
-        missing[LANDMARK_COVARIANCES.name] = "landmark_graph.kind=bhattacharyya"
+        missing["landmark_covariances"] = "landmark_graph.kind=bhattacharyya"
     if name in missing:
         return f"a run without {missing[name]}"
     solver = params.embedding.solver

@@ -36,7 +36,6 @@ from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
-from scalemani.kernels.spectral.eigenmaps import Eigenmaps
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
     diagonal_product,
@@ -44,7 +43,6 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
-from scalemani.kernels.spectral.variational import variational_eigenmaps
 
 LEAST_SIGMA = float(np.finfo(np.float64).tiny)
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
@@ -479,56 +477,3 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     solution = eigenproblem.solve_reduced(symmetric_part(a), symmetric_part(b), n_wanted)
     eigenproblem.refuse_null_space(solution.n_zero)
     return eigenproblem.within_range(solution.eigenvalues), solution.vectors
-
-
-def variational_nystrom(W: Any, landmarks: Any, n_components: int = 2) -> Eigenmaps:
-    """Return Laplacian eigenmaps of W whose points are means of the landmarks among their neighbours.
-
-    Plain Nystrom solves the landmarks' own block of W. Here the embedding is the best, by all of W, that points have as
-    means of landmarks, weighed by their affinities: Z = W[:, landmarks], rows over their sums, takes the place of the
-    weights of `landmark_weights`. A landmark is itself, and no mean of its neighbours: eigenvalues are a few per cent
-    larger than with the columns of W + I in Z, and landmarks keep places that new points are means of. A point without
-    a landmark among its neighbours takes the mean of these, at most 16 landmarks in all.
-
-    Parameters
-    ----------
-    W : (N, N) sparse, symmetric affinities (`symmetric_affinities`)
-    landmarks : (L,) int, rows of the points that are landmarks, distinct, or the result of `select_landmarks`
-    n_components : d, from 1 to L - 1
-
-    Returns
-    -------
-    Eigenmaps
-        eigenvalues (d,) float64, ascending, none below the exact one, the trivial one left out; embedding (N, d)
-        float64.
-
-    Raises
-    ------
-    DataError
-        For a W that is not symmetric, negative or not finite, and landmarks that are not distinct rows of it.
-    DisconnectedGraphError
-        For a point without any affinity, a graph of several components, and one of them without a landmark.
-
-    References
-    ----------
-    Vladymyrov and Carreira-Perpinan, The Variational Nystrom method for large-scale spectral problems, ICML 2016.
-
-    Examples
-    --------
-    >>> ring = np.roll(np.eye(12), 1, axis=1)
-    >>> variational_nystrom(ring + ring.T, [0, 3, 6, 9]).embedding.shape
-    (12, 2)
-    """
-    affinities = checked_affinities(W)
-    rows = np.asarray(getattr(landmarks, "indices", landmarks))
-    if rows.ndim != 1 or rows.dtype.kind not in "iu" or len(np.unique(rows)) < len(rows):
-        raise DataError(
-            f"landmarks must be distinct rows (L,) of W, got {rows.dtype} {rows.shape}: landmarks that are no points "
-            "have no affinities"
-        )
-    if len(rows) and (rows.min() < 0 or rows.max() >= affinities.shape[0]):
-        raise DataError(f"landmarks must lie in [0, {affinities.shape[0]}), got {rows.min()} to {rows.max()}")
-    most = len(rows) - 1
-    return variational_eigenmaps(
-        affinities, rows, check_count(n_components, "n_components", 1, most, "the number of landmarks less one")
-    )

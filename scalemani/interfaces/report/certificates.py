@@ -8,7 +8,7 @@ from scalemani.config.routes import PACKAGES
 from scalemani.descents.force_errors import SINGLE_POINTS
 from scalemani.runs.opened import Run, entropy_limit
 from scalemani.stages.affinities import MUCH_AT_FLOOR
-from scalemani.stages.embedding.telling import MOST_ANGLE
+from scalemani.stages.embedding import MOST_ANGLE
 from scalemani.store.objects import damaged_object
 
 Verdict = Literal["good", "look", "short", "says"]
@@ -123,11 +123,6 @@ ENTROPY = good_if(
     ),
     "short",
 )
-LEAST_POINTS = good_if(
-    lambda value, run: value >= run.params.landmark_graph.neighborhood,
-    lambda run: f"at least {run.params.landmark_graph.neighborhood}, which landmark_graph.neighborhood asks for",
-    "short",
-)
 COMPONENTS = good_if(
     lambda value, _: value == 1,
     "1: the graph is connected",
@@ -165,10 +160,6 @@ BANDWIDTH: dict[str, str | Meaning] = {
         ),
     ),
 }
-SINGULAR = Meaning(
-    "landmarks around which points span less than all features",
-    none_of("their neighbours are rough: raise landmark_graph.neighborhood or take diagonal covariances"),
-)
 UNUSED = none_of("they take part in nothing: fewer landmarks would do as well")
 TEXTS: dict[str, dict[str, str | Meaning]] = {
     "points": {
@@ -241,11 +232,6 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "largest_reconstruction_error": "the same of the worst point",
         "unused_landmarks": Meaning("landmarks that are near to no point", UNUSED),
     },
-    "affinity_weights": {
-        "landmarks_a_point": "landmarks that a point is a mean of, on average",
-        "points_without_landmark": "points with no landmark among their neighbours, which take these for it",
-        "further_steps": "steps from neighbour to neighbour until every point had landmarks",
-    },
     "reduced": {
         "nonzeros": "nonzeros of Z^T L Z, on the landmarks",
         "density": "share of its entries that are not zero",
@@ -255,14 +241,6 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "following_eigenvalue": "the eigenvalue behind those kept",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
         "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
-    },
-    "landmark_covariances": {
-        "least_points": Meaning("points that the covariance of any landmark is of, at least", LEAST_POINTS),
-        "singular_covariances": SINGULAR,
-    },
-    "landmark_graph": {
-        "sigma": "the bandwidth of the kernel that weighs edges between landmarks",
-        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
     },
     "coarse_graphs": {
         "levels": "coarser and coarser graphs that the solver starts from",
@@ -324,7 +302,7 @@ MEANINGS = {
 
 def meanings_of(stage: str) -> dict[str, Meaning]:
     """Return the meanings of the certificates of a stage, by their names."""
-    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "meanings", "MEANINGS")
+    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "interface", "MEANINGS")
     return (MEANINGS if own is None else own).get(stage, {})
 
 

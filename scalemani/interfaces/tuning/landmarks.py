@@ -14,16 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters, set_value
+from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
-from scalemani.config.stages import (
-    EIGENVECTOR_STAGES,
-    EMBEDDING,
-    LANDMARKS,
-    POINTS,
-    PRECOMPUTED,
-    REFINING_SOLVERS,
-    Stage,
-)
+from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, REFINING_SOLVERS, Stage
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray

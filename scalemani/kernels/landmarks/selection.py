@@ -87,7 +87,7 @@ class Choice(NamedTuple):
     sample_points : points that k-means takes in batches, and among which the methods choose that compare every
         candidate with every landmark
     snap : whether a centroid of k-means gives way to the data point nearest to it
-    advance : called after each landmark by methods of `ONE_BY_ONE`
+    advance : called after each landmark by rules that a method lists as `ONE_BY_ONE`
     """
 
     n_landmarks: int

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.validation import check_count, check_points, check_tolerance
-from scalemani.methods.fast_gauss.kernels.bounds import hermite_bound, taylor_bound, translated_bound
+from scalemani.methods.fast_gauss.kernels.expansions import hermite_bound, taylor_bound, translated_bound
 from scalemani.methods.fast_gauss.kernels.fast_gauss import BOX_RATIO, ORDERS, FastGauss
 
 

@@ -1,11 +1,13 @@
 """The rules of landmarks: what a choice finds of N points."""
 
+from scalemani.config.params import Parameters
+from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows, sample_of
 from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.methods.gaussian_process.kernels.active import active_landmarks
-from scalemani.methods.gaussian_process.kernels.ascent import learned_landmarks
-from scalemani.methods.gaussian_process.kernels.batches import drawn_batches
+from scalemani.methods.gaussian_process.kernels import active_landmarks, batch_size, drawn_batches, learned_landmarks
 
 
 def active(points: PointsByRow, choice: Choice) -> Selected:
@@ -22,3 +24,24 @@ def ascended(points: PointsByRow, choice: Choice) -> Selected:
     found = learned_landmarks(batches, n_landmarks, process, seed, choice.advance)
     objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
     return Selected(found.landmarks, None, objectives)
+
+
+def check_landmarks(params: Parameters, n_points: int) -> None:
+    """Refuse batches of no more points than landmarks."""
+    if params.landmarks.method == "gp":
+        batch_size(n_points, params.n_landmarks, params.landmarks.batch_points)
+
+
+def landmarks_held(sizes: Sizes) -> list[Held]:
+    """List the sample, and what of it the landmarks explain: the factor, or the bases of all batches."""
+    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+    least = n_landmarks
+    if asked.method == "gp":
+        least = batch_size(dimensions.n_points, n_landmarks, asked.batch_points)
+    n_sampled = min(dimensions.n_points, max(asked.sample_points, least))
+    features, explained = dimensions.n_features, "bases of all batches" if asked.method == "gp" else "factor"
+    return [
+        Held("sample, as read and in batches", EACH_PROCESS, n_sampled, features, dimensions.dtype, 2),
+        Held(explained, EACH_PROCESS, n_sampled, n_landmarks),
+        Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
+    ]

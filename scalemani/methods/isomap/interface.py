@@ -2,6 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning
 
 
 @arguments
@@ -51,3 +52,12 @@ class LandmarkIsomap(LandmarkEmbedder):
 
     n_neighbors: int | None = None
     disconnected: str = "connect"
+
+
+MEANINGS = {
+    "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
+    "isomap": {
+        "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
+        "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
+    },
+}

@@ -4,17 +4,22 @@ Sources: Tenenbaum, de Silva and Langford, A global geometric framework for nonl
 Silva and Tenenbaum, Global versus local methods in nonlinear dimensionality reduction, 2002, for the triangulation.
 """
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
+from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
-from scalemani.methods.isomap.kernels.scaling import Triangulation, classical_scaling, residual_variance, triangulation
+from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels import Triangulation, classical_scaling, residual_variance, triangulation
 from scalemani.stages.shared.output import embedding_held, write_embedding
+
+if TYPE_CHECKING:
+    from scalemani.runs.survey import Survey
 
 COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
 COPIES_OF_PART = 2  # as read, and decoded
@@ -59,3 +64,17 @@ def triangulated(work: StageWork, paths: StoredGeodesics, found: Triangulation, 
         found.add(paths.to_points(part), part * paths.TOGETHER, placed)
         work.executor.progress.advance()
     return np.ldexp(placed, found.exponent, out=placed)
+
+
+def most_components(found: "Survey") -> int:
+    """Return how many components points have; a line has the distances of a line."""
+    return 1 if found.dimensions.n_features == 1 else found.dimensions.n_points - 1
+
+
+def check_parameters(params: Parameters) -> None:
+    """Refuse landmarks off the data."""
+    if params.landmarks.off_data:
+        raise ConfigError(
+            f"isomap measures paths between landmarks that are points, and landmarks.method={params.landmarks.method} "
+            "puts them elsewhere: take another landmarks.method, or landmarks.snap=true"
+        )

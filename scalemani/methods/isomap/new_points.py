@@ -9,8 +9,8 @@ from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.spectral.linear import Components
-from scalemani.methods.isomap.arrays import StoredGeodesics, StoredIsomap
-from scalemani.methods.isomap.kernels.scaling import Triangulation, triangulation
+from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
+from scalemani.methods.isomap.kernels import Triangulation, triangulation
 from scalemani.runs.new_points.placements import NeighborPlacement, neighbors_held, read_training_points
 from scalemani.runs.new_points.quality import Placed
 from scalemani.runs.opened import Run

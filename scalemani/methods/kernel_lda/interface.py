@@ -1,6 +1,7 @@
 """`LandmarkKernelLDA` as a scikit-learn estimator."""
 
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning
 from scalemani.methods.lda.interface import LandmarkLDA
 
 
@@ -41,3 +42,10 @@ class LandmarkKernelLDA(LandmarkLDA):
     n_neighbors: int | None = None
     affinity: str = "gaussian"
     disconnected: str = "connect"
+
+
+MEANINGS = {
+    "kernel_discriminants": {
+        "between_shares": Meaning("share of the variance along each axis that lies between classes")
+    },
+}

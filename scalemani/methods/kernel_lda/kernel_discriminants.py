@@ -6,22 +6,38 @@ Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ wi
 
 import functools
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
-from scalemani.methods.kernel_lda.arrays import StoredKernelDiscriminants
 from scalemani.methods.kernel_pca.kernels import centered_sums
 from scalemani.methods.lda.kernels import discriminants
 from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
 from scalemani.stages.shared.output import write_embedding
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+
+if TYPE_CHECKING:
+    from scalemani.runs.survey import Survey
+
+
+class StoredKernelDiscriminants(StoredReduction, stage="kernel_discriminants"):
+    """Kernel discriminants of classes, in the span of the kernel's columns that landmarks combine."""
+
+    embedding = embedding_rows("[K Z, K 1] times `directions` less `mean`, rows in input order")
+    eigenvalues = component_values(
+        "the share of the regularised scatter of each component that lies between classes, descending"
+    )
+    directions = Whole("landmark_bound component", "float64", "what rows of [K Z, K 1] take")
+    mean = Whole("component", "float64", "the mean of the coordinates before it is taken off")
+
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
 COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK works in
@@ -122,3 +138,8 @@ def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, pos
     positions : (N, d) float64, of which the rows of the block are written
     """
     positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
+
+
+def most_components(found: "Survey") -> int | None:
+    """Return how many discriminants there are, by classes; None without labels, which are asked for."""
+    return None if found.side.labels is None else len(found.side.labels.counts) - 1

@@ -2,6 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning, good_if
 
 
 @arguments
@@ -41,3 +42,18 @@ class LandmarkKernelPCA(LandmarkEmbedder):
     n_neighbors: int | None = None
     affinity: str = "gaussian"
     disconnected: str = "connect"
+
+
+LEAST_EIGENVALUE = good_if(
+    lambda value, run: -value <= run.eigenvalues[-1],
+    lambda run: (
+        f"not below {-float(run.eigenvalues[-1]):.3g}: farther from zero than the last component, the kernel is not "
+        "positive semidefinite"
+    ),
+)
+
+MEANINGS = {
+    "kernel_components": {
+        "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE)
+    },
+}

@@ -1,15 +1,27 @@
 """Kernel principal components by landmarks: the reduced kernel, centred, then Z times the landmarks' scores."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
-from scalemani.methods.kernel_pca.arrays import StoredKernelComponents
 from scalemani.methods.kernel_pca.kernels import centered_kernel, kernel_components
+from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.moments import gram_held, summed_gram
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+
+if TYPE_CHECKING:
+    from scalemani.runs.survey import Survey
+
+
+class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
+    """Kernel principal components of points that are combinations of landmarks."""
+
+    eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending")
+    vectors = Whole("landmark component", "float64", "the scores of the landmarks")
+
 
 COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
 
@@ -39,3 +51,8 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     write_over_landmarks(work, output)
     return {"least_eigenvalue": least}
+
+
+def most_components(found: "Survey") -> int:
+    """Return how many components points have: one less than points."""
+    return found.dimensions.n_points - 1

@@ -5,20 +5,37 @@ classes; the second the scatter of the points in it.
 """
 
 import functools
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.methods.lda.arrays import StoredDiscriminants
 from scalemani.methods.lda.kernels import discriminants, row_space
+from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
+
+if TYPE_CHECKING:
+    from scalemani.runs.survey import Survey
+
+DIMENSIONS = {"direction": "the dimensions of what discriminants are found in, at most D and L"}
+
+
+class StoredDiscriminants(StoredReduction, stage="discriminants"):
+    """Linear discriminants of classes, in the span of the landmarks' moments."""
+
+    embedding = embedding_rows("(points - mean) @ axes, rows in input order")
+    eigenvalues = component_values("the share of the scatter of each component that lies between classes, descending")
+    mean = Whole("feature", "float64", "the points' mean", "as given")
+    axes = Whole("feature component", "float64", "the directions", "1 / as given")
+    span = Whole("feature direction", "float64", "orthonormal axes of what directions are found in")
+
 
 TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits
 MOST_CLASSES = 1000  # that the plan of memory has room for
@@ -89,3 +106,10 @@ def projected_block(task: StageTask, block: int) -> Arrays:
     tiles = (dense_rows(points[first : first + TILE_ROWS]) for first in range(0, points.shape[0], TILE_ROWS))
     rows = [(tile - mean) @ axes for tile in tiles]
     return {StoredDiscriminants.embedding: np.concatenate(rows)}
+
+
+def most_components(found: "Survey") -> int | None:
+    """Return how many discriminants there are, by features and classes; None without labels, which are asked for."""
+    if found.side.labels is None:
+        return None
+    return min(found.dimensions.n_features, len(found.side.labels.counts) - 1)

@@ -7,6 +7,7 @@ from sklearn.utils import Tags
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning
 
 
 @arguments
@@ -55,3 +56,8 @@ class LandmarkLDA(LandmarkEmbedder):
                 "point"
             )
         return super().fit(X, y, **side_data)
+
+
+MEANINGS = {
+    "discriminants": {"between_shares": Meaning("share of the variance along each axis that lies between classes")},
+}

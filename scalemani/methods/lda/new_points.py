@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.rows.compressed import Points, dense_tiles
-from scalemani.methods.lda.arrays import StoredDiscriminants
+from scalemani.methods.lda.discriminants import StoredDiscriminants
 from scalemani.runs.new_points.quality import Placed, Reach, reach_of
 from scalemani.runs.opened import Run
 

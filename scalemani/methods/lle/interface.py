@@ -2,6 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning, none_of
 
 
 @arguments
@@ -46,3 +47,13 @@ class LandmarkLLE(LandmarkEmbedder):
     n_neighbors: int | None = None
     reg: float = 1e-3
     disconnected: str = "connect"
+
+
+MEANINGS = {
+    "local_reconstruction": {
+        "zero_eigenvalues": Meaning(
+            "eigenvalues that are zero to rounding, beside that of the constant vector",
+            none_of("vectors of the same eigenvalue are one basis of many: raise local_reconstruction.reg"),
+        )
+    },
+}

@@ -2,26 +2,38 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
-from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.reading import RowsOfArray, Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
-from scalemani.methods.lle.arrays import StoredLocalReconstruction
 from scalemani.methods.lle.kernels import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import weights_at
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
-from scalemani.stages.shared.unseen_components import components_held, tell_of_unseen_components
+
+if TYPE_CHECKING:
+    from scalemani.runs.survey import Survey
+
+
+class StoredLocalReconstruction(StoredLandmarkScores, stage="local_reconstruction"):
+    """The locally linear embedding of points that are combinations of landmarks."""
+
+    eigenvalues = component_values(
+        "the sum of the squares that neighbours leave of each coordinate, whose squares sum to one; ascending"
+    )
+    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks")
+
 
 POINTS_TOGETHER = 256  # whose neighbours are read at once: a tile of wide points has too many of them
 COPIES_OF_REACHED = 3  # as decoded, as read, and as they are compared
@@ -145,3 +157,8 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     bounds = np.arange(0, values.size + 1, values.shape[1])
     taken = sp.csr_matrix((values.ravel(), places.ravel(), bounds), shape=(len(rows), len(reached)))
     return left_by_neighbors(weights_at(task, rows), taken, weights_at(task, reached))
+
+
+def most_components(found: "Survey") -> int:
+    """Return how many components points have: one less than points."""
+    return found.dimensions.n_points - 1

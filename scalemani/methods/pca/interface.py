@@ -2,6 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.report.certificates import Meaning
 
 
 @arguments
@@ -36,3 +37,8 @@ class LandmarkPCA(LandmarkEmbedder):
     """
 
     _method = "pca"
+
+
+MEANINGS = {
+    "principal_components": {"explained_share": Meaning("share of the variance that the components explain")},
+}

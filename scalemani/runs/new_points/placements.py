@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from dask.system import cpu_count
 
-from scalemani.config.methods import part_of
+from scalemani.config.methods import beside, part_of
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters
 from scalemani.config.routes import PACKAGES
@@ -40,12 +40,10 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import (
     StoredAffinityWeights,
     StoredLandmarkEmbedding,
-    StoredLandmarkGraph,
     StoredLandmarks,
 )
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.diffusion_coordinates import diffusion_scales
-from scalemani.stages.shared.landmark_maps import landmark_map
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN
 from scalemani.store.schema import ArrayDescription
@@ -144,9 +142,9 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 def read_landmark_placement(run: Run, in_memory: bool) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding; they are always read whole."""
     landmarks = StoredLandmarks(run.group("landmarks"))
-    if run.params.embedding.by_landmark_graph and StoredLandmarkGraph.STAGE in run.keys:
-        graph = StoredLandmarkGraph(run.group(StoredLandmarkGraph.STAGE))
-        prepared, coordinates, combining = landmark_map(landmarks, graph, run.params)
+    map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
+    if map_of_solver and "landmark_graph" in run.keys:
+        prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
     else:
         prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
         combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)

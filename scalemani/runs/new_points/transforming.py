@@ -50,7 +50,7 @@ from scalemani.runs.opened import Run
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import default_block_rows
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
-from scalemani.stages.shared.tile_digests import tile_digests
+from scalemani.stages.arrays.points import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
 from scalemani.store.run_store import RunStore

@@ -1,14 +1,14 @@
 """Affinities of the edges of the neighbour graph, its components, and W: stored, or made of the pixels of an image."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.methods import beside
+from scalemani.config.stages import WINDOW
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
-from scalemani.kernels.affinities.window import window_affinities
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -133,34 +133,13 @@ class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinit
     values = Parts("nonzero", "float32", "the nonzeros of W, each over (q_n q_m)^alpha")
 
 
-@dataclass(frozen=True)
-class WindowAffinities(StoredSymmetricAffinities):
-    """Gaussian affinities of pixels: their degrees are stored, their rows are made anew each time they are read."""
-
-    pixels: StoredWorkPoints
-
-    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (indptr, indices, values) of one block's rows of W."""
-        start = block * self.group.block_rows
-        return self.rows_of(start, start + len(self.indptr(block)) - 1)
-
-    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return work rows, ascending, that hold all columns: those between, which windows leave few of."""
-        first = columns.min()
-        return np.arange(first, columns.max() + 1), columns - first
-
-    def rows_of(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return (indptr, indices, values) of rows [start, stop) of W."""
-        image, reach = (tuple(sides.read_once().tolist()) for sides in (self.image, self.reach))
-        points, sigma = self.pixels.dense_points.read_once(), float(self.sigma.read_once())
-        return window_affinities(points, image, reach, sigma, (start, stop))
-
-
 def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
     """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
     if StoredNormalizedAffinities.STAGE in inputs:
         return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
     group = inputs[StoredSymmetricAffinities.STAGE]
     if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
-        return WindowAffinities(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
+        of_pixels = beside("AFFINITY_KINDS", WINDOW, "WindowAffinities")
+        graph: StoredAffinityMatrix = of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
+        return graph
     return StoredSymmetricAffinities(group)

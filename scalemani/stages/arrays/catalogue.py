@@ -3,18 +3,18 @@
 from collections.abc import Iterable
 from types import ModuleType
 
-from scalemani.config.methods import merged, part_of
+from scalemani.config.methods import part_of, provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
 from scalemani.errors import StoreError
-from scalemani.stages.arrays import affinities, coarse, embeddings, graph, landmarks, points
+from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
 from scalemani.store.schema import ArrayDescription, numberless
 
 # The stages of several methods that store arrays, in the order in which `FORMAT.md` describes them.
 ORDER = (
     *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "affinities"),
     *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
-    *("affinity_weights", "reduced", "landmark_embedding", "landmark_covariances", "landmark_graph", "coarse_graphs"),
+    *("affinity_weights", "reduced", "landmark_embedding", "coarse_graphs"),
     *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "clustering", "layout"),
 )
 
@@ -29,7 +29,7 @@ def declared_in(modules: Iterable[ModuleType]) -> dict[str, type[StoredStage]]:
     }
 
 
-BY_STAGE = declared_in((affinities, coarse, embeddings, graph, landmarks, points))
+BY_STAGE = declared_in((affinities, embeddings, graph, landmarks, points))
 
 DIMENSIONS: dict[str, str] = {
     "given_row": "the rows that were given, equal ones among them",
@@ -57,7 +57,6 @@ DIMENSIONS: dict[str, str] = {
     "anchor": "the points nearest to a landmark off the data: 8, at most N",
     "landmark_bound": "the landmarks, and one",
     "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
-    "joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors",
     "affinity_nonzero": "the nonzeros of a part of Z^T W Z",
     "mass_nonzero": "the nonzeros of Z^T D Z, or of a part of it",
     "laplacian_nonzero": "the nonzeros of Z^T (D - W) Z",
@@ -75,7 +74,7 @@ DIMENSIONS: dict[str, str] = {
 
 def of_method(stage: str) -> type[StoredStage] | None:
     """Return the reader of the groups of a method's own stage; None for other stages."""
-    module = part_of(PACKAGES.get(stage, ""), "arrays")
+    module = part_of(PACKAGES.get(stage, ""), stage)
     return None if module is None else declared_in([module]).get(stage)
 
 
@@ -86,7 +85,8 @@ def stored_stages() -> list[type[StoredStage]]:
 
 def dimension_meanings() -> dict[str, str]:
     """Return what the dimensions of all stages count."""
-    return {**DIMENSIONS, **merged("arrays", "DIMENSIONS")}
+    own = (provided(package, stage, "DIMENSIONS") or {} for stage, package in PACKAGES.items())
+    return {**DIMENSIONS, **{name: meaning for dimensions in own for name, meaning in dimensions.items()}}
 
 
 def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:

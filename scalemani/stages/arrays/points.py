@@ -1,18 +1,24 @@
 """Points in input order, the cells they lie in, points in work order, sorted by cell, and what accompanies them.
 
+Digests of tiles of rows tell whether points are what the survey of a run saw.
+
 Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.reading import ArrayReader, Rows, SparseRowsReader, StoredStage, Whole
+from scalemani.errors import DataError
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup
+from scalemani.store.objects import digest
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
@@ -188,3 +194,28 @@ class StoredClasses(StoredStage, stage="classes"):
         "point", "int32", "the class of each point, by the order of the labels, -1 of those without one", "class"
     )
     counts = Whole("class", "int64", "the number of points of each class")
+
+
+UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store tells of any change
+
+
+def tile_digests(rows: Points) -> list[str]:
+    """Return the digest of every tile of rows, whatever the block they are read in."""
+    if not sp.issparse(rows):
+        rows = np.ascontiguousarray(rows)
+        return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
+    tiles = (rows[start : start + TILE_ROWS] for start in range(0, rows.shape[0], TILE_ROWS))
+    return [digest(b"".join(part.tobytes() for part in stored_parts(tile))) for tile in tiles]
+
+
+def check_unchanged(rows: Points, start: int, digests: Sequence[str]) -> Points:
+    """Return rows read a second time, if they are what the survey saw where it has read them."""
+    tile = start // TILE_ROWS
+    if digests[tile] == UNREAD:
+        return rows
+    found = tile_digests(rows)
+    if found != list(digests[tile : tile + len(found)]):
+        raise DataError(
+            f"rows from {start} on changed while they were read: run again when nothing writes to the points"
+        )
+    return rows

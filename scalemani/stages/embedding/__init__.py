@@ -14,8 +14,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from scalemani.config.methods import beside, declared, load
 from scalemani.config.params import Parameters
-from scalemani.config.stages import LLL, REFINE, VARIATIONAL
+from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written
@@ -25,7 +26,14 @@ from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product, spread_to_neighbors
-from scalemani.kernels.spectral.accuracy import UNKNOWN, Following, count_near_zero, following_value, subspace_accuracy
+from scalemani.kernels.spectral.accuracy import (
+    UNKNOWN,
+    Following,
+    SubspaceAccuracy,
+    count_near_zero,
+    following_value,
+    subspace_accuracy,
+)
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
@@ -40,19 +48,19 @@ from scalemani.kernels.spectral.refinement import (
     refinement,
 )
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.coarse import StoredCoarseEmbedding, StoredCoarseGraphs
-from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
-from scalemani.stages.embedding.telling import tell_of_angle, tell_of_parts
 from scalemani.stages.shared.appended import rows_of_appended
-from scalemani.stages.shared.landmark_maps import embed_by_landmark_graph, landmark_map_held
 from scalemani.stages.shared.output import over_landmarks, write_embedding
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
-BY_LANDMARKS = (LLL, VARIATIONAL)  # solvers whose vectors are Z times those of the landmarks, without a pass
+BY_LANDMARKS = (
+    LLL,
+    *declared("REDUCTIONS"),
+)  # solvers whose vectors are Z times those of the landmarks, without a pass
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
@@ -71,8 +79,9 @@ def vector_dtype(params: Parameters) -> type:
 
 def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
-    if sizes.params.embedding.by_landmark_graph:
-        return landmark_map_held(sizes)
+    if of_method := beside("SOLVERS", sizes.params.embedding.solver, "memory"):
+        held: list[Held] = of_method(sizes)
+        return held
     if sizes.params.embedding.solver in BY_LANDMARKS:
         return by_blocks_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
@@ -128,10 +137,12 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
-    if work.task.params.embedding.by_landmark_graph:
-        return embed_by_landmark_graph(work)
+    solver = work.task.params.embedding.solver
+    if solver in declared("SOLVERS"):
+        certificates: dict[str, Any] = load("SOLVERS", solver)(work)
+        return certificates
     workspace = work.workspace()
-    solved = SOLVERS[work.task.params.embedding.solver](work, workspace)
+    solved = SOLVERS[solver](work, workspace)
     rounding = rounding_of(np.float64 if solved.vectors is None else solved.vectors.dtype)
     solved = with_small_eigenvalues(work, workspace, solved, rounding)
     residual = float(solved.residuals.max())
@@ -142,7 +153,7 @@ def run(work: StageWork) -> dict[str, Any]:
             ShortfallWarning,
         )
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
-    if work.task.params.embedding.solver in BY_LANDMARKS:
+    if solver in BY_LANDMARKS:
         # The residual of the next vector is not known: its value is one from above.
         widest = max(abs(accuracy.eigengap), accuracy.eigengap_error_bound)
         accuracy = accuracy._replace(eigengap_error_bound=widest)
@@ -426,8 +437,51 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
 
 SOLVERS = {
     REFINE: by_refinement,
-    LLL: by_landmarks,
-    VARIATIONAL: by_landmarks,
+    **dict.fromkeys(BY_LANDMARKS, by_landmarks),
     "lll+refine": by_refinement,
     "exact": by_exact_solver,
 }
+
+
+LEAST_RESIDUAL = 1e-13  # that passes in float64 reach
+MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
+
+
+def tell_of_parts(work: StageWork, n_zero: int) -> None:
+    """Say that eigenvalues are zero to rounding; not of the start of a descent."""
+    params = work.task.params
+    if params.layout.objective is not None:
+        return
+    if params.affinities.precomputed or params.neighbors.by_window:
+        remedy = "give affinities that join these parts, or those of one part"
+    else:
+        bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
+        remedy = f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"
+    work.warn(
+        f"{work.task.stage}: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
+        f"the only one: the graph falls into {n_zero} parts that next to nothing joins, and the embedding is one basis "
+        f"of many of the vectors that tell these apart; {remedy}",
+        ShortfallWarning,
+    )
+
+
+def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> None:
+    """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent.
+
+    `last` is the largest eigenvalue kept: gaps are no wider than that where those at hand are not in order.
+    """
+    params = work.task.params
+    if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
+        return
+    count = params.n_components
+    gap = accuracy.eigengap if accuracy.eigengap > 0 else last / count
+    needed = min(params.residual / 10, MOST_ANGLE * gap / (2 * np.sqrt(count)))
+    remedy = f"ask for embedding.residual={needed:.0e} or less, or for " if needed >= LEAST_RESIDUAL else "ask for "
+    refine = "refine the embedding (embedding.solver=refine), or ask for "
+    by_solver = {"exact": "ask for ", "lll": refine, **dict.fromkeys(declared("REDUCTIONS"), refine)}
+    work.warn(
+        f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
+        f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and "
+        f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
+        f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
+    )

@@ -52,7 +52,7 @@ def by_blocks_held(sizes: Sizes) -> list[Held]:
         # Made by the driver alone, and only where eigenvalues are zero to rounding.
         Held("vectors, products and degrees of the driver", GROWING, n_points, 4 * width + 8, step="small eigenvalues"),
         *pixels_held(sizes),
-        *(entries_held("Z", EACH_PROCESS, sizes.weight_entries) if sizes.params.embedding.by_affinities else []),
+        *(entries_held("Z", EACH_PROCESS, sizes.weight_entries) if sizes.weight_entries else []),
         *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "residuals", "float32"),
         Held("vectors of a block and of its neighbours", EACH_TASK, reached, width, step="residuals"),
         Held("vectors and their products of a block", EACH_TASK, rows, width, copies=COPIES_OF_VECTORS),

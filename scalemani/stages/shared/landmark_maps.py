@@ -1,32 +1,21 @@
-"""The embedding of all points by the eigenmaps of the landmarks' own graph: each point on its own, in input order."""
+"""What stages share whose points are combinations of landmarks: Z, and components of the graph without a landmark."""
 
-import operator
 from collections.abc import Mapping
-from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.params import Parameters
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
-from scalemani.kernels.landmarks.quality import USUAL, WIDE, far_from_landmarks
-from scalemani.kernels.landmarks.weights import Combining, combined
-from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
-from scalemani.kernels.spectral.landmark_graph import nystrom_gains
-from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.landmarks import (
     StoredAffinityWeights,
-    StoredLandmarkGraph,
     StoredLandmarks,
     StoredLandmarkWeights,
     sparse_weights,
 )
-from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
 
 
@@ -46,92 +35,44 @@ def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
     return sparse_weights(indices, values, n_landmarks)
 
 
-COPIES_OF_LANDMARKS = 4  # as read, centred, and those of them that fix the sketches
-COPIES_OF_BLOCK = 2.5  # as read, what decoding takes, and what is compared with the landmarks
-COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, and the kernel on its way
+def components_held(sizes: Sizes) -> Held:
+    """Return what `tell_of_unseen_components` takes."""
+    return Held("component of each point", EACH_PROCESS, sizes.dimensions.n_points, 1, "int32", step="components")
 
 
-class LandmarkMap(NamedTuple):
-    """Landmarks prepared for a search, their coordinates (L, d), and how points are combined of them."""
-
-    prepared: PreparedLandmarks
-    coordinates: np.ndarray
-    combining: Combining
-
-
-def landmark_map(landmarks: StoredLandmarks, graph: StoredLandmarkGraph, params: Parameters) -> LandmarkMap:
-    """Return how points are embedded by the landmarks' own graph: by Z, or by Nystrom's formula."""
-    prepared, vectors = prepare_landmarks(landmarks.points.read()), graph.vectors.read()
-    if params.embedding.solver == "le-z":
-        combining = Combining(params.landmark_neighbors, params.landmark_weights.regularization)
-        return LandmarkMap(prepared, vectors, combining)
-    # A landmark is one of its own nearest.
-    n_neighbors = params.landmark_graph.joined(len(vectors)) + 1
-    return LandmarkMap(
-        prepared, vectors * nystrom_gains(graph.eigenvalues.read()), Combining(n_neighbors, sigma=graph.read_sigma())
-    )
-
-
-def landmark_map_held(sizes: Sizes) -> list[Held]:
-    """List the landmarks with their sketches, and what a block takes."""
-    dimensions, params = sizes.dimensions, sizes.params
-    features, n_landmarks, rows = dimensions.n_features, params.n_landmarks, dimensions.block_rows
-    width, order = min(features, SKETCH_DIMENSIONS), min(n_landmarks, MOST_SAMPLE_ROWS, features)
-    n_nearest = max(params.landmark_neighbors, params.landmark_graph.joined(n_landmarks) + 1)
-    return [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
-        Held("axes and Gram matrix of their sketches", EACH_PROCESS, features + order, width + order, copies=2),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
-        Held("points of a block", EACH_TASK, rows, features, dimensions.dtype, COPIES_OF_BLOCK),
-        Held("a tile of points in float64", EACH_TASK, TILE_ROWS, features, "float64", 2),
-        Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
-        Held("weights of a tile", EACH_TASK, TILE_ROWS, n_nearest, "float64", COPIES_OF_WEIGHTS),
-        Held("rows of the embedding in a block", EACH_TASK, rows, params.n_components, "float64", 3),
-    ]
-
-
-def embed_by_landmark_graph(work: StageWork) -> dict[str, Any]:
-    """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
+def tell_of_unseen_components(work: StageWork) -> None:
+    """Warn of components without a landmark, whose points are made of landmarks that no edge leads to."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
-    work.map_blocks(mapped_block)
-    graph = StoredLandmarkGraph(task.inputs["landmark_graph"])
-    task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})
-    n_far = work.fold_blocks(far_points, operator.add, "distances")
-    if n_far:
+    if StoredComponents.STAGE not in task.inputs:
+        return
+    stored = StoredComponents(task.inputs[StoredComponents.STAGE])
+    n_components = stored.group.certificate("components", int)
+    if n_components == 1:
+        return
+    labels = stored.labels.read()
+    unseen = np.bincount(labels, minlength=n_components)
+    unseen[components_of_landmarks(task, labels)] = 0
+    if unseen.any():
         work.warn(
-            f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
-            f"every landmark as {USUAL:.0%} of the points from the nearest one: what they are made of says little of "
-            "them; raise landmarks.n_landmarks, or leave outliers out"
+            f"{task.stage}: {np.count_nonzero(unseen)} of {n_components} components of the neighbour graph have no "
+            f"landmark; their points, {unseen.sum()} of {len(labels)}, are combinations of landmarks of other "
+            "components, which says little of where they lie: raise landmarks.n_landmarks, give landmarks in every "
+            "component, or set components.disconnected=largest to leave the others out"
         )
-    return {"far_points": n_far}
 
 
-def far_points(task: StageTask, block: int) -> int:
-    """Return how many points of a block lie far from all landmarks."""
-    points = StoredPoints(task.inputs["points"]).points.read_block(block)
-    landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_spacing)
-    tiles = (dense_rows(points[tile]) for tile in slices(points.shape[0], TILE_ROWS))
-    return sum(len(far_from_landmarks(tile, landmarks, distance)) for tile in tiles)
+def components_of_landmarks(task: StageTask, labels: np.ndarray) -> np.ndarray:
+    """Return the components (m,) in which landmarks lie, or the points nearest to those off the data.
 
-
-def mapped_block(task: StageTask, block: int) -> Arrays:
-    """Return one block of the embedding."""
-    points, found = StoredPoints(task.inputs["points"]).points.read_block(block), task.once(read_map)
-    embedding = np.empty((points.shape[0], found.coordinates.shape[1]))
-    for tile in slices(points.shape[0], TILE_ROWS):
-        embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
-    return {StoredEmbedding.embedding: embedding}
-
-
-def read_spacing(task: StageTask) -> float:
-    """Return how far nearly all points of a task lie from their nearest landmark."""
-    return StoredLandmarks(task.inputs["landmarks"]).read_coverage().spacing
-
-
-def read_map(task: StageTask) -> LandmarkMap:
-    """Return the map of a task."""
-    inputs = task.inputs
-    return landmark_map(
-        StoredLandmarks(inputs["landmarks"]), StoredLandmarkGraph(inputs["landmark_graph"]), task.params
-    )
+    Parameters
+    ----------
+    labels : (N,) int32, the component of each work row
+    """
+    stored = StoredLandmarks(task.inputs[StoredLandmarks.STAGE])
+    rows = stored.anchor_rows.read()[:, 0] if stored.off_data else stored.rows.read()
+    input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows
+    found = []
+    for block in range(task.dimensions.n_blocks):
+        start, stop = task.dimensions.rows(block)
+        found.append(np.unique(labels[start:stop][np.isin(input_rows.read_block(block), rows)]))
+    return np.unique(np.concatenate(found))

@@ -6,7 +6,7 @@ from scipy.stats import kstest
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.config.stages import EIGENVECTOR_STAGES
+from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import open_points

@@ -15,6 +15,9 @@ The loops run over the targets, always all lanes of a group: no remainders, and 
 and results are parts of one array at fixed places, so that the compiler sees that they do not overlap.
 """
 
+from numbers import Real
+from typing import Any
+
 import numpy as np
 
 from scalemani.errors import ConfigError
@@ -360,3 +363,10 @@ def _add_own(kind: int, tree: CellTree, own: tuple[int, int], state: np.ndarray)
         before = state[lanes + i - own[0]]
         add_point(kind, place, tree.charges[i], state)
         state[lanes + i - own[0]] = before
+
+
+def tree_sums(kernel: str, theta: Any, tolerance: float) -> BarnesHut:
+    """Return the sums of a kernel that open cells of an extent above `theta` times their distance."""
+    if isinstance(theta, bool) or not isinstance(theta, Real):
+        raise ConfigError(f"theta must be a number in [0, 2], got {theta!r}")
+    return BarnesHut(kernel, float(theta))

@@ -31,7 +31,6 @@ from scalemani.kernels.repulsion.pair_sums import (
     square_distances,
     weigh,
 )
-from scalemani.methods.fast_gauss.kernels.bounds import axis_errors, worst_errors
 from scalemani.methods.fast_gauss.kernels.boxes import (
     AXES,
     Boxed,
@@ -46,10 +45,12 @@ from scalemani.methods.fast_gauss.kernels.boxes import (
 from scalemani.methods.fast_gauss.kernels.expansions import (
     CHUNK,
     WORK_ROWS,
+    axis_errors,
     box_moments,
     evaluate,
     translate,
     translations,
+    worst_errors,
 )
 
 HELD = 256  # points held before they are summed: with their distances they stay in the first-level cache

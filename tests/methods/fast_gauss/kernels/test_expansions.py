@@ -4,14 +4,15 @@ import numpy as np
 import pytest
 from scipy.special import eval_hermite
 
-from scalemani.methods.fast_gauss.kernels.bounds import (
+from scalemani.methods.fast_gauss.kernels.expansions import (
     axis_errors,
     hermite_bound,
+    hermite_functions,
     product_bound,
     taylor_bound,
     translated_bound,
+    translations,
 )
-from scalemani.methods.fast_gauss.kernels.expansions import hermite_functions, translations
 
 SIDE = math.sqrt(0.5)  # r = 1/2
 OFFSETS = np.linspace(-SIDE / 2, SIDE / 2, 31)

@@ -1,0 +1,512 @@
+"""Determinantal landmarks: exact draws from the process, an approximation by rejection, and sigma from the points.
+
+Exact draws are of any size, or of a fixed one (k-DPP): a set J has probability det(K_J) / det(K + I), or proportional
+to det(K_J) among the sets of one size. Everything is decided by the eigenvectors of K, (N, N): N^2 numbers and N^3
+operations.
+
+The approximation, algorithm 2, keeps a probability D_i for every point, which each landmark t multiplies by
+f(|x_i - x_t|) for the points near it. D only ever falls. So no D has to be known before its point is proposed: points
+are proposed in proportion to bounds of D, first all one, and the proposal i is taken with probability D_i / bound_i,
+which is a draw in proportion to D whatever the bounds are. D_i is computed from the landmarks alone, and becomes the
+bound of i. Of N points only those are read that are proposed.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import eigh
+from scipy.sparse.csgraph import shortest_path
+from scipy.spatial.distance import cdist
+from threadpoolctl import threadpool_limits
+
+from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import spacing_sigma
+from scalemani.kernels.landmarks.selection import Diversity
+from scalemani.kernels.machine.compile import compiled, square_of
+from scalemani.kernels.rows.compressed import PointsByRow
+from scalemani.kernels.rows.distances import squared_row_distance
+
+MOST_POINTS = 5000  # of which the kernel and its eigenvectors take 400 MB, and minutes
+GEODESIC_NEIGHBORS = 10  # of each point, along which shortest paths go
+
+
+class Spectrum(NamedTuple):
+    """Eigenvalues (r,) ascending, positive, and eigenvectors (N, r) of a kernel of numerical rank r, float64."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+
+
+def euclidean_kernel(points: np.ndarray, sigma: float) -> np.ndarray:
+    """Return exp(-|x_i - x_j|^2 / (2 sigma^2)) of points (N, D): (N, N) float64."""
+    table = np.asarray(points, dtype=np.float64) / sigma
+    return np.exp(-0.5 * cdist(table, table, "sqeuclidean"))
+
+
+def geodesic_kernel(points: np.ndarray, sigma: float) -> np.ndarray:
+    """Return the Gaussian kernel of the lengths of shortest paths over the graph of nearest neighbours.
+
+    Parameters
+    ----------
+    points : (N, D) real
+    sigma : in the unit of the points
+
+    Returns
+    -------
+    (N, N) float64, zero between points that no path joins. Unlike the kernel of Euclidean distances it can have
+    negative eigenvalues: `kernel_spectrum` leaves them out
+
+    References
+    ----------
+    [DPP] 3.1
+    """
+    table = np.asarray(points, dtype=np.float64) / sigma
+    n_points = len(table)
+    n_listed = min(GEODESIC_NEIGHBORS + 1, n_points)
+    indices, squares = nearest_landmarks(table, table, n_listed)
+    heads = np.repeat(np.arange(n_points), n_listed)
+    # An explicit zero is an edge of length zero, and repeated points are neighbours of each other.
+    edges = sp.csr_matrix((np.sqrt(squares.ravel()), (heads, indices.ravel())), shape=(n_points, n_points))
+    lengths = shortest_path(edges, method="D", directed=False)
+    return np.exp(-0.5 * np.minimum(lengths, lengths.T) ** 2)  # a path and its way back are summed in other orders
+
+
+def kernel_spectrum(kernel: np.ndarray) -> Spectrum:
+    """Return the spectrum of a symmetric kernel (N, N), without eigenvalues that rounding cannot tell from zero.
+
+    Negative eigenvalues are left out: what remains is the nearest positive semidefinite kernel.
+
+    Raises
+    ------
+    ConfigError
+        For more than `MOST_POINTS` rows.
+    """
+    refuse_large(len(kernel))
+    values, vectors = eigh(kernel)
+    kept = values > len(kernel) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    return Spectrum(values[kept], vectors[:, kept])
+
+
+def refuse_large(n_points: int) -> None:
+    """Refuse more points than the kernel can be decomposed of."""
+    if n_points > MOST_POINTS:
+        raise ConfigError(
+            f"exact determinantal sampling decomposes a kernel of N x N, for N up to {MOST_POINTS}, and these are "
+            f"{n_points} points; take method 'dpp', which approximates it, or fewer points"
+        )
+
+
+def draw_dpp(spectrum: Spectrum, random: np.random.Generator) -> np.ndarray:
+    """Return rows (m,) int64 in the order drawn, of a random number m, distributed as the DPP of the kernel.
+
+    References
+    ----------
+    [DPP] 3.1, algorithm 1; Kulesza and Taskar, Structured determinantal point processes, 2010.
+    """
+    chosen = random.random(len(spectrum.values)) < spectrum.values / (1.0 + spectrum.values)
+    return _draw_from_span(spectrum.vectors[:, chosen], random)
+
+
+def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) -> np.ndarray:
+    """Return rows (n_drawn,) int64 in the order drawn, with probability proportional to det(K_J) among sets of a size.
+
+    Parameters
+    ----------
+    n_drawn : k, at most the rank of the kernel
+
+    Raises
+    ------
+    ConfigError
+        For a kernel of a rank below `n_drawn`: every set of that size has the determinant zero.
+
+    References
+    ----------
+    Kulesza and Taskar, k-DPPs: fixed-size determinantal point processes, 2011, algorithms 1 and 2.
+    """
+    rank = len(spectrum.values)
+    if n_drawn > rank:
+        raise ConfigError(
+            f"{n_drawn} landmarks were asked for, but their kernel has rank {rank} in double precision; ask for at "
+            "most that, or give a smaller sigma"
+        )
+    logarithms = log_elementary_polynomials(spectrum.values, n_drawn)
+    chosen, left = np.zeros(rank, dtype=bool), n_drawn
+    uniforms: np.ndarray = random.random(rank)
+    for number in range(rank, 0, -1):
+        if left == 0:
+            break
+        # The share of the polynomial of the first `number` eigenvalues that holds the last of them.
+        held = np.log(spectrum.values[number - 1]) + logarithms[left - 1, number - 1] - logarithms[left, number]
+        if uniforms[number - 1] < np.exp(held):
+            chosen[number - 1] = True
+            left -= 1
+    return _draw_from_span(spectrum.vectors[:, chosen], random)
+
+
+def log_elementary_polynomials(values: np.ndarray, degree: int) -> np.ndarray:
+    """Return the logarithms of the elementary symmetric polynomials of the first n values, for all n.
+
+    In logarithms nothing overflows: a thousand eigenvalues of ten have polynomials of 1e1000 and more.
+
+    Parameters
+    ----------
+    values : (r,) positive
+    degree : the largest, at most r
+
+    Returns
+    -------
+    (degree + 1, r + 1) float64; entry (l, n) is log e_l(values[:n]), minus infinity for l > n
+    """
+    logarithms = np.full((degree + 1, len(values) + 1), -np.inf)
+    logarithms[0] = 0.0
+    for number, logarithm in enumerate(np.log(values), start=1):
+        logarithms[1:, number] = np.logaddexp(logarithms[1:, number - 1], logarithm + logarithms[:-1, number - 1])
+    return logarithms
+
+
+def _draw_from_span(vectors: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """Return as many rows as there are orthonormal columns (N, m), each drawn by its squared norm off those before.
+
+    The rows B are projected off the one drawn, B_i: their squared norms fall by their squared products with the unit
+    vector of what was left of B_i.
+    """
+    n_drawn = vectors.shape[1]
+    squares = np.einsum("nm,nm->n", vectors, vectors)
+    directions = np.zeros((n_drawn, n_drawn))
+    rows = np.empty(n_drawn, dtype=np.int64)
+    uniforms: np.ndarray = random.random(n_drawn)
+    for step in range(n_drawn):
+        sums = np.cumsum(squares)
+        # Rounding of the product can reach the whole sum, which is first reached by the last row that has a norm.
+        row = min(int(np.searchsorted(sums, uniforms[step] * sums[-1], side="right")), int(np.argmax(sums)))
+        rows[step] = row
+        rest = vectors[row] - directions[:step].T @ (directions[:step] @ vectors[row])
+        rest -= directions[:step].T @ (directions[:step] @ rest)  # once more: rounding leaves a part of them
+        directions[step] = rest / np.linalg.norm(rest)
+        squares = np.maximum(squares - (vectors @ directions[step]) ** 2, 0.0)
+        squares[rows[: step + 1]] = 0.0
+    return rows
+
+
+PROPOSED = 1024  # rows that are proposed together, and read together
+SUM_BLOCK = 1024  # points per partial sum of the bounds
+READ_PER_LANDMARK = 64  # rows: where fewer than one in so many proposals is taken, the probabilities have died out
+SAME_SHAPE = np.sqrt(2.0)  # tau / sigma at which sin^2(x / tau) and 1 - exp(-x^2 / 2 sigma^2) begin alike
+NO_REPULSION = 75.0  # (x / sigma)^2 at which exp(-x^2 / 2 sigma^2) is below half of the last bit of one
+UPDATES = ("gaussian", "sine")
+
+
+class Repulsion(NamedTuple):
+    """How landmarks repel points.
+
+    Parameters
+    ----------
+    sigma : in the unit of the points
+    update : "gaussian": f(x) = 1 - exp(-x^2 / (2 sigma^2)); "sine": f(x) = sin^2(x / tau) up to its first peak and one
+        beyond, with tau = sqrt(2) sigma, at which the two begin alike
+    neighborhood : m, the points nearest to a landmark, itself left out, that it repels; all as near as the m-th are
+        repelled. None: all points
+    sample_points : among which the distance to the m-th point is looked for, as that of the share m / N of them: it is
+        exact where there are no more points than that, and a random estimate beyond
+    """
+
+    sigma: float
+    update: str = "gaussian"
+    neighborhood: int | None = None
+    sample_points: int = 100_000
+
+
+class RepulsiveDraw(NamedTuple):
+    """Rows (l,) int64 in the order drawn, how many points were proposed in all, and whether any was repelled.
+
+    Fewer rows than were asked for where the probabilities died out.
+    """
+
+    rows: np.ndarray
+    n_proposed: int
+    repelled: bool
+
+
+class _Taken(NamedTuple):
+    """Landmarks so far: points, squared distances up to which they repel, rows; `count` of them, and the proposals."""
+
+    points: np.ndarray
+    reaches: np.ndarray
+    rows: np.ndarray
+    count: np.ndarray  # (2,) int64
+
+
+class _Rule(NamedTuple):
+    """What a landmark does: f at a scale, up to a reach, or to the `position`-th of the sample (-1: none)."""
+
+    scale: float
+    sine: bool
+    reach: float
+    sample: np.ndarray
+    position: int
+
+
+def draw_repulsive(points: PointsByRow, n_landmarks: int, repulsion: Repulsion, seed: int) -> RepulsiveDraw:
+    """Return rows drawn one after the other in proportion to D, which falls to zero at rows that were drawn.
+
+    The distribution is that of algorithm 2 with the neighbourhood m as `Repulsion` has it. A landmark costs one look at
+    the others for every point proposed; no distance between a landmark and all points is computed but those to the
+    sample that settle its m-th neighbour.
+
+    Parameters
+    ----------
+    points : N points, of which at most `PROPOSED` are read at a time, and the sample where m is given
+    n_landmarks : L, at most the number of distinct points
+
+    Returns
+    -------
+    RepulsiveDraw: no two rows have equal coordinates. Fewer than `n_landmarks` where every D is zero in double
+    precision, or where more than `READ_PER_LANDMARK` points a landmark had to be read, and `sample_points`
+
+    References
+    ----------
+    [DPP] 3.2, algorithm 2.
+    """
+    n_points, rule = len(points), _rule_of(points, repulsion, seed)
+    taken = _Taken(
+        np.empty((n_landmarks, rule.sample.shape[1]), dtype=rule.sample.dtype),
+        np.empty(n_landmarks),
+        np.empty(n_landmarks, dtype=np.int64),
+        np.zeros(2, dtype=np.int64),
+    )
+    bounds = np.ones(n_points)
+    sums = np.add.reduceat(bounds, np.arange(0, n_points, SUM_BLOCK))
+    most_read, n_read, batch, repelled = max(repulsion.sample_points, READ_PER_LANDMARK * n_landmarks), 0, 0, False
+    while taken.count[0] < n_landmarks and sums.any() and n_read <= most_read:
+        uniforms = generator(seed, "landmarks/dpp", batch).random((PROPOSED, 2))
+        rows = _proposed_rows(bounds, sums, uniforms[:, 0])
+        distinct, places = np.unique(rows, return_inverse=True)
+        n_read += int(np.count_nonzero(bounds[distinct] == 1.0))
+        lowered = bounds[distinct]
+        values = np.ascontiguousarray(points[distinct])
+        _take(values, rows, places, uniforms[:, 1] * bounds[rows], lowered, taken, rule)
+        repelled = repelled or bool(np.any((lowered > 0.0) & (lowered < 1.0)))
+        bounds[distinct] = lowered
+        for block in np.unique(distinct // SUM_BLOCK):
+            sums[block] = bounds[block * SUM_BLOCK : (block + 1) * SUM_BLOCK].sum()
+        batch += 1
+    n_taken, n_proposed = (int(count) for count in taken.count)
+    return RepulsiveDraw(taken.rows[:n_taken], n_proposed, repelled)
+
+
+def _rule_of(points: PointsByRow, repulsion: Repulsion, seed: int) -> _Rule:
+    """Return the rule with the sample in which the m-th neighbour of a landmark is looked for."""
+    n_points, rows, position = len(points), np.zeros(0, dtype=np.int64), -1
+    if repulsion.neighborhood is not None and repulsion.neighborhood < n_points - 1:
+        rows = sample_rows(seed, "landmarks/sample", n_points, repulsion.sample_points)
+        # Among all points a landmark finds itself first; in a sample it is hardly ever found.
+        found = round(repulsion.neighborhood * len(rows) / n_points) - 1
+        position = repulsion.neighborhood if len(rows) == n_points else max(found, 0)
+    starts = range(0, max(len(rows), 1), TILE_ROWS)
+    sample = np.concatenate([points[rows[start : start + TILE_ROWS]] for start in starts])
+    if repulsion.update == "sine":
+        scale = SAME_SHAPE * repulsion.sigma
+        return _Rule(scale, True, (0.5 * np.pi * scale) ** 2, sample, position)
+    return _Rule(repulsion.sigma, False, NO_REPULSION * repulsion.sigma**2, sample, position)
+
+
+@compiled
+def _proposed_rows(bounds: np.ndarray, sums: np.ndarray, uniforms: np.ndarray) -> np.ndarray:
+    """Return rows drawn in proportion to `bounds`, whose blocks add up to `sums`; none of them has a bound of zero."""
+    rows = np.empty(uniforms.shape[0], dtype=np.int64)
+    ends = np.cumsum(sums)
+    for number in range(rows.shape[0]):
+        target = uniforms[number] * ends[-1]
+        block = min(np.searchsorted(ends, target, side="right"), ends.shape[0] - 1)
+        while sums[block] == 0.0:
+            block -= 1
+        left = target - (ends[block - 1] if block > 0 else 0.0)
+        for row in range(block * SUM_BLOCK, min((block + 1) * SUM_BLOCK, bounds.shape[0])):
+            if bounds[row] > 0.0:
+                rows[number] = row  # that of the last one, should rounding have left more than there is
+                if left < bounds[row]:
+                    break
+                left -= bounds[row]
+    return rows
+
+
+@compiled
+def _take(
+    values: np.ndarray,
+    rows: np.ndarray,
+    places: np.ndarray,
+    thresholds: np.ndarray,
+    lowered: np.ndarray,
+    taken: _Taken,
+    rule: _Rule,
+) -> None:
+    """Take the proposals whose D is above their thresholds, in order, and lower the bounds of all."""
+    for number in range(rows.shape[0]):
+        place, count = places[number], taken.count[0]
+        if count == taken.rows.shape[0]:
+            return
+        taken.count[1] += 1
+        probability = _probability(values, place, thresholds[number], taken, rule)
+        lowered[place] = min(lowered[place], probability)
+        if probability > thresholds[number]:
+            lowered[place] = 0.0
+            taken.points[count] = values[place]
+            taken.rows[count] = rows[number]
+            taken.reaches[count] = min(rule.reach, _sample_reach(values, place, rule))
+            taken.count[0] += 1
+
+
+@compiled
+def _probability(values: np.ndarray, place: int, threshold: float, taken: _Taken, rule: _Rule) -> float:
+    """Return D of a point, or what bounds it from above where that is no more than the threshold."""
+    product = 1.0
+    for landmark in range(taken.count[0]):
+        square = squared_row_distance(values, place, taken.points, landmark, taken.reaches[landmark])
+        if square == 0.0:
+            return 0.0
+        if square <= taken.reaches[landmark]:
+            ratio = np.sqrt(square) / rule.scale
+            product *= square_of(np.sin(ratio)) if rule.sine else -np.expm1(-0.5 * ratio * ratio)
+        if product <= threshold:
+            return product
+    return product
+
+
+@compiled
+def _sample_reach(values: np.ndarray, place: int, rule: _Rule) -> float:
+    """Return the squared distance to the `position`-th of the sample; infinity where landmarks repel all points."""
+    if rule.position < 0:
+        return np.inf
+    squares = np.empty(rule.sample.shape[0])
+    for row in range(squares.shape[0]):
+        squares[row] = squared_row_distance(values, place, rule.sample, row, np.inf)
+    return np.partition(squares, rule.position)[rule.position]
+
+
+FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
+COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
+
+
+class DiverseRows(NamedTuple):
+    """Rows (L,) int64 in the order drawn, and what is known of how good they are."""
+
+    rows: np.ndarray
+    certificates: dict[str, float]
+
+
+def repulsive_rows(
+    points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity, sample_points: int
+) -> DiverseRows:
+    """Return landmarks by algorithm 2; a sigma that is left open is halved until its probabilities last.
+
+    Parameters
+    ----------
+    points : N points
+    n_landmarks : L, N at most
+    sample_points : as of `Repulsion`
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks, and points that are next to all repeated.
+    ConfigError
+        For a sigma at which the probabilities die out, or at which no landmark repels any point.
+    """
+    usual = spacing_sigma(points, n_landmarks, seed)
+    sigma = diversity.sigma or usual
+    while True:
+        repulsion = Repulsion(sigma, diversity.update, diversity.neighborhood, sample_points)
+        draw = draw_repulsive(points, n_landmarks, repulsion, seed)
+        if len(draw.rows) == n_landmarks:
+            break
+        if not draw.repelled:
+            raise DataError(
+                f"only {len(draw.rows)} of {n_landmarks} landmarks with coordinates of their own were found among "
+                f"{draw.n_proposed} random points: most are repeated; drop repeated rows, or give more sample_points"
+            )
+        if diversity.sigma is not None:
+            raise ConfigError(
+                f"landmarks.sigma={sigma:g} is too large for these points: the probabilities of determinantal sampling "
+                f"die out after {len(draw.rows)} of {n_landmarks} landmarks; landmarks.sigma="
+                f"{min(usual, sigma / 2):.3g} would do"
+            )
+        sigma /= 2
+    if diversity.sigma is not None and not draw.repelled:
+        _refuse_small(sigma, usual, n_landmarks)
+    taken = n_landmarks / draw.n_proposed
+    return DiverseRows(draw.rows, {"sigma": sigma, "acceptance": taken} | coverage(points, draw.rows, seed))
+
+
+def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity) -> DiverseRows:
+    """Return landmarks by the exact k-DPP; a sigma that is left open is halved until the kernel has the rank.
+
+    Parameters
+    ----------
+    points : N points, few enough for a kernel (N, N) float64
+    n_landmarks : L, N at most
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks.
+    ConfigError
+        For too many points, a sigma at which the kernel has too low a rank, or at which it is the identity.
+    """
+    refuse_large(len(points))
+    usual = spacing_sigma(points, n_landmarks, seed)
+    table = read_rows(points, np.arange(len(points)))
+    make, sigma = geodesic_kernel if diversity.geodesic else euclidean_kernel, diversity.sigma or usual
+    while True:
+        kernel = make(table, sigma)
+        with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
+            spectrum = kernel_spectrum(kernel)
+        if len(spectrum.values) >= n_landmarks:
+            break
+        if diversity.sigma is not None:
+            raise ConfigError(
+                f"landmarks.sigma={sigma:g} is too large for these points: their kernel has rank "
+                f"{len(spectrum.values)} in double precision, for {n_landmarks} landmarks; landmarks.sigma="
+                f"{min(usual, sigma / 2):.3g} would do"
+            )
+        sigma /= 2
+    # Equal points have the kernel one at any sigma.
+    if diversity.sigma is not None and not np.any((kernel > np.finfo(np.float64).eps) & (kernel < 1.0)):
+        _refuse_small(sigma, usual, n_landmarks)
+    with threadpool_limits(1, user_api="blas"):
+        rows = draw_k_dpp(spectrum, n_landmarks, generator(seed, "landmarks/dpp-exact"))
+    return DiverseRows(rows, {"sigma": sigma, "rank": float(len(spectrum.values))} | coverage(points, rows, seed))
+
+
+def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
+    if n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
+        raise ConfigError(
+            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
+            f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
+        )
+
+
+def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, float]:
+    """Return the mean and the largest distance of random points to their nearest landmark, in the unit of the points.
+
+    Parameters
+    ----------
+    points : N points, of which 10,000 are looked at, or all
+    rows : (L,) int64, of the landmarks
+    """
+    prepared = prepare_landmarks(read_rows(points, np.sort(rows)))
+    looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)
+    tiles = [points[looked[start : start + TILE_ROWS]] for start in range(0, len(looked), TILE_ROWS)]
+    distances = np.sqrt(np.concatenate([nearest_landmarks(tile, prepared, 1)[1][:, 0] for tile in tiles]))
+    return {
+        "mean_distance_to_nearest_landmark": float(distances.mean()),
+        "largest_distance_to_nearest_landmark": float(distances.max()),
+    }
+
+
+def read_rows(points: PointsByRow, rows: np.ndarray) -> Any:
+    """Return the points (m, D) at rows (m,), at least one, which are read tile by tile."""
+    return np.concatenate([points[rows[start : start + TILE_ROWS]] for start in range(0, len(rows), TILE_ROWS)])

@@ -1,1 +1,0 @@
-"""Determinantal point processes, exact and approximate."""

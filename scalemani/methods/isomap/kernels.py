@@ -1,0 +1,288 @@
+"""Lengths of shortest paths along a neighbour graph, and classical scaling by them.
+
+Paths are found by Dijkstra's algorithm with a binary heap. Scaling gives coordinates whose distances are those given,
+as well as a few dimensions allow; further points are triangulated by their distances to those that were scaled.
+
+Sources: Dijkstra, A note on two problems in connexion with graphs, 1959;
+Torgerson, Multidimensional scaling: I. Theory and method, 1952; de Silva and Tenenbaum, Sparse multidimensional scaling
+using landmark points, 2004.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.linalg import eigh_tridiagonal, lapack
+from scipy.spatial.distance import cdist
+
+from scalemani.errors import RankError
+from scalemani.kernels.arrays.coordinates import at_unit_scale
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.spectral.eigenproblem import sign_rule
+from scalemani.kernels.spectral.linear import Components
+
+NOT_REACHED = -1  # the place in the heap of a node that no path has led to
+
+
+class UndirectedEdges(NamedTuple):
+    """Edges by node, each of them at both of its ends: those of node i are [bounds[i], bounds[i + 1]).
+
+    `bounds` (N + 1,) int64; `heads` (E,) int32, the other ends; `lengths` (E,) real, none below zero.
+    """
+
+    bounds: np.ndarray
+    heads: np.ndarray
+    lengths: np.ndarray
+
+
+def undirected_edges(
+    indices: np.ndarray, distances: np.ndarray, bridge_rows: np.ndarray, bridge_lengths: np.ndarray
+) -> UndirectedEdges:
+    """Return the edges of neighbour lists and bridges, each at both of its ends, once.
+
+    Parameters
+    ----------
+    indices, distances : (N, k) int32 and real, the neighbours of each node and how far they are
+    bridge_rows, bridge_lengths : (B, 2) int and (B,) real, further edges
+    """
+    counts = np.zeros(len(indices), np.int64)
+    _count_edges(indices, counts)
+    np.add.at(counts, bridge_rows.ravel(), 1)
+    bounds = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
+    heads, lengths = np.empty(bounds[-1], np.int32), np.empty(bounds[-1], distances.dtype)
+    free = bounds[:-1].copy()
+    _place_edges(indices, distances, free, heads, lengths)
+    for (one, other), length in zip(bridge_rows.tolist(), bridge_lengths.tolist(), strict=True):
+        for tail, head in ((one, other), (other, one)):
+            heads[free[tail]], lengths[free[tail]] = head, length
+            free[tail] += 1
+    return UndirectedEdges(bounds, heads, lengths)
+
+
+@compiled
+def _lists(indices: np.ndarray, row: int, wanted: int) -> bool:
+    found = False
+    for column in range(indices.shape[1]):
+        found |= indices[row, column] == wanted
+    return found
+
+
+@compiled
+def _count_edges(indices: np.ndarray, counts: np.ndarray) -> None:
+    for row in range(indices.shape[0]):
+        counts[row] += indices.shape[1]
+        for column in range(indices.shape[1]):
+            if not _lists(indices, indices[row, column], row):
+                counts[indices[row, column]] += 1
+
+
+@compiled
+def _place_edges(
+    indices: np.ndarray, distances: np.ndarray, free: np.ndarray, heads: np.ndarray, lengths: np.ndarray
+) -> None:
+    """Write each edge at the next free place of its ends; moves `free` (N,) on."""
+    for row in range(indices.shape[0]):
+        for column in range(indices.shape[1]):
+            other = indices[row, column]
+            heads[free[row]], lengths[free[row]] = other, distances[row, column]
+            free[row] += 1
+            if not _lists(indices, other, row):
+                heads[free[other]], lengths[free[other]] = row, distances[row, column]
+                free[other] += 1
+
+
+def geodesic_distances(edges: UndirectedEdges, sources: np.ndarray) -> np.ndarray:
+    """Return the lengths of the shortest paths from some nodes to all.
+
+    Parameters
+    ----------
+    edges : of a graph of N nodes
+    sources : (s,) int, nodes
+
+    Returns
+    -------
+    (s, N) float64, infinite where no path leads. A path and its way back are summed in other orders, and may differ in
+    the last bit
+    """
+    n_nodes = len(edges.bounds) - 1
+    found = np.empty((len(sources), n_nodes))
+    heap, places = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
+    for distances, source in zip(found, sources, strict=True):
+        _from_source(edges, int(source), distances, heap, places)
+    return found
+
+
+@compiled
+def _from_source(
+    edges: UndirectedEdges, source: int, distances: np.ndarray, heap: np.ndarray, places: np.ndarray
+) -> None:
+    """Write the distances (N,) of all nodes from one; `heap` and `places` (N,) int32 are room to work in."""
+    distances[:] = np.inf
+    places[:] = NOT_REACHED
+    distances[source], heap[0], places[source], size = 0.0, source, 0, 1
+    while size > 0:
+        nearest = heap[0]
+        size -= 1
+        if size > 0:
+            heap[0] = heap[size]
+            _sink(heap, size, places, distances)
+        for edge in range(edges.bounds[nearest], edges.bounds[nearest + 1]):
+            head = edges.heads[edge]
+            length = distances[nearest] + np.float64(edges.lengths[edge])
+            if length < distances[head]:
+                distances[head] = length
+                if places[head] == NOT_REACHED:
+                    places[head] = size
+                    size += 1
+                _rise(heap, head, places, distances)
+
+
+@compiled
+def _rise(heap: np.ndarray, node: int, places: np.ndarray, distances: np.ndarray) -> None:
+    """Move a node up from its place to where the one above is no farther."""
+    place = places[node]
+    while place > 0:
+        above = (place - 1) // 2
+        other = heap[above]
+        if distances[other] <= distances[node]:
+            break
+        heap[place], places[other] = other, place
+        place = above
+    heap[place], places[node] = node, place
+
+
+@compiled
+def _sink(heap: np.ndarray, size: int, places: np.ndarray, distances: np.ndarray) -> None:
+    """Move the first of `size` nodes down to where those below are no nearer."""
+    node, place = heap[0], 0
+    while 2 * place + 1 < size:
+        below = 2 * place + 1
+        if below + 1 < size and distances[heap[below + 1]] < distances[heap[below]]:
+            below += 1
+        other = heap[below]
+        if distances[node] <= distances[other]:
+            break
+        heap[place], places[other] = other, place
+        place = below
+    heap[place], places[node] = node, place
+
+
+REFLECTORS_TOGETHER = 64  # applied in one product: what LAPACK takes at most
+LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no dimension
+
+
+def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Components, float]:
+    """Return leading eigenvalues of -J D^2 J / 2, J = I - 1 1^T / L, coordinates v sqrt(lambda), the least eigenvalue.
+
+    Parameters
+    ----------
+    distances : (L, L) float64, symmetric bit for bit
+    n_components : d, below L
+
+    Returns
+    -------
+    components : eigenvalues (d,), descending, and coordinates (L, d), centred
+    least : below zero where no points have these distances
+
+    Raises
+    ------
+    RankError
+        Where fewer eigenvalues are above zero.
+    """
+    near_one, exponent = at_unit_scale(distances)
+    products = -0.5 * near_one**2
+    means = products.mean(axis=1)
+    products -= means
+    products -= means[:, np.newaxis]
+    products += means.mean()
+    values, vectors, least = extreme_eigenpairs(products, n_components)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[0], 0.0)))
+    if n_components > positive:
+        raise RankError(
+            f"{n_components} components were asked of distances that span {positive} dimensions: ask for fewer, or "
+            "take more landmarks"
+        )
+    coordinates = np.ldexp(sign_rule(vectors * np.sqrt(values)), exponent)
+    return Components(np.ldexp(values, 2 * exponent), coordinates), float(np.ldexp(least, 2 * exponent))
+
+
+class Triangulation(NamedTuple):
+    """Where a point lies by its distances to L landmarks that were scaled to d dimensions.
+
+    A point at squared distances s_l, in units of 4^exponent, has coordinates sum_l (s_l - means_l) directions_l, in
+    units of 2^exponent: `means` (L,), those of the landmarks, and `directions` (L, d), -v_l / (2 sqrt(lambda)).
+    """
+
+    means: np.ndarray
+    directions: np.ndarray
+    exponent: int
+
+    def add(self, distances: Iterable[np.ndarray], first: int, out: np.ndarray) -> None:
+        """Add what the landmarks from `first` on say of some points to `out` (n, d), in units of 2^exponent.
+
+        Landmarks are added one by one, so that a point's bits do not depend on what else is placed.
+
+        Parameters
+        ----------
+        distances : of all n points to one landmark after the other, (n,) real each
+        out : (n, d) float64, written in place
+        """
+        for landmark, lengths in enumerate(distances, first):
+            squares = np.ldexp(np.asarray(lengths, np.float64), -self.exponent) ** 2
+            squares -= self.means[landmark]
+            for column, direction in enumerate(self.directions[landmark]):
+                out[:, column] += squares * direction
+
+
+def triangulation(distances: np.ndarray, scaled: Components) -> Triangulation:
+    """Return how points are placed among landmarks at distances (L, L), `scaled` by `classical_scaling`.
+
+    A landmark is placed at its own coordinates, and points with the distances of a plane at theirs.
+    """
+    near_one, exponent = at_unit_scale(distances)
+    values, vectors = np.ldexp(scaled.eigenvalues, -2 * exponent), np.ldexp(scaled.vectors, -exponent)
+    return Triangulation((near_one**2).mean(axis=0), -0.5 * vectors / values, exponent)
+
+
+def extreme_eigenpairs(matrix: np.ndarray, n_largest: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return the largest eigenvalues, ascending, with their vectors, and the least eigenvalue.
+
+    A driver of LAPACK finds one range of eigenvalues. Nearly all it does is the reduction to tridiagonal form, which
+    serves both ends here.
+
+    Parameters
+    ----------
+    matrix : (L, L) float64, symmetric; its lower triangle is read
+    n_largest : n, below L
+
+    Returns
+    -------
+    values : (n,) float64
+    vectors : (L, n) float64, orthonormal
+    least : float
+    """
+    size = len(matrix)
+    lwork = int(lapack.dsytrd_lwork(size, lower=1)[0])
+    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(matrix, lower=1, lwork=lwork)
+    least = eigh_tridiagonal(diagonal, beside, eigvals_only=True, lapack_driver="sterf")[0]
+    wanted = (size - n_largest, size - 1)
+    # Bisection, the usual driver of a range, gives up on eigenvalues that coincide.
+    values, vectors = eigh_tridiagonal(diagonal, beside, select="i", select_range=wanted, lapack_driver="stemr")
+    # The reduction leaves the first axis as it is; its reflectors of the others lie as those of a QR factorisation do.
+    turned = lapack.dormqr("L", "N", reflectors[1:, :-1], scales, vectors[1:], REFLECTORS_TOGETHER * n_largest)[0]
+    return values, np.vstack([vectors[:1], turned]), float(least)
+
+
+def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:
+    """Return 1 - r^2 of given distances (L, L) and those of coordinates (L, d), r their correlation over all pairs.
+
+    References
+    ----------
+    Tenenbaum, de Silva and Langford, A global geometric framework for nonlinear dimensionality reduction, 2000.
+    """
+    distances, coordinates = at_unit_scale(distances)[0], at_unit_scale(coordinates)[0]
+    reached = cdist(coordinates, coordinates)
+    one, other = distances - distances.mean(), reached - reached.mean()
+    both = float(np.vdot(one, other))
+    return 1.0 - both**2 / (float(np.vdot(one, one)) * float(np.vdot(other, other)))

@@ -1,1 +1,0 @@
-"""Shortest paths over a neighbour graph, and coordinates that have given distances."""

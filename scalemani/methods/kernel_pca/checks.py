@@ -1,8 +1,0 @@
-"""What the data allow kernel principal components."""
-
-from scalemani.runs.survey import Survey
-
-
-def most_components(found: Survey) -> int:
-    """Return how many components points have: one less than points."""
-    return found.dimensions.n_points - 1

@@ -1,0 +1,97 @@
+"""What is around each landmark: the covariances of its nearest points, by which landmarks are joined.
+
+They are a stage of their own: graphs of more or fewer neighbours, and other bandwidths, take them as they are. Source:
+[DPP] 3.3.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.reading import RowsOfArray, StoredStage, Whole
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.workspace import Workspace, threads
+from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
+from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_geometry
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.arrays.points import StoredPoints
+
+
+class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
+    """Covariances of the points around each landmark, by which landmarks are joined."""
+
+    covariances = Whole(
+        "landmark feature other_feature",
+        "float64",
+        "of each landmark, positive definite; stored where landmark_graph.covariances is full",
+        "squared, as given",
+    )
+    variances = Whole(
+        "landmark feature",
+        "float64",
+        "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
+        "squared, as given",
+    )
+    counts = Whole("landmark", "int64", "how many points each covariance is of")
+
+    def read_covariances(self, diagonal: bool) -> np.ndarray:
+        """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
+        return (self.variances if diagonal else self.covariances).read()
+
+
+COPIES_OF_COVARIANCES = 2  # and sums of products
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks, the distances of the points around them, their covariances, and a tile of points."""
+    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
+    features, width = dimensions.n_features, min(dimensions.n_features, SKETCH_DIMENSIONS)
+    n_near = min(sizes.params.landmark_graph.neighborhood, dimensions.n_points)
+    return [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
+        Held("covariances", EACH_PROCESS, n_landmarks, entries(sizes), copies=COPIES_OF_COVARIANCES),
+        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, n_near),
+        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
+        Held("a tile of points, in float64 and centred", EACH_PROCESS, TILE_ROWS, features, "float64", 3),
+        Held("bounds of a tile to some landmarks", EACH_TASK, TILE_ROWS, LANDMARKS_TOGETHER, "float64", 2),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: the covariances, or their diagonals, and how many points they are of."""
+    stored = StoredLandmarkCovariances
+    diagonal = sizes.params.landmark_graph.covariances == "diagonal"
+    return written([stored.variances if diagonal else stored.covariances, stored.counts], sizes)
+
+
+def entries(sizes: Sizes) -> int:
+    """Return how many numbers the covariance of a landmark has."""
+    features = sizes.dimensions.n_features
+    return features**2 if sizes.params.landmark_graph.covariances == "full" else features
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Measure the covariances in two passes over the points; certify of how many points, and how many were singular."""
+    task, asked = work.task, work.task.params.landmark_graph
+    work.executor.progress.start(task.stage, 1)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
+    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    diagonal = asked.covariances == "diagonal"
+    with threads(work.in_one_process) as side_by_side:
+        found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(side_by_side.over))
+    described = StoredLandmarkCovariances.variances if diagonal else StoredLandmarkCovariances.covariances
+    task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.counts: found.counts})
+    singular = int(np.count_nonzero(found.regularized))
+    if singular:
+        remedy = "leave out features that are constant" if diagonal else "take landmark_graph.covariances=diagonal"
+        work.warn(
+            f"{singular} of {len(landmarks)} landmarks have singular covariances, of {asked.neighborhood} points each "
+            f"in {landmarks.shape[1]} dimensions: a thousandth of their mean variance was added to the diagonal; raise "
+            f"landmark_graph.neighborhood, or {remedy}"
+        )
+    work.executor.progress.advance()
+    return {"least_points": int(found.counts.min()), "singular_covariances": singular}

@@ -1,0 +1,122 @@
+"""The landmarks' own neighbour graph, and its Laplacian eigenmaps: what is known without a graph of all points.
+
+Source: [LLL] 4.8.1 for LE(Z) and Nystrom; [DPP] 3.3 for neighbours by the Bhattacharyya distance.
+"""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.reading import StoredStage, Whole
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
+from scalemani.errors import ShortfallWarning
+from scalemani.kernels.arrays.workspace import Workspace, threads
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.spectral.accuracy import count_near_zero
+from scalemani.methods.landmark_graph.kernels import (
+    bhattacharyya_neighbors,
+    connected_eigenmaps,
+    landmark_kernel,
+    spacing,
+)
+from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
+from scalemani.stages.arrays.landmarks import StoredLandmarks
+
+DIMENSIONS = {"joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors"}
+
+
+class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
+    """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
+
+    neighbors = Whole(
+        "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
+    )
+    eigenvalues = Whole(
+        "component",
+        "float64",
+        "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
+    )
+    vectors = Whole(
+        "landmark component", "float64", "eigenvectors of L v = lambda D v: the coordinates of the landmarks"
+    )
+    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
+
+    def read_sigma(self) -> float:
+        """Return the bandwidth of the kernel."""
+        return float(self.sigma.read())
+
+
+COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
+COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
+REMEDY = (
+    "raise landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take embedding.solver=refine"
+)
+DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the landmarks, their covariances, and the edges of their graph."""
+    asked, n_landmarks, features = sizes.params.landmark_graph, sizes.params.n_landmarks, sizes.dimensions.n_features
+    held = [
+        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
+        Held("edges of their graph", EACH_PROCESS, n_landmarks, asked.joined(n_landmarks), copies=COPIES_OF_EDGES),
+        Held("dense matrices of few landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=DENSE_COPIES),
+    ]
+    if asked.kind == "euclidean":
+        return held
+    width = features if asked.covariances == "full" else 1
+    return [
+        *held,
+        Held("covariances", EACH_PROCESS, n_landmarks, features * width),
+        Held("those between two landmarks", EACH_TASK, n_landmarks, features * width, copies=COPIES_BETWEEN),
+    ]
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Join the landmarks, solve for the smallest eigenvalues of their Laplacian, the trivial one left out."""
+    task, asked = work.task, work.task.params.landmark_graph
+    work.executor.progress.start(task.stage, 1)
+    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
+    neighbors = joined_landmarks(work, landmarks)
+    sigma = asked.sigma or spacing(landmarks)
+    maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components, REMEDY)
+    n_zero = count_near_zero(maps.eigenvalues)
+    if n_zero > 1:
+        work.warn(
+            f"landmark_graph: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
+            f"the only one: the graph of the landmarks falls into {n_zero} parts that next to nothing joins, and the "
+            "embedding is one basis of many of the vectors that tell these apart; raise landmark_graph.n_neighbors or "
+            "landmark_graph.sigma",
+            ShortfallWarning,
+        )
+    n_beyond = int(np.count_nonzero(maps.eigenvalues >= 1.0))
+    if n_beyond and task.params.embedding.solver == "nystrom":
+        work.warn(
+            f"landmark_graph: {n_beyond} of {len(maps.eigenvalues)} eigenvalues are 1 or more, and their columns have "
+            "no extension to points: they are zero; ask for fewer landmark_embedding.n_components",
+            ShortfallWarning,
+        )
+    task.output.write_whole(
+        {
+            StoredLandmarkGraph.neighbors: neighbors.astype(np.int64),
+            StoredLandmarkGraph.eigenvalues: maps.eigenvalues,
+            StoredLandmarkGraph.vectors: maps.embedding,
+            StoredLandmarkGraph.sigma: np.array(sigma),
+        }
+    )
+    work.executor.progress.advance()
+    return {"sigma": sigma, "near_zero_eigenvalues": n_zero}
+
+
+def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
+    """Return the landmarks (L, k) that each is joined to."""
+    task, asked = work.task, work.task.params.landmark_graph
+    n_joined = asked.joined(len(landmarks))
+    if asked.kind == "euclidean":
+        return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
+    stored = StoredLandmarkCovariances(task.inputs["landmark_covariances"])
+    covariances = stored.read_covariances(asked.covariances == "diagonal")
+    with threads(work.in_one_process) as side_by_side:
+        return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(side_by_side.over))

@@ -1,0 +1,79 @@
+"""W of an image or a video as an ensemble of minimum spanning trees, each of jittered pixels."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import Arrays, StageWork
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.methods.pixels.kernels import (
+    Image,
+    Reach,
+    ensemble_affinities,
+    jittered,
+    mean_distances,
+    minimum_spanning_tree,
+)
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.store.groups import block_unit
+
+COPIES_OF_POINTS = 3  # noise, its words, and the sum
+COLUMNS_OF_TREE = 5  # parents, labels, lengths, edges of components and of the tree
+COPIES_OF_EDGES = 4  # of all trees, counted, in both directions, and by block
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the pixels, what the growth of a tree takes, and the edges of all trees."""
+    n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
+    edges = 2 * sizes.params.affinities.trees * n_points
+    return [
+        Held("pixels and their mean distances", EACH_PROCESS, n_points, features + 1, "float64"),
+        Held("jittered pixels", EACH_TASK, n_points, features, "float64", COPIES_OF_POINTS, "trees"),
+        Held("components of a tree", EACH_TASK, n_points, COLUMNS_OF_TREE, "float64", step="trees"),
+        *entries_held("W", EACH_PROCESS, edges, COPIES_OF_EDGES, values="float32"),
+    ]
+
+
+def write_ensemble(work: StageWork) -> dict[str, Any]:
+    """Grow the trees side by side on this process's threads, and write W by blocks."""
+    task = work.task
+    image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
+    points = StoredWorkPoints(task.inputs["work_points"]).dense_points.read_once()
+    deviations = task.params.affinities.jitter * mean_distances(points, image, reach)
+    grow = functools.partial(tree_of, points, deviations, image, reach, task.params.seed)
+    copies = range(task.params.affinities.trees)
+    work.executor.progress.start(task.stage, len(copies))
+    weights = ensemble_affinities(list(work.executor.map_locally(grow, copies)), len(points))
+    for block in range(task.dimensions.n_blocks):
+        if not task.output.committed(block_unit(block)):
+            task.output.write_parts(block, rows_of(weights, *task.dimensions.rows(block)))
+    return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}
+
+
+def tree_of(points: np.ndarray, deviations: np.ndarray, image: Image, reach: Reach, seed: int, copy: int) -> np.ndarray:
+    """Return the edges of the tree of one copy of the pixels.
+
+    Parameters
+    ----------
+    points : (N, D) float64, the pixels
+    deviations : (N,) float64, of the noise that a copy is given
+    image, reach : the shape of the image, and how far apart pixels may be that share an edge
+    """
+    return minimum_spanning_tree(jittered(points, deviations, seed, copy), image, reach)
+
+
+def rows_of(weights: sp.csr_matrix, start: int, stop: int) -> Arrays:
+    """Return the rows of a block of W as they are stored."""
+    rows = weights[start:stop]
+    indptr = rows.indptr.astype(np.int64)
+    return {
+        StoredSymmetricAffinities.indptr: indptr,
+        StoredSymmetricAffinities.indices: rows.indices.astype(np.int32),
+        StoredSymmetricAffinities.values: rows.data,
+        StoredSymmetricAffinities.degrees: row_sums(rows.data, indptr),
+    }

@@ -1,0 +1,271 @@
+"""Affinities of the pixels of an image or a video, each with the others of its window: Gaussian, or by trees.
+
+Pixels are rows of features, frame by frame, row by row, column by column. The window of a pixel is a square around it,
+cut off at the edges of the image, and the same pixel in the frames before and after. A pixel lies in the window of
+another where that lies in its own, and a distance is summed in one order from both ends: W is symmetric bit for bit.
+Gaussian affinities are made row by row.
+
+An ensemble is of minimum spanning trees, each of the neighbourhood graph of jittered pixels: an edge weighs the share
+of the trees that it is in. A tree of one copy may take a shortcut; few copies take the same. Trees grow by rounds of
+Boruvka: each joins every component through its shortest edge, and makes the edges anew.
+
+Source: [LLL] 4.8.4, [EA] 2.4.
+"""
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT
+from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.machine.vector_math import exp_nonpositive
+
+Image = tuple[int, int, int]  # frames, rows and columns
+Reach = tuple[int, int]  # pixels to each side of a pixel, and frames before and after it
+
+
+@compiled
+def window_bounds(image: Image, reach: Reach, start: int, stop: int) -> np.ndarray:
+    """Return where the neighbours of pixels [start, stop) begin and end: (stop - start + 1,) int64, from 0.
+
+    Parameters
+    ----------
+    image, reach : those of `window_affinities`
+    start, stop : the first pixel, and the one after the last
+    """
+    bounds = np.zeros(stop - start + 1, np.int64)
+    n_frames, n_rows, n_columns = image
+    side, frames = reach
+    for pixel in range(start, stop):
+        frame, place = divmod(pixel, n_rows * n_columns)
+        row, column = divmod(place, n_columns)
+        high = min(n_rows, row + side + 1) - max(0, row - side)
+        wide = min(n_columns, column + side + 1) - max(0, column - side)
+        deep = min(n_frames, frame + frames + 1) - max(0, frame - frames)
+        bounds[pixel - start + 1] = bounds[pixel - start] + high * wide + deep - 2
+    return bounds
+
+
+@compiled
+def squared_distance(points: np.ndarray, one: int, other: int) -> float:
+    """Return the squared distance of two rows of points (N, D), summed in float64."""
+    total = 0.0
+    for feature in range(points.shape[1]):
+        difference = np.float64(points[one, feature]) - np.float64(points[other, feature])
+        total += difference * difference
+    return total
+
+
+@compiled
+def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) -> None:
+    """Fill `columns` (k,) with the neighbours of a pixel, ascending.
+
+    Parameters
+    ----------
+    image, reach : those of `window_affinities`
+    columns : (k,) int, filled; k is what `window_bounds` says
+    """
+    n_frames, n_rows, n_columns = image
+    side, frames = reach
+    area = n_rows * n_columns
+    frame, place = divmod(pixel, area)
+    row, column = divmod(place, n_columns)
+    first, last = max(0, column - side), min(n_columns, column + side + 1)
+    count = 0
+    for earlier in range(max(0, frame - frames), frame):
+        columns[count] = earlier * area + place
+        count += 1
+    for near in range(max(0, row - side), min(n_rows, row + side + 1)):
+        begin = frame * area + near * n_columns
+        for neighbor in range(begin + first, begin + last):
+            if neighbor != pixel:
+                columns[count] = neighbor
+                count += 1
+    for later in range(frame + 1, min(n_frames, frame + frames + 1)):
+        columns[count] = later * area + place
+        count += 1
+
+
+@compiled
+def fill_window_weights(
+    points: np.ndarray, image: Image, reach: Reach, rows: tuple[int, int], sigma: float, out: tuple[np.ndarray, ...]
+) -> None:
+    """Fill the rows of W of consecutive pixels.
+
+    Parameters
+    ----------
+    points, image, reach, rows, sigma : those of `window_affinities`
+    out : columns int32 and weights float32, each as long as `window_bounds` says
+    """
+    bounds = window_bounds(image, reach, rows[0], rows[1])
+    columns, weights = out
+    for pixel in range(rows[0], rows[1]):
+        begin, end = bounds[pixel - rows[0]], bounds[pixel - rows[0] + 1]
+        fill_neighbors(image, reach, pixel, columns[begin:end])
+        for entry in range(begin, end):
+            squared = squared_distance(points, pixel, columns[entry])
+            # divided twice: the square of the bandwidth under- or overflows long before the ratio does
+            weights[entry] = max(exp_nonpositive(-0.5 * ((squared / sigma) / sigma)), LEAST_WEIGHT)
+
+
+def window_affinities(
+    points: np.ndarray, image: Image, reach: Reach, sigma: float, rows: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the rows of W of consecutive pixels: w = exp(-d^2 / (2 sigma^2)) within the window, none at the pixel.
+
+    Parameters
+    ----------
+    points : (N, D), the features of all pixels: where they lie, and their grey or colour
+    image : frames, rows and columns, whose product is N
+    reach : pixels to each side, and frames before and after
+    sigma : above zero, in the unit of the features
+    rows : the first pixel, and the one after the last
+
+    Returns
+    -------
+    indptr (n + 1,) int64, columns int32, ascending in a row, and weights float32, none below 1.2e-38
+
+    References
+    ----------
+    [LLL] 4.8.4: sigma 20 on the rows, columns and grey levels of an image.
+    """
+    indptr = window_bounds(image, reach, *rows)
+    columns, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
+    fill_window_weights(points, image, reach, rows, float(sigma), (columns, weights))
+    return indptr, columns, weights
+
+
+@compiled
+def window_bandwidths(points: np.ndarray, image: Image, reach: Reach, pixels: np.ndarray, nth: int) -> np.ndarray:
+    """Return the distance of each of some pixels (n,) to the `nth` nearest of its window: (n,) float64.
+
+    The first beyond it that is not zero stands for zero. Where a window has fewer pixels, its farthest counts; zero
+    stays where all are equal.
+
+    Parameters
+    ----------
+    points, image, reach : those of `window_affinities`
+    pixels : (n,) int, their numbers
+    nth : at least 1
+    """
+    found = np.empty(pixels.shape[0], np.float64)
+    for i in range(pixels.shape[0]):
+        pixel = pixels[i]
+        columns = np.empty(window_bounds(image, reach, pixel, pixel + 1)[1], np.int64)
+        fill_neighbors(image, reach, pixel, columns)
+        squared = np.empty(columns.shape[0], np.float64)
+        for entry in range(columns.shape[0]):
+            squared[entry] = squared_distance(points, pixel, columns[entry])
+        squared.sort()
+        place = min(nth, squared.shape[0]) - 1
+        while place < squared.shape[0] - 1 and squared[place] == 0.0:
+            place += 1
+        found[i] = np.sqrt(squared[place])
+    return found
+
+
+UNIFORM_STEP = 2.0**-64  # of a random word of 64 bits
+
+
+@compiled
+def mean_distances(points: np.ndarray, image: Image, reach: Reach) -> np.ndarray:
+    """Return the mean distance of each pixel to the others of its window: (N,) float64."""
+    n_pixels = points.shape[0]
+    means = np.empty(n_pixels, np.float64)
+    columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
+    for pixel in range(n_pixels):
+        count = window_bounds(image, reach, pixel, pixel + 1)[1]
+        fill_neighbors(image, reach, pixel, columns[:count])
+        total = 0.0
+        for entry in range(count):
+            total += np.sqrt(squared_distance(points, pixel, columns[entry]))
+        means[pixel] = total / count
+    return means
+
+
+@compiled
+def root_of(parents: np.ndarray, item: int) -> int:
+    """Return the root of an item, which what lies on the way is hung closer to."""
+    while parents[item] != item:
+        parents[item] = parents[parents[item]]
+        item = parents[item]
+    return item
+
+
+@compiled
+def shortest_edges(
+    points: np.ndarray, image: Image, reach: Reach, labels: np.ndarray, shortest: np.ndarray, edges: np.ndarray
+) -> None:
+    """Fill `shortest` (N,) and `edges` (N, 2) with the shortest edge that leaves each component, by its label.
+
+    Of edges of one length the first counts, by the lower pixel and then by the higher: there are no cycles then.
+
+    Parameters
+    ----------
+    points, image, reach : those of `minimum_spanning_tree`
+    labels : (N,) int64, the component of each pixel, by one of its pixels
+    shortest, edges : (N,) float64 squared lengths, infinite where no edge leaves, and (N, 2) int32 pixels; filled
+    """
+    columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
+    shortest[:] = np.inf
+    for pixel in range(points.shape[0]):
+        count = window_bounds(image, reach, pixel, pixel + 1)[1]
+        fill_neighbors(image, reach, pixel, columns[:count])
+        for entry in range(count):
+            neighbor = columns[entry]
+            if neighbor > pixel and labels[neighbor] != labels[pixel]:
+                squared = squared_distance(points, pixel, neighbor)
+                for label in (labels[pixel], labels[neighbor]):
+                    if squared < shortest[label]:
+                        shortest[label], edges[label, 0], edges[label, 1] = squared, pixel, neighbor
+
+
+@compiled
+def minimum_spanning_tree(points: np.ndarray, image: Image, reach: Reach) -> np.ndarray:
+    """Return the edges (N - 1, 2) int32 of the minimum spanning tree of pixels, each joined to those of its window.
+
+    Parameters
+    ----------
+    points : (N, D), the features of all pixels, finite
+    reach : pixels to each side, at least 1, and frames before and after, at least 1 in a video: all are connected then
+    """
+    n_pixels = points.shape[0]
+    parents, labels = np.arange(n_pixels), np.arange(n_pixels)
+    shortest, edges = np.empty(n_pixels, np.float64), np.empty((n_pixels, 2), np.int32)
+    tree, found = np.empty((n_pixels - 1, 2), np.int32), 0
+    while found < n_pixels - 1:
+        shortest_edges(points, image, reach, labels, shortest, edges)
+        for label in range(n_pixels):
+            if shortest[label] < np.inf:
+                one, other = root_of(parents, edges[label, 0]), root_of(parents, edges[label, 1])
+                if one != other:
+                    parents[max(one, other)] = min(one, other)
+                    tree[found] = edges[label]
+                    found += 1
+        for pixel in range(n_pixels):
+            labels[pixel] = root_of(parents, pixel)
+    return tree
+
+
+def jittered(points: np.ndarray, deviations: np.ndarray, seed: int, copy: int) -> np.ndarray:
+    """Return points (N, D) float64 with uniform noise in every feature.
+
+    Parameters
+    ----------
+    points : (N, D) real
+    deviations : (N,), the standard deviation of the noise of each point
+    """
+    words = row_words(seed, f"affinities/ensemble-{copy}", 0, points.size).reshape(points.shape)
+    half_widths = np.sqrt(3.0) * deviations  # a uniform draw in [-h, h] has the deviation h / sqrt(3)
+    return points + half_widths[:, np.newaxis] * (2 * ((words + 0.5) * UNIFORM_STEP) - 1)
+
+
+def ensemble_affinities(trees: list[np.ndarray], n_pixels: int) -> sp.csr_matrix:
+    """Return W (N, N) float32 in CSR form, columns ascending: for each edge the share of the trees that it is in."""
+    lower, higher = np.concatenate(trees).T
+    ones = np.ones(len(lower), np.float32)
+    counts = sp.coo_matrix((ones, (lower, higher)), shape=(n_pixels, n_pixels)).tocsr()  # adds equal edges up
+    weights = sp.csr_matrix(counts + counts.T)
+    weights.sort_indices()
+    weights.data /= np.float32(len(trees))
+    return weights

@@ -1,0 +1,108 @@
+"""W of an image or a video: what its rows are made of is stored, with their degrees, and not the rows themselves."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
+from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.methods.pixels.kernels import window_affinities, window_bandwidths
+from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.arrays.points import StoredWorkPoints
+
+
+@dataclass(frozen=True)
+class WindowAffinities(StoredSymmetricAffinities):
+    """Gaussian affinities of pixels: their degrees are stored, their rows are made anew each time they are read."""
+
+    pixels: StoredWorkPoints
+
+    def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of one block's rows of W."""
+        start = block * self.group.block_rows
+        return self.rows_of(start, start + len(self.indptr(block)) - 1)
+
+    def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return work rows, ascending, that hold all columns: those between, which windows leave few of."""
+        first = columns.min()
+        return np.arange(first, columns.max() + 1), columns - first
+
+    def rows_of(self, start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return (indptr, indices, values) of rows [start, stop) of W."""
+        image, reach = (tuple(sides.read_once().tolist()) for sides in (self.image, self.reach))
+        points, sigma = self.pixels.dense_points.read_once(), float(self.sigma.read_once())
+        return window_affinities(points, image, reach, sigma, (start, stop))
+
+
+ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
+CERTIFIED_PIXELS = 1000
+MUCH_AT_FLOOR = 0.1  # share of the weights; a few far colours in a window may well be there
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the pixels, and the rows of W that are made at once."""
+    rows, k = min(ROWS_AT_ONCE, sizes.dimensions.block_rows), sizes.params.n_neighbors
+    return [
+        *pixels_held(sizes),
+        Held("columns of rows of W", EACH_TASK, rows, k, "int32"),
+        Held("values of rows of W", EACH_TASK, rows, k, "float32"),
+        Held("where rows of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
+    ]
+
+
+def write_window(work: StageWork) -> dict[str, Any]:
+    """Write what the rows of W are made of, and their degrees; certify how many weights tell pixels apart."""
+    task, asked = work.task, work.task.params.neighbors
+    stored = StoredSymmetricAffinities
+    if not task.output.committed(stored.WINDOW_UNIT):
+        image, reach = asked.image(task.dimensions.n_points), asked.reach
+        sigma = task.params.affinities.sigma or typical_bandwidth(task, image, reach)
+        arrays = {stored.image: np.array(image), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
+        task.output.write_whole(arrays, stored.WINDOW_UNIT)
+    work.map_parts(degrees_block)
+    return weight_certificates(work)
+
+
+def typical_bandwidth(task: StageTask, image: tuple[int, int, int], reach: tuple[int, int]) -> float:
+    """Return the median distance of a sample of the pixels to the nth nearest of their window; 1 where all are zero."""
+    points = StoredWorkPoints(task.inputs["work_points"]).points.read_once()
+    pixels = rows_to_choose_by(task.params.seed, len(points))
+    found = window_bandwidths(points, image, reach, pixels, task.params.affinities.bandwidth_neighbor)
+    return float(np.median(found[found > 0])) if found.any() else 1.0
+
+
+def weight_certificates(work: StageWork) -> dict[str, Any]:
+    """Certify, on a sample of the pixels, how many weights are the least there is, for pixels too far apart."""
+    task, graph = work.task, affinities_of(work.task)
+    pixels = sample_rows(task.params.seed, "window/weights", task.dimensions.n_points, CERTIFIED_PIXELS)
+    weights = np.concatenate([graph.rows_of(pixel, pixel + 1)[2] for pixel in pixels.tolist()])
+    share = float(np.mean(weights <= np.float32(LEAST_WEIGHT)))
+    sigma = float(graph.sigma.read())
+    if share > MUCH_AT_FLOOR:
+        work.warn(
+            f"affinities: {share:.0%} of the pixels within a window are too far from its middle for affinities.sigma "
+            f"{sigma:.3g} to tell them apart and have the least weight there is: raise it, or leave it open"
+        )
+    return {"sigma": sigma, "floor_share": share}
+
+
+def affinities_of(task: StageTask) -> WindowAffinities:
+    """Return the rows of W that the stage certifies."""
+    return WindowAffinities(task.output, StoredWorkPoints(task.inputs["work_points"]))
+
+
+def degrees_block(task: StageTask, block: int) -> Arrays:
+    """Return where rows begin in a block of W, and their degrees, from some rows at a time."""
+    start, stop = task.dimensions.rows(block)
+    counts, degrees = [np.zeros(1, np.int64)], []
+    for first in range(start, stop, ROWS_AT_ONCE):
+        indptr, _, values = affinities_of(task).rows_of(first, min(first + ROWS_AT_ONCE, stop))
+        counts.append(np.diff(indptr))
+        degrees.append(row_sums(values, indptr))
+    bounds = np.cumsum(np.concatenate(counts))
+    return {StoredSymmetricAffinities.indptr: bounds, StoredSymmetricAffinities.degrees: np.concatenate(degrees)}
