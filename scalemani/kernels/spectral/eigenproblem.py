@@ -63,14 +63,14 @@ def solve_reduced(
     n_components: int,
     constant: bool = True,
     following: bool = False,
-    seed: int = 0,
     over: Mapper = map,
+    dense_up_to: int | None = None,
 ) -> ReducedSolution:
-    """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
+    """Return the smallest eigenpairs of A v = lambda B v; the same input gives the same bits.
 
     Landmarks with a zero row in B are dropped. The largest absolute entry of each vector is positive, the first of
-    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B. Source
-    of the shift: Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
+    equals. LAPACK solves small problems; large ones a block Krylov method on (A + shift B)^-1 B. Source of the shift:
+    Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ def solve_reduced(
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
     following : whether the next eigenvalue is requested too; it changes no bit of the others.
     over : runs slabs of the factor, as the builtin `map` does; changes no bit.
+    dense_up_to : so many landmarks LAPACK solves at once, up to `DENSE_LANDMARKS` where the other method gives up; by
+        default up to these in any case.
 
     Raises
     ------
@@ -98,7 +100,7 @@ def solve_reduced(
             f"{n_components} components were asked of {len(used)} landmarks in use; "
             f"at most {len(used) - constant} are possible: take more landmarks or fewer components"
         )
-    dense = is_dense(len(used), n_components, constant)
+    dense = is_dense(len(used), n_components, constant, dense_up_to)
     if dense:
         a, b = (_whole(matrix, used) for matrix in (a, b))
     else:
@@ -108,11 +110,16 @@ def solve_reduced(
     if dense:
         values, vectors = _by_lapack(a, b, n_wanted)
     else:
-        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
+        start = generator(0, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
         if constant:
             start[:, 0] = 1.0
         start[dropped] = 0.0
-        values, vectors = _block_krylov(a, b, start, n_wanted, over)
+        try:
+            values, vectors = _block_krylov(a, b, start, n_wanted, over)
+        except ConvergenceError:
+            if len(used) > DENSE_LANDMARKS:
+                raise
+            return solve_reduced(a.lower, b.lower, n_components, constant, following)
     n_zero = int(np.count_nonzero(values[:n_wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
     further = _following(a, b, values, n_wanted) if following else np.nan
     if constant:
@@ -126,9 +133,9 @@ def solve_reduced(
     return ReducedSolution(values, vectors, residuals, n_zero, dropped, further)
 
 
-def is_dense(n_landmarks: int, n_components: int, constant: bool = True) -> bool:
-    """Return whether LAPACK solves the problem of so many landmarks."""
-    return n_landmarks <= DENSE_LANDMARKS or 3 * (n_components + constant) > n_landmarks
+def is_dense(n_landmarks: int, n_components: int, constant: bool = True, dense_up_to: int | None = None) -> bool:
+    """Return whether LAPACK solves the problem of so many landmarks at once."""
+    return n_landmarks <= (dense_up_to or DENSE_LANDMARKS) or 3 * (n_components + constant) > n_landmarks
 
 
 def refuse_null_space(n_zero: int) -> None:
