@@ -18,7 +18,6 @@ from scalemani.kernels.spectral.eigenproblem import (
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredReduced
 
 DENSE_COPIES = 4  # A~, B~ and what LAPACK works in, where the problem is solved dense
-COPIES_OF_WHOLE = 4  # of a matrix made whole of its triangle: the other half, and their sum
 COPIES_OF_SPACE = 2  # the Krylov space and its image
 DENSE_UP_TO = 1000  # landmarks; of 2,000 a Krylov space takes a third of LAPACK's time
 
@@ -33,7 +32,6 @@ def memory(sizes: Sizes) -> list[Held]:
     width = n_components + 1 + GUARD_VECTORS
     return [
         *entries_held("the lower triangles of A~ and B~", EACH_PROCESS, entries, 2),
-        *entries_held("A~ and B~, whole", EACH_PROCESS, min(entries, n_dense**2 / 2), COPIES_OF_WHOLE, "dense"),
         Held("dense matrices", EACH_PROCESS, n_dense, n_dense, "float64", DENSE_COPIES, "dense"),
         Held("Cholesky factor", EACH_PROCESS, n_landmarks, (n_landmarks + PANEL_COLUMNS) / 2, step="factor"),
         Held("rows of it as they are filled in", EACH_PROCESS, PANEL_COLUMNS, n_landmarks, copies=3, step="factor"),

@@ -102,7 +102,7 @@ def solve_reduced(
         )
     dense = is_dense(len(used), n_components, constant, dense_up_to)
     if dense:
-        a, b = (_whole(matrix, used) for matrix in (a, b))
+        a, b = (_of_used(matrix, used) for matrix in (a, b))
     else:
         a, b = (Triangle(lower_triangle(matrix)) for matrix in (a, b))
     if constant:
@@ -176,16 +176,21 @@ class Triangle:
         """Return the diagonal (L,)."""
         return self._diagonal
 
+    def toarray(self) -> np.ndarray:
+        """Return a dense matrix (L, L) with the lower triangle, which is what LAPACK reads, and zeros above."""
+        return self.lower.toarray()
+
 
 Matrix: TypeAlias = "sp.csr_matrix | Triangle"
 
 
-def _whole(matrix: sp.csr_matrix, used: np.ndarray) -> sp.csr_matrix:
-    """Return the rows and columns of a symmetric matrix, given whole or as its lower triangle, that are used."""
+def _of_used(matrix: sp.csr_matrix, used: np.ndarray) -> Matrix:
+    """Return the rows and columns that are used of a symmetric matrix, given whole or as its lower triangle."""
     lower = lower_triangle(matrix)
-    if lower.nnz == matrix.nnz:
-        matrix = whole_of_triangle(lower)
-    return matrix if len(used) == matrix.shape[0] else matrix[used][:, used]
+    some = lower if lower.nnz == matrix.nnz else matrix
+    if len(used) < matrix.shape[0]:
+        some = some[used][:, used]
+    return Triangle(some) if lower.nnz == matrix.nnz else some
 
 
 def _norm(matrix: Matrix) -> float:
@@ -218,7 +223,7 @@ def _without_constant(values: np.ndarray, vectors: np.ndarray, b: Matrix, n_zero
     return values[1:], np.column_stack([null_space[:, 1:], vectors[:, n_zero:]])
 
 
-def _by_lapack(a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_lapack(a: Matrix, b: Matrix, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest eigenvalues and their vectors."""
     scale = 1 / np.sqrt(b.diagonal())
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
@@ -226,7 +231,7 @@ def _by_lapack(a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int) -> tuple[np.nd
     return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, n_wanted - 1])
 
 
-def _following(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, n_wanted: int) -> float:
+def _following(a: Matrix, b: Matrix, values: np.ndarray, n_wanted: int) -> float:
     """Return the eigenvalue after the first `wanted`: among `values` already where these come of a Krylov space.
 
     A dense solve of its own leaves the last bits of the others as they are.
