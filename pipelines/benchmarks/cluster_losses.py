@@ -1,7 +1,8 @@
-"""What a run outlives: workers killed one after the other, everything gone, a failing object store, a full disk.
+"""What a run outlives: lost workers and schedulers, too little memory, a failing object store, a full disk.
 
 python pipelines/benchmarks/cluster_losses.py kills WORK_FOLDER --points 200000 --seeds 10 [--solver lll]
-python pipelines/benchmarks/cluster_losses.py gone WORK_FOLDER --points 20000
+python pipelines/benchmarks/cluster_losses.py gone WORK_FOLDER --points 20000 [--solver lll]
+python pipelines/benchmarks/cluster_losses.py memory WORK_FOLDER --points 60000 [--solver lll]
 python pipelines/benchmarks/cluster_losses.py faults WORK_FOLDER --points 20000
 python pipelines/benchmarks/cluster_losses.py full WORK_FOLDER --points 20000       (as root: mounts a small disk)
 python pipelines/benchmarks/cluster_losses.py twice WORK_FOLDER --points 20000
@@ -27,6 +28,7 @@ from commanding import (
     command,
     digests,
     end_tree,
+    ended,
     equal_stages,
     fresh,
     object_store,
@@ -49,6 +51,7 @@ DIGESTS = """import json; from commanding import digests; from scalemani.runs.op
 print(json.dumps(digests(open_run(sys.argv[1]))))"""
 FOLDER = {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])}
 ROOM = 4  # times what a run leaves: its plan asks for that much
+WORKER_MEMORY = ("2GB", "500MB", "350MB", "250MB")  # a worker of Dask alone takes 200 MB; its nanny kills it above
 SLOWEST = 20  # times as long as undisturbed counts as a hang
 
 
@@ -90,14 +93,18 @@ def kills(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
     return rows
 
 
-def gone(points: Path, folder: Path, seeds: range) -> list[dict]:
-    """End all workers, the scheduler, the driver, and all of them, half-way; then give the same command again."""
+def gone(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
+    """End half of the workers, all, the scheduler, the driver, and all of them, half-way; then give the command again.
+
+    Half of them are lost for good, as spot workers are: the others finish.
+    """
     reference, ledger = fresh(folder / "undisturbed"), fresh(folder / "ledger")
-    environment = {"SCALEMANI_LEDGER": str(ledger)}
+    environment, size = {"SCALEMANI_LEDGER": str(ledger)}, [*BLOCKS, f"--set=embedding.solver={solver}"]
     with running_cluster(2, environment) as cluster:
-        succeeded(command(points, reference, *BLOCKS, "--scheduler", cluster.address), environment)
+        succeeded(command(points, reference, *size, "--scheduler", cluster.address), environment)
     whole = finished(ledger)
     victims: dict[str, Callable[[Cluster, subprocess.Popen], None]] = {
+        "half of the workers": lambda cluster, driver: end_tree(cluster.processes[-1]),
         "all workers": lambda cluster, driver: [end_tree(process) for process in cluster.processes[1:]],  # type: ignore
         "scheduler": lambda cluster, driver: cluster.scheduler.kill(),
         "driver": lambda cluster, driver: driver.kill(),
@@ -106,8 +113,8 @@ def gone(points: Path, folder: Path, seeds: range) -> list[dict]:
     rows = []
     for name, end in victims.items():
         run, ledger = fresh(folder / "gone"), fresh(ledger)
-        with running_cluster(2, environment) as cluster:
-            words = command(points, run, *BLOCKS, "--scheduler", cluster.address)
+        with running_cluster(1, environment) as cluster:
+            words = command(points, run, *size, "--scheduler", cluster.add_workers(1).address)
             with subprocess.Popen(
                 words, env={**os.environ, **environment}, stderr=subprocess.PIPE, text=True
             ) as driver:
@@ -116,13 +123,28 @@ def gone(points: Path, folder: Path, seeds: range) -> list[dict]:
                 end(cluster, driver)
                 there = finished(ledger)
                 started = time.perf_counter()
-                said = driver.communicate(timeout=300)[1].strip().splitlines()[-1:]
+                said = driver.communicate(timeout=SLOWEST * 60)[1].strip().splitlines()[-1:]
                 seconds = time.perf_counter() - started
         with running_cluster(2, environment) as cluster:
-            succeeded(command(points, run, *BLOCKS, "--scheduler", cluster.address), environment)
+            succeeded(command(points, run, *size, "--scheduler", cluster.address), environment)
         rows.append({"gone": name, "blocks by then": f"{there} of {whole}", "status": driver.returncode})
         rows[-1] |= {"seconds until": seconds, "blocks after": finished(ledger) - there}
         rows[-1] |= {"computed again": recomputed(ledger), "equal stages": equal_stages(reference, run), "said": said}
+        print(json.dumps(rows[-1]), flush=True)
+    return rows
+
+
+def memory(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
+    """Give workers less and less memory: a run ends with the same bits, or with a message before or at its stage."""
+    reference, size, rows = fresh(folder / "undisturbed"), [*BLOCKS, f"--set=embedding.solver={solver}"], []
+    succeeded(command(points, reference, *size))
+    for limit in WORKER_MEMORY:
+        run = fresh(folder / "memory")
+        with running_cluster(2, memory=limit) as cluster:
+            done = ended(command(points, run, *size, "--scheduler", cluster.address))
+        row = {"a worker may take": limit, "status": done.status, "seconds": done.seconds}
+        row["equal stages"] = equal_stages(reference, run) if done.status == 0 else "-"
+        rows.append({**row, "said": done.errors.strip().splitlines()[-1:]})
         print(json.dumps(rows[-1]), flush=True)
     return rows
 
@@ -140,7 +162,7 @@ def python(program: str, environment: Mapping[str, str], *arguments: object) -> 
     ).stdout
 
 
-def faults(points: Path, folder: Path, seeds: range) -> list[dict]:
+def faults(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
     """Points and run in an object store that fails one request in ten, and one that stops for twenty seconds."""
     reference = fresh(folder / "undisturbed")
     succeeded(command(points, reference, *BLOCKS))
@@ -171,7 +193,7 @@ def small_disk(folder: Path, size: int) -> Iterator[Path]:
         subprocess.run(["umount", str(folder)], check=True)
 
 
-def full(points: Path, folder: Path, seeds: range) -> list[dict]:
+def full(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
     """Take the rest of a disk away when a run has written a share of its bytes; make space; give the command again."""
     reference = fresh(folder / "undisturbed")
     succeeded(command(points, reference, *BLOCKS))
@@ -204,7 +226,7 @@ def resize(disk: Path, size: int) -> int:
     return subprocess.run(["mount", "-o", f"remount,size={size}", str(disk)], stderr=subprocess.DEVNULL).returncode
 
 
-def twice(points: Path, folder: Path, seeds: range) -> list[dict]:
+def twice(points: Path, folder: Path, seeds: range, solver: str) -> list[dict]:
     """Start two runs on one store at one moment, in a folder and in an object store."""
     rows = []
     with object_store("--failing", "0") as environment:
@@ -216,25 +238,29 @@ def twice(points: Path, folder: Path, seeds: range) -> list[dict]:
     return rows
 
 
-COMMANDS = {"gone": gone, "faults": faults, "full": full, "twice": twice}
+COMMANDS: dict[str, Callable[[Path, Path, range, str], list[dict]]] = {
+    "kills": kills,
+    "gone": gone,
+    "memory": memory,
+    "faults": faults,
+    "full": full,
+    "twice": twice,
+}
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=["kills", *COMMANDS])
+    parser.add_argument("what", choices=COMMANDS)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--seeds", type=int, default=10)
     parser.add_argument("--first-seed", type=int, default=0)
-    parser.add_argument("--solver", default="refine", help="of the runs whose workers are killed")
+    parser.add_argument("--solver", default="refine", help="of runs that lose workers, or have little memory")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     points = million_digits(arguments.folder, arguments.points)
     seeds = range(arguments.first_seed, arguments.first_seed + arguments.seeds)
-    if arguments.what == "kills":
-        show(kills(points, arguments.folder, seeds, arguments.solver))
-    else:
-        show(COMMANDS[arguments.what](points, arguments.folder, seeds))
+    show(COMMANDS[arguments.what](points, arguments.folder, seeds, arguments.solver))
 
 
 if __name__ == "__main__":

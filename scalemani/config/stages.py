@@ -89,9 +89,7 @@ REDUCED = Stage(
     follows=LANDMARKS_IN_GRAPH,
     version=2,
 )
-LANDMARK_EMBEDDING = Stage(
-    "landmark_embedding", ("reduced",), seeded=True, by_block=False, solvers=LANDMARK_SOLVERS, version=3
-)
+LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), by_block=False, solvers=LANDMARK_SOLVERS, version=3)
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
     ("symmetric_affinities", "normalized_affinities"),

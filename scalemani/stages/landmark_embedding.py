@@ -18,28 +18,21 @@ from scalemani.kernels.spectral.eigenproblem import (
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredReduced
 
 DENSE_COPIES = 4  # A~, B~ and what LAPACK works in, where the problem is solved dense
-COPIES_OF_WHOLE = 4  # of a matrix made whole of its triangle: the other half, and their sum
 COPIES_OF_SPACE = 2  # the Krylov space and its image
+DENSE_UP_TO = 1000  # landmarks; of 2,000 a Krylov space takes a third of LAPACK's time
 
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the lower triangles, and what either way of solving takes: dense matrices, or a factor and a Krylov space.
 
-    The number of landmarks in use may be one that is solved dense.
+    So many landmarks may be in use that the problem is solved dense.
     """
-    n_landmarks, n_components = sizes.params.n_landmarks, sizes.params.n_components
+    n_landmarks, n_components, entries = sizes.params.n_landmarks, sizes.params.n_components, sizes.reduced_entries
     n_dense = n_landmarks if is_dense(n_landmarks, n_components) else DENSE_LANDMARKS
-    entries = sizes.reduced_entries
     width = n_components + 1 + GUARD_VECTORS
-    held = [
-        *entries_held("the lower triangles of A~ and B~", EACH_PROCESS, entries, 2),
-        *entries_held("A~ and B~, whole", EACH_PROCESS, min(entries, n_dense**2 / 2), COPIES_OF_WHOLE, "dense"),
-        Held("dense matrices", EACH_PROCESS, n_dense, n_dense, "float64", DENSE_COPIES, "dense"),
-    ]
-    if n_dense == n_landmarks:
-        return held
     return [
-        *held,
+        *entries_held("the lower triangles of A~ and B~", EACH_PROCESS, entries, 2),
+        Held("dense matrices", EACH_PROCESS, n_dense, n_dense, "float64", DENSE_COPIES, "dense"),
         Held("Cholesky factor", EACH_PROCESS, n_landmarks, (n_landmarks + PANEL_COLUMNS) / 2, step="factor"),
         Held("rows of it as they are filled in", EACH_PROCESS, PANEL_COLUMNS, n_landmarks, copies=3, step="factor"),
         Held("Krylov space", EACH_PROCESS, n_landmarks, MAX_BLOCKS * width, copies=COPIES_OF_SPACE, step="factor"),
@@ -57,8 +50,8 @@ def run(work: StageWork) -> dict[str, Any]:
         mass,
         task.params.n_components,
         following=True,
-        seed=task.params.seed,
         over=work.executor.over,
+        dense_up_to=DENSE_UP_TO,
     )
     task.output.write_whole(
         {

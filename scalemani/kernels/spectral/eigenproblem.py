@@ -63,14 +63,14 @@ def solve_reduced(
     n_components: int,
     constant: bool = True,
     following: bool = False,
-    seed: int = 0,
     over: Mapper = map,
+    dense_up_to: int | None = None,
 ) -> ReducedSolution:
-    """Return the smallest eigenpairs of A v = lambda B v; the same input and seed give the same bits.
+    """Return the smallest eigenpairs of A v = lambda B v; the same input gives the same bits.
 
     Landmarks with a zero row in B are dropped. The largest absolute entry of each vector is positive, the first of
-    equals. Up to `DENSE_LANDMARKS` landmarks LAPACK solves; beyond, a block Krylov method on (A + shift B)^-1 B. Source
-    of the shift: Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
+    equals. LAPACK solves small problems; large ones a block Krylov method on (A + shift B)^-1 B. Source of the shift:
+    Ericsson and Ruhe, The spectral transformation Lanczos method, 1980.
 
     Parameters
     ----------
@@ -79,6 +79,8 @@ def solve_reduced(
     constant : whether rows of A sum to zero; then the constant vector, the trivial solution, is left out.
     following : whether the next eigenvalue is requested too; it changes no bit of the others.
     over : runs slabs of the factor, as the builtin `map` does; changes no bit.
+    dense_up_to : so many landmarks LAPACK solves at once, up to `DENSE_LANDMARKS` where the other method gives up; by
+        default up to these in any case.
 
     Raises
     ------
@@ -98,9 +100,9 @@ def solve_reduced(
             f"{n_components} components were asked of {len(used)} landmarks in use; "
             f"at most {len(used) - constant} are possible: take more landmarks or fewer components"
         )
-    dense = is_dense(len(used), n_components, constant)
+    dense = is_dense(len(used), n_components, constant, dense_up_to)
     if dense:
-        a, b = (_whole(matrix, used) for matrix in (a, b))
+        a, b = (_of_used(matrix, used) for matrix in (a, b))
     else:
         a, b = (Triangle(lower_triangle(matrix)) for matrix in (a, b))
     if constant:
@@ -108,11 +110,16 @@ def solve_reduced(
     if dense:
         values, vectors = _by_lapack(a, b, n_wanted)
     else:
-        start = generator(seed, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
+        start = generator(0, "eigenvectors").standard_normal((a.shape[0], n_wanted + GUARD_VECTORS))
         if constant:
             start[:, 0] = 1.0
         start[dropped] = 0.0
-        values, vectors = _block_krylov(a, b, start, n_wanted, over)
+        try:
+            values, vectors = _block_krylov(a, b, start, n_wanted, over)
+        except ConvergenceError:
+            if len(used) > DENSE_LANDMARKS:
+                raise
+            return solve_reduced(a.lower, b.lower, n_components, constant, following)
     n_zero = int(np.count_nonzero(values[:n_wanted] < ZERO_TOLERANCE * _norm(a) / _norm(b)))
     further = _following(a, b, values, n_wanted) if following else np.nan
     if constant:
@@ -126,9 +133,9 @@ def solve_reduced(
     return ReducedSolution(values, vectors, residuals, n_zero, dropped, further)
 
 
-def is_dense(n_landmarks: int, n_components: int, constant: bool = True) -> bool:
-    """Return whether LAPACK solves the problem of so many landmarks."""
-    return n_landmarks <= DENSE_LANDMARKS or 3 * (n_components + constant) > n_landmarks
+def is_dense(n_landmarks: int, n_components: int, constant: bool = True, dense_up_to: int | None = None) -> bool:
+    """Return whether LAPACK solves the problem of so many landmarks at once."""
+    return n_landmarks <= (dense_up_to or DENSE_LANDMARKS) or 3 * (n_components + constant) > n_landmarks
 
 
 def refuse_null_space(n_zero: int) -> None:
@@ -169,16 +176,21 @@ class Triangle:
         """Return the diagonal (L,)."""
         return self._diagonal
 
+    def toarray(self) -> np.ndarray:
+        """Return a dense matrix (L, L) with the lower triangle, which is what LAPACK reads, and zeros above."""
+        return self.lower.toarray()
+
 
 Matrix: TypeAlias = "sp.csr_matrix | Triangle"
 
 
-def _whole(matrix: sp.csr_matrix, used: np.ndarray) -> sp.csr_matrix:
-    """Return the rows and columns of a symmetric matrix, given whole or as its lower triangle, that are used."""
+def _of_used(matrix: sp.csr_matrix, used: np.ndarray) -> Matrix:
+    """Return the rows and columns that are used of a symmetric matrix, given whole or as its lower triangle."""
     lower = lower_triangle(matrix)
-    if lower.nnz == matrix.nnz:
-        matrix = whole_of_triangle(lower)
-    return matrix if len(used) == matrix.shape[0] else matrix[used][:, used]
+    some = lower if lower.nnz == matrix.nnz else matrix
+    if len(used) < matrix.shape[0]:
+        some = some[used][:, used]
+    return Triangle(some) if lower.nnz == matrix.nnz else some
 
 
 def _norm(matrix: Matrix) -> float:
@@ -211,7 +223,7 @@ def _without_constant(values: np.ndarray, vectors: np.ndarray, b: Matrix, n_zero
     return values[1:], np.column_stack([null_space[:, 1:], vectors[:, n_zero:]])
 
 
-def _by_lapack(a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
+def _by_lapack(a: Matrix, b: Matrix, n_wanted: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the smallest eigenvalues and their vectors."""
     scale = 1 / np.sqrt(b.diagonal())
     if scipy.linalg.eigvalsh(b.toarray() * scale[:, None] * scale, subset_by_index=[0, 0])[0] < RANK_TOLERANCE:
@@ -219,7 +231,7 @@ def _by_lapack(a: sp.csr_matrix, b: sp.csr_matrix, n_wanted: int) -> tuple[np.nd
     return scipy.linalg.eigh(a.toarray(), b.toarray(), subset_by_index=[0, n_wanted - 1])
 
 
-def _following(a: sp.csr_matrix, b: sp.csr_matrix, values: np.ndarray, n_wanted: int) -> float:
+def _following(a: Matrix, b: Matrix, values: np.ndarray, n_wanted: int) -> float:
     """Return the eigenvalue after the first `wanted`: among `values` already where these come of a Krylov space.
 
     A dense solve of its own leaves the last bits of the others as they are.

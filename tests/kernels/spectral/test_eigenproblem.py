@@ -245,6 +245,15 @@ def test_a_solver_that_stops_early_says_so(monkeypatch):
         solve_reduced(*reduced_problem(1200), 3)
 
 
+def test_few_landmarks_are_solved_dense_where_a_space_is_too_small(monkeypatch):
+    a, b = reduced_problem(300)
+    expected = solve_reduced(a, b, 3, following=True)
+    monkeypatch.setattr(eigenproblem, "MAX_BLOCKS", 1)
+    solution = solve_reduced(a, b, 3, following=True, dense_up_to=100)
+    np.testing.assert_array_equal(solution.vectors, expected.vectors)
+    assert solution.following == expected.following
+
+
 def test_same_input_same_bits():
     a, b = reduced_problem(1100)
     one, other = solve_reduced(a, b, 3), solve_reduced(a, b, 3)
