@@ -61,7 +61,7 @@ HELD = {
             "DENSE_LANDMARKS": 2500, "SPARSE_DENSITY": 0.02, "SHIFT": 1e-3, "TOLERANCE": 1e-9,
             "LARGEST_EIGENVALUE": 2.0, "ZERO_TOLERANCE": 1e-10, "CONSTANT_TOLERANCE": 1e-8,
             "RANK_ITERATIONS": 4, "RANK_TOLERANCE": 1e-12, "MAX_BLOCKS": 30, "GUARD_VECTORS": 8, "PANEL_COLUMNS": 256,
-            "SLAB_ROWS": 1024,
+            "SLAB_ROWS": 1024, "SETTLED": 1e-12, "LEAST_DECREASE": 0.5,
         },
     },
 }  # fmt: skip
