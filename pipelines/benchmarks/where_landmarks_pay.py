@@ -2,7 +2,7 @@
 
     python pipelines/benchmarks/where_landmarks_pay.py WORK_FOLDER --points 20000 --neighbors 15 200 --components 2 50
     python pipelines/benchmarks/where_landmarks_pay.py WORK_FOLDER --points 1020000 --neighbors 15 --components 10 \
-        --methods random --landmarks 1000 2000 5000 10000 20000 --landmark-neighbors 3 5 10 --memory 23GB
+        --methods random --landmarks 1000 2000 5000 10000 20000 --landmark-neighbors 3 5 10 --memory 20GB
 
 The points are MNIST digits up to 60,000, infinite digits above. The reference is a refinement to a residual of 1e-7;
 the error is that after Procrustes alignment to it, and "angle" that between the subspaces, in radians. "1-NN" is the

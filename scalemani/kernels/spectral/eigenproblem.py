@@ -27,12 +27,14 @@ DENSE_LANDMARKS = 2500  # up to here LAPACK takes a second or two and is exact t
 SPARSE_DENSITY = 0.02  # above it the factor fills in, however rows are ordered
 PANEL_COLUMNS, SLAB_ROWS = 256, 1024  # of the factor: what is multiplied at once, by one task
 SHIFT = 1e-3  # of the mean eigenvalue: far above rounding, far below the gaps that decide the speed
-TOLERANCE = 1e-9
+TOLERANCE = 1e-9  # largest residual relative to |A| + lambda |B|
+SETTLED = 1e-12  # residual below which further blocks would not move vectors by what dense solvers agree to
 LARGEST_EIGENVALUE = 2.0  # of L v = lambda D v
 ZERO_TOLERANCE = 1e-10  # an eigenvalue below this share of |A| / |B| counts as zero
 CONSTANT_TOLERANCE = 1e-8  # largest |A 1| relative to |A| |1| for a problem that claims the constant vector
 RANK_ITERATIONS = 4
 RANK_TOLERANCE = 1e-12  # least reciprocal condition of B~ once its diagonal is scaled to one
+LEAST_DECREASE = 0.5  # of the residual by one block; where it is more, rounding is all that is left
 MAX_BLOCKS = 30  # blocks of the Krylov space before the solver gives up
 GUARD_VECTORS = 8
 
@@ -408,10 +410,12 @@ def _block_krylov(
         values, vectors = values[: n_wanted + 1], space @ rotation[:, :n_wanted]
         errors = image @ rotation[:, :n_wanted] - (b @ vectors) * values[:n_wanted]
         scales = np.linalg.norm(vectors, axis=0) * (norms[0] + np.abs(values[:n_wanted]) * norms[1])
-        worst = float(np.max(np.linalg.norm(errors, axis=0) / scales))
-        if worst <= TOLERANCE:
+        before, worst = worst, float(np.max(np.linalg.norm(errors, axis=0) / scales))
+        if worst <= SETTLED or (worst <= TOLERANCE and worst > LEAST_DECREASE * before):
             return values, vectors
         block = solve(b @ block)
+    if worst <= TOLERANCE:
+        return values, vectors
     raise ConvergenceError(
         f"the reduced eigenproblem stopped at residual {worst:.1e} after {n_columns} vectors, where "
         f"{TOLERANCE:.0e} is needed: ask for fewer components or more landmarks"
