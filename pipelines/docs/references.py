@@ -11,7 +11,7 @@ import scalemani
 from scalemani import errors
 from scalemani.config.routes import ROUTES
 from scalemani.interfaces.cli.commands import app
-from scalemani.interfaces.cli.printing import parameter_tables
+from scalemani.interfaces.cli.output import parameter_tables
 from scalemani.interfaces.report.certificates import MEANINGS
 
 

@@ -24,7 +24,7 @@ from scalemani.interfaces.cli.options import (
     refuse_output_in_input,
     taking,
 )
-from scalemani.interfaces.cli.output import say
+from scalemani.interfaces.cli.output import parameter_tables, say, show_parameters
 
 if TYPE_CHECKING:
     from scalemani.config.params import Parameters
@@ -458,8 +458,6 @@ def params(
     debug: Debug = False,
 ) -> None:
     """Show every parameter that --set takes, its default, and its name in Python."""
-    from scalemani.interfaces.cli.printing import parameter_tables, show_parameters
-
     tables = parameter_tables(stage)
     if as_json:
         say(json.dumps(tables, indent=1))

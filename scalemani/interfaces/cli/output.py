@@ -1,17 +1,21 @@
-"""What a command prints: lines of printable letters, on a standard error that may go away and ends no command."""
+"""What a command prints: lines of printable letters, on a standard error that may go away; tables of parameters.
+
+Commands start with this module: it loads no library.
+"""
 
 import contextlib
+import inspect
 import io
 import itertools
 import os
 import shlex
 import sys
-from typing import TextIO, cast
+from typing import Any, TextIO, cast
 
 import typer
 
 from scalemani.engine.progress import json_line
-from scalemani.errors import printable
+from scalemani.errors import ConfigError, nearest_name, printable
 
 
 def say(text: object, err: bool = False) -> None:
@@ -81,3 +85,43 @@ def tell(event: str, message: str, before: str = "") -> None:
     arguments = sys.argv[1:]
     as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
     say(json_line(event, message) if as_json else f"{before}{message}", err=True)
+
+
+def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
+    """Return the parameters of a stage, or of all, with what stands in their docstrings.
+
+    Raises ConfigError for a stage that there is none of.
+    """
+    from scalemani.config.params import Parameters
+    from scalemani.interfaces.estimators.parameters import PARAMETERS
+
+    arguments = {path: name for name, path in PARAMETERS.items()}
+    params = Parameters()
+    values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
+    names = list(values)
+    if stage is not None and stage not in names:
+        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
+    return {
+        name: {
+            "about": inspect.getdoc(type(getattr(params, name))) or "",
+            "parameters": [
+                {"name": path, "default": value, "python": arguments.get(path, "settings")}
+                for key, value in values[name].items()
+                for path in [f"{name}.{key}"]
+            ],
+        }
+        for name in names
+        if stage in (None, name)
+    }
+
+
+def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
+    """Print a line a parameter: what --set takes, its default, its name in Python; above them what they mean."""
+    say(f"{'--set':<44}{'default':<16}in Python")
+    for table in tables.values():
+        if with_text:
+            say(f"\n{table['about']}\n")
+        for row in table["parameters"]:
+            shown = "follows" if row["default"] is None else str(row["default"])
+            say(f"{row['name']:<44}{shown:<16}{row['python']}")
+    say("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")

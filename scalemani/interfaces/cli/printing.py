@@ -1,6 +1,5 @@
-"""What commands print and draw: records, measures and results of runs, plans and their needs, tables of parameters."""
+"""What commands print and draw: records, measures and results of runs, plans and their needs, landmarks compared."""
 
-import inspect
 import json
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from dask.utils import format_bytes
 
-from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
 from scalemani.engine.needs import (
     ENCODED,
@@ -23,7 +21,7 @@ from scalemani.engine.needs import (
     span_bytes,
     steps_of,
 )
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
@@ -288,45 +286,6 @@ def over_seeds(values: Sequence[Measure | float | None]) -> str:
     if len(known) > 1:
         error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
     return f"{np.mean(known):.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
-
-
-def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
-    """Return the parameters of a stage, or of all, with what stands in their docstrings.
-
-    Raises ConfigError for a stage that there is none of.
-    """
-    from scalemani.interfaces.estimators.parameters import PARAMETERS  # with which scikit-learn is loaded
-
-    arguments = {path: name for name, path in PARAMETERS.items()}
-    params = Parameters()
-    values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
-    names = list(values)
-    if stage is not None and stage not in names:
-        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
-    return {
-        name: {
-            "about": inspect.getdoc(type(getattr(params, name))) or "",
-            "parameters": [
-                {"name": path, "default": value, "python": arguments.get(path, "settings")}
-                for key, value in values[name].items()
-                for path in [f"{name}.{key}"]
-            ],
-        }
-        for name in names
-        if stage in (None, name)
-    }
-
-
-def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:
-    """Print a line a parameter: what --set takes, its default, its name in Python; above them what they mean."""
-    say(f"{'--set':<44}{'default':<16}in Python")
-    for table in tables.values():
-        if with_text:
-            say(f"\n{table['about']}\n")
-        for row in table["parameters"]:
-            shown = "follows" if row["default"] is None else str(row["default"])
-            say(f"{row['name']:<44}{shown:<16}{row['python']}")
-    say("\n'follows': decided by the method, the points or another parameter; 'scalemani info RUN' shows it.")
 
 
 MOST_BLOCKS = 12  # that are drawn each; of larger runs a stage is one node with its number of blocks

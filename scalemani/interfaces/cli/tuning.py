@@ -10,7 +10,6 @@ from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
 from scalemani.interfaces.cli.output import say
-from scalemani.interfaces.tuning import METHOD
 
 if TYPE_CHECKING:
     from scalemani.interfaces.tuning.search import Candidate, Tuning
@@ -75,7 +74,7 @@ class TuningOptions(Options):
     def lists(self) -> dict[str, list[Any]]:
         """Return the values of every parameter that is given, by name, the method among them."""
         from scalemani.config.params.parsing import read_configuration
-        from scalemani.interfaces.tuning import flat_lists, parse_list, parse_lists
+        from scalemani.interfaces.tuning import METHOD, flat_lists, parse_list, parse_lists
 
         given: dict[str, list[Any]] = {METHOD: list(self.methods)}
         if self.config is not None:
@@ -115,11 +114,12 @@ def tune(**given: Any) -> None:
 
 def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
     """Return the cells of a grid; only what has several values is shown of each."""
+    from scalemani.interfaces.tuning import METHOD, combinations
+
     for method in lists[METHOD]:
         if method not in ROUTES:
             raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     from scalemani.config.params import Parameters
-    from scalemani.interfaces.tuning import combinations
     from scalemani.interfaces.tuning.search import Candidate
 
     candidates = []
@@ -138,6 +138,7 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
 def show_tuning(found: "Tuning") -> None:
     """Print a line a cell, the best, and how to have it by hand."""
     from scalemani.interfaces.cli.printing import aligned
+    from scalemani.interfaces.tuning import METHOD
 
     table = found.results_
     header = [*found.names, *found.scoring, "rank", "seconds"]
