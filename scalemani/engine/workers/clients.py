@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -34,6 +35,7 @@ ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 REACH_SECONDS = 60.0
+LEAST_WAIT = 0.1  # seconds
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 # The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
@@ -212,8 +214,11 @@ def capacities(client: Client) -> list[Budget]:
     """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
     knocking = client.submit(os.getpid, pure=False)  # clusters that adapt start workers where there is something to do
     try:
-        client.wait_for_workers(1, timeout=REACH_SECONDS)
-        workers = client.scheduler_info(n_workers=-1)["workers"].values()
+        workers: list[dict[str, Any]] = []
+        end = time.monotonic() + REACH_SECONDS
+        while not workers:  # one that was there may be lost before it is looked at
+            client.wait_for_workers(1, timeout=max(end - time.monotonic(), LEAST_WAIT))
+            workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
     except TimeoutError as error:
         raise WorkersLostError(
             f"the cluster has had no worker for {REACH_SECONDS:.0f} s: start workers and run the same command again"

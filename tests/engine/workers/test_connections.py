@@ -35,6 +35,13 @@ def test_a_cluster_that_starts_with_no_worker_is_asked_for_one(points, expected)
         np.testing.assert_array_equal(sm.knn_graph(points, 5, scheduler=cluster).indices, expected)
 
 
+def test_a_worker_that_is_lost_before_it_is_looked_at_is_waited_for_again(monkeypatch):
+    with Client(n_workers=1, **LOCAL) as client:
+        described, answers = client.scheduler_info, [{"workers": {}}]
+        monkeypatch.setattr(client, "scheduler_info", lambda **how: answers.pop() if answers else described(**how))
+        assert [budget.threads for budget in Executor(client).processes] == [1]
+
+
 def test_the_current_client_is_taken_by_its_name(points, expected):
     with pytest.raises(ConfigError, match="'distributed' is Dask's current client, and there is none"):
         sm.knn_graph(points, 5, scheduler="distributed")
