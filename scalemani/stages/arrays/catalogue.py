@@ -5,7 +5,7 @@ from types import ModuleType
 
 from scalemani.config.methods import part_of, provided
 from scalemani.config.routes import PACKAGES
-from scalemani.engine.reading import StoredStage
+from scalemani.engine.reading import StoredStage, landmark_matrix
 from scalemani.errors import StoreError
 from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
 from scalemani.store.schema import ArrayDescription, numberless
@@ -72,6 +72,14 @@ DIMENSIONS: dict[str, str] = {
     "quantity": "iteration, objective, norm of the gradient: 3",
 }
 
+# Arrays that stages of an older version wrote: stores have them, no stage reads them.
+OLDER: dict[str, tuple[ArrayDescription, ...]] = {
+    "reduced": (
+        *landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric"),
+        *landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric"),
+    )
+}
+
 
 def of_method(stage: str) -> type[StoredStage] | None:
     """Return the reader of the groups of a method's own stage; None for other stages."""
@@ -119,7 +127,7 @@ def description_of(stage: str, path: str) -> ArrayDescription:
     StoreError
         Where the stage stores no such array.
     """
-    for described in stored_stage(stage).ARRAYS:
+    for described in (*stored_stage(stage).ARRAYS, *OLDER.get(stage, ())):
         if numberless(path) in described.paths:
             return described
     raise StoreError(f"stage {stage} stores no array at {path!r}: see FORMAT.md")
