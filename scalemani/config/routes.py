@@ -42,6 +42,7 @@ def reading_weights(stage: Stage) -> Stage:
     return replace(stage, inputs=(*stage.inputs[:place], *others, *stage.inputs[place:]))
 
 
+SPECTRAL_EMBEDDING = reading_weights(EMBEDDING)
 EIGENVECTOR_STAGES = (
     LANDMARKS,
     LANDMARK_WEIGHTS,
@@ -50,7 +51,7 @@ EIGENVECTOR_STAGES = (
     replace(LANDMARK_EMBEDDING, solvers=REDUCING_SOLVERS),
     COARSE_GRAPHS,
     COARSE_EMBEDDING,
-    reading_weights(EMBEDDING),
+    SPECTRAL_EMBEDDING,
 )
 SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
 # Solvers of the spectral embedding that have a route of their own, and the stages that only these have.

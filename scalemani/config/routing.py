@@ -8,6 +8,7 @@ from scalemani.config.routes import (
     REDUCING_SOLVERS,
     ROUTES,
     SOLVER_ROUTES,
+    SPECTRAL_EMBEDDING,
     WINDOWED,
     WITHOUT_POINTS,
     takes_kernel,
@@ -57,7 +58,7 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     given = given_instead(metric, affinities)
-    if solver in SOLVER_ROUTES and EIGENVECTOR_STAGES[-1] in ROUTES[method]:
+    if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]:
         return stages_of_solver(method, solver, given, optional)
     if DUPLICATES.name in optional:
         check_takes_duplicates(method, given, neighbors)

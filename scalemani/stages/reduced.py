@@ -40,7 +40,6 @@ PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 LARGE_SUM_BYTES = 2**28  # of partial sums; where there are more they are added to a dense one
-DENSE_SUM = "dense sum of lower triangles"
 BESIDE_DENSE_SUM = 2  # triangles: one of A~ and B~, and a part or the other
 COPIES_OF_ROWS = 4  # of a part as they are added: values, columns, their places and what is there
 DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
@@ -69,21 +68,33 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def sums_held(sizes: Sizes) -> list[Held]:
     """List the sums: those on the way up the tree, or a dense one."""
-    entries, n_landmarks = sizes.reduced_entries, sizes.params.n_landmarks
-    tree = entries_held("sums on the way up the tree", EACH_PROCESS, entries, PARTS_IN_MEMORY / 2, "sums")
-    dense = [
-        Held(DENSE_SUM, EACH_PROCESS, n_landmarks, (n_landmarks + 1) / 2, step="sums"),
-        *entries_held("part and sums", EACH_PROCESS, entries, BESIDE_DENSE_SUM, "sums"),
+    return dense_sum_held(sizes) if adds_densely(sizes) else tree_sum_held(sizes)
+
+
+def tree_sum_held(sizes: Sizes) -> list[Held]:
+    """List the sums on the way up the tree."""
+    return entries_held("sums on the way up the tree", EACH_PROCESS, sizes.reduced_entries, PARTS_IN_MEMORY / 2, "sums")
+
+
+def dense_sum_held(sizes: Sizes) -> list[Held]:
+    """List a dense sum, and what is added to it."""
+    n_landmarks = sizes.params.n_landmarks
+    return [
+        Held("dense sum of lower triangles", EACH_PROCESS, n_landmarks, (n_landmarks + 1) / 2, step="sums"),
+        *entries_held("part and sums", EACH_PROCESS, sizes.reduced_entries, BESIDE_DENSE_SUM, "sums"),
         Held("rows of a part", EACH_PROCESS, ROWS_UNPACKED, n_landmarks, copies=COPIES_OF_ROWS, step="sums"),
     ]
-    as_tree, as_dense = (sum(record.bytes for record in held) for held in (tree, dense))
-    return tree if as_tree <= max(as_dense, LARGE_SUM_BYTES) else dense
+
+
+def adds_densely(sizes: Sizes) -> bool:
+    """Return whether lower triangles are added to a dense one: it follows from the points and parameters alone."""
+    tree, dense = (sum(record.bytes for record in held) for held in (tree_sum_held(sizes), dense_sum_held(sizes)))
+    return tree > max(dense, LARGE_SUM_BYTES)
 
 
 def new_sum(task: StageTask) -> TreeSum | PackedSum:
-    """Return what lower triangles are added to: a function of the points and parameters alone, as the bits are."""
-    is_dense = any(record.name == DENSE_SUM for record in sums_held(Sizes(task.dimensions, task.params)))
-    return PackedSum(task.params.n_landmarks) if is_dense else TreeSum()
+    """Return what lower triangles are added to; its order of additions decides the last bits."""
+    return PackedSum(task.params.n_landmarks) if adds_densely(Sizes(task.dimensions, task.params)) else TreeSum()
 
 
 def disk(sizes: Sizes) -> list[Written]:

@@ -265,6 +265,7 @@ def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, monkey
         assert mapped(executor, slow_square, range(2)) == [0, 1]
         monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
         monkeypatch.setattr(tasks, "ANSWER_SECONDS", 1.0)
+        monkeypatch.setattr(clients, "ANSWER_SECONDS", 1.0)
         threading.Timer(0.5, cluster.scheduler.send_signal, [signal.SIGSTOP]).start()
         with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
             mapped(executor, slow_square, range(200))

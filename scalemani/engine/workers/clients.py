@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dask
 from distributed import Client, LocalCluster, default_client
@@ -36,6 +36,7 @@ CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 REACH_SECONDS = 60.0
 LEAST_WAIT = 0.1  # seconds
+ANSWER_SECONDS = 10.0  # that the scheduler has for an answer
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 # The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
@@ -213,21 +214,34 @@ def scratch_folder() -> Iterator[str]:
 def capacities(client: Client) -> list[Budget]:
     """Return the threads and the bytes (None: no limit) of every worker; wait for the first one."""
     knocking = client.submit(os.getpid, pure=False)  # clusters that adapt start workers where there is something to do
+    workers: dict[str, Any] = {}
+    end = time.monotonic() + REACH_SECONDS
     try:
-        workers: list[dict[str, Any]] = []
-        end = time.monotonic() + REACH_SECONDS
         while not workers:  # one that was there may be lost before it is looked at
-            client.wait_for_workers(1, timeout=max(end - time.monotonic(), LEAST_WAIT))
-            workers = list(client.scheduler_info(n_workers=-1)["workers"].values())
-    except TimeoutError as error:
-        raise WorkersLostError(
-            f"the cluster has had no worker for {REACH_SECONDS:.0f} s: start workers and run the same command again"
-        ) from error
+            wait_for_worker(client, max(end - time.monotonic(), LEAST_WAIT))
+            workers = described_workers(client)
     except OSError as error:
         raise SchedulerLostError("the scheduler does not answer: start one and run the same command again") from error
     finally:
         knocking.release()
-    return [budget_of(worker) for worker in workers]
+    return [budget_of(worker) for worker in workers.values()]
+
+
+def wait_for_worker(client: Client, seconds: float) -> None:
+    """Wait until there is a worker; raise WorkersLostError where there is none for so long."""
+    try:
+        client.wait_for_workers(1, timeout=seconds)
+    except TimeoutError as error:
+        raise WorkersLostError(
+            f"the cluster has had no worker for {REACH_SECONDS:.0f} s: start workers and run the same command again"
+        ) from error
+
+
+def described_workers(client: Client) -> dict[str, Any]:
+    """Return what the scheduler says of each worker now; `scheduler_info` may return an earlier, periodic answer."""
+    scheduler = cast("Any", client.scheduler)
+    workers: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
+    return workers
 
 
 def budget_of(worker: dict[str, Any]) -> Budget:

@@ -16,7 +16,7 @@ import uuid
 from asyncio import CancelledError
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import cloudpickle
 from dask.delayed import Delayed
@@ -25,14 +25,13 @@ from distributed import Client, Future, KilledWorker
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.clients import RESOURCE, budget_of
+from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of, described_workers
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
 MOST_SUSPECTS = 4  # units that Dask has given up; of more, the first that ends its workers ends the stage
 QUEUED = 2  # tasks for each that runs, where Dask does not queue them itself but gives all to workers
 POLL_SECONDS = 1.0  # between two looks at the workers
-ANSWER_SECONDS = 10.0
 WORKERS_LOST_SECONDS = 75.0
 GOES_ON = "the same command goes on where this one ended"
 LOST = f"the scheduler has not answered: start one again; with its address, {GOES_ON}"
@@ -89,12 +88,12 @@ class Tasks:
 
     def _look(self) -> None:
         """Find out, every POLL_SECONDS, which workers there are, and have tasks in flight follow."""
-        now, scheduler = time.monotonic(), cast("Any", self.client.scheduler)
+        now = time.monotonic()
         if now < self._next_look:
             return
         self._next_look = now + POLL_SECONDS
         try:
-            workers = self.client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
+            workers = described_workers(self.client)
         except (OSError, CancelledError) as error:
             if now - self._able > WORKERS_LOST_SECONDS:
                 raise SchedulerLostError(LOST) from error

@@ -197,7 +197,6 @@ SUM_BLOCK = 1024  # points per partial sum of the bounds
 READ_PER_LANDMARK = 64  # rows: where fewer than one in so many proposals is taken, the probabilities have died out
 SAME_SHAPE = np.sqrt(2.0)  # tau / sigma at which sin^2(x / tau) and 1 - exp(-x^2 / 2 sigma^2) begin alike
 NO_REPULSION = 75.0  # (x / sigma)^2 at which exp(-x^2 / 2 sigma^2) is below half of the last bit of one
-UPDATES = ("gaussian", "sine")
 
 
 class Repulsion(NamedTuple):

@@ -57,10 +57,8 @@ from scalemani.stages.shared.output import over_landmarks, write_embedding
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
-BY_LANDMARKS = (
-    LLL,
-    *declared("REDUCTIONS"),
-)  # solvers whose vectors are Z times those of the landmarks, without a pass
+# Solvers whose vectors are Z times those of the landmarks, without a pass.
+BY_LANDMARKS = (LLL, *declared("REDUCTIONS"))
 ROUNDINGS = 4  # of a product, in inner products of unit vectors
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
@@ -478,7 +476,7 @@ def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> N
     needed = min(params.residual / 10, MOST_ANGLE * gap / (2 * np.sqrt(count)))
     remedy = f"ask for embedding.residual={needed:.0e} or less, or for " if needed >= LEAST_RESIDUAL else "ask for "
     refine = "refine the embedding (embedding.solver=refine), or ask for "
-    by_solver = {"exact": "ask for ", "lll": refine, **dict.fromkeys(declared("REDUCTIONS"), refine)}
+    by_solver = {"exact": "ask for ", **dict.fromkeys(BY_LANDMARKS, refine)}
     work.warn(
         f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
         f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and "

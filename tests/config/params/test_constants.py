@@ -26,6 +26,7 @@ MODULES = {
     "embedding": ("kernels.spectral.refinement",),
     "coarse_graphs": ("kernels.spectral.coarsening",),
     "coarse_embedding": ("kernels.spectral.multilevel",),
+    "reduced": ("kernels.spectral.reduced", "stages.reduced"),
     "landmark_embedding": ("kernels.spectral.eigenproblem",),
 }
 # Where half of the default is not allowed for.

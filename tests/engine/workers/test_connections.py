@@ -13,6 +13,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
+from scalemani.engine.workers import clients
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 
@@ -37,9 +38,10 @@ def test_a_cluster_that_starts_with_no_worker_is_asked_for_one(points, expected)
 
 def test_a_worker_that_is_lost_before_it_is_looked_at_is_waited_for_again(monkeypatch):
     with Client(n_workers=1, **LOCAL) as client:
-        described, answers = client.scheduler_info, [{"workers": {}}]
-        monkeypatch.setattr(client, "scheduler_info", lambda **how: answers.pop() if answers else described(**how))
+        described, answers = clients.described_workers, [{}]
+        monkeypatch.setattr(clients, "described_workers", lambda of: answers.pop() if answers else described(of))
         assert [budget.threads for budget in Executor(client).processes] == [1]
+        assert not answers
 
 
 def test_the_current_client_is_taken_by_its_name(points, expected):
