@@ -1,0 +1,86 @@
+"""The reduced problem of a run, by a tree of sparse sums or a dense one, and what its solution certifies."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
+from scalemani.runs.walk import run
+from scalemani.stages import reduced
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights, StoredReduced
+
+VALUES = {
+    "neighbors": {"n_neighbors": 12, "method": "exact"},
+    "affinities": {"perplexity": 4},
+    "landmarks": {"n_landmarks": 150},
+    "landmark_embedding": {"n_components": 3},
+    "embedding": {"solver": "lll"},
+}
+
+
+def embedded(points, folder):
+    params = Parameters().with_values(VALUES)
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, Executor(workers=1), block_rows=1024)
+
+
+def matrices(found):
+    """Return Z' (D - W) Z and Z' D Z, as they are stored."""
+    stored = StoredReduced(found.group("reduced"))
+    return [stored.read_matrix(one).toarray() for one in (StoredReduced.LAPLACIAN, StoredReduced.MASS)]
+
+
+def whole(found, matrix_of_block):
+    return sp.vstack([matrix_of_block(block) for block in range(found.dimensions.n_blocks)]).toarray().astype(float)
+
+
+@pytest.mark.parametrize("densely", [False, True])
+def test_the_sums_are_those_of_the_whole_graph(roll, tmp_path, monkeypatch, densely):
+    dense_sums = []
+
+    class Counted(reduced.PackedSum):
+        def __init__(self, n_landmarks):
+            dense_sums.append(n_landmarks)
+            super().__init__(n_landmarks)
+
+    monkeypatch.setattr(reduced, "PackedSum", Counted)
+    if densely:
+        monkeypatch.setattr(reduced, "LARGE_SUM_BYTES", 0)
+        monkeypatch.setattr(reduced, "PARTS_IN_MEMORY", 100)
+    found = embedded(roll[:3000], tmp_path / "run")
+    assert set(dense_sums) == ({150} if densely else set())
+    graph = affinity_graph({stage: found.group(stage) for stage in found.keys})
+    affinities = whole(found, lambda block: graph.read_matrix(block, 3000))
+    weights = whole(found, lambda block: StoredLandmarkWeights(found.group("landmark_weights")).read_matrix(block, 150))
+    degrees = np.diag(affinities.sum(axis=1))
+    laplacian, mass = matrices(found)
+    np.testing.assert_allclose(mass, weights.T @ degrees @ weights, rtol=0, atol=1e-12 * np.abs(mass).max())
+    expected = weights.T @ (degrees - affinities) @ weights
+    np.testing.assert_allclose(laplacian, expected, rtol=0, atol=1e-12 * np.abs(mass).max())
+
+
+@pytest.mark.parametrize(
+    ("n_points", "n_features", "n_landmarks", "densely"),
+    [(1_020_000, 784, 1000, False), (10_200_000, 784, 10_000, True), (10_000_000, 3, 10_000, False)],
+)
+def test_large_sums_are_dense_where_landmarks_meet_most_others(n_points, n_features, n_landmarks, densely):
+    dimensions = Dimensions(n_points, n_features, "float32", 65_536)
+    params = Parameters().with_values({**VALUES, "landmarks": {"n_landmarks": n_landmarks}})
+    assert reduced.adds_densely(Sizes(dimensions, params)) == densely
+
+
+def test_the_certified_residual_is_that_of_what_is_stored(roll, tmp_path):
+    found = embedded(roll[:3000], tmp_path / "run")
+    laplacian, mass = matrices(found)
+    solved = StoredLandmarkEmbedding(found.group("landmark_embedding"))
+    values, vectors = solved.eigenvalues.read(), solved.vectors.read()
+    errors = laplacian @ vectors - mass @ vectors * values
+    scales = np.linalg.norm(laplacian) * np.linalg.norm(vectors, axis=0)
+    expected = (np.linalg.norm(errors, axis=0) / scales).max()
+    certified = found.records()["landmark_embedding"]["certificates"]["largest_residual"]
+    assert 0 < certified < 1e-9
+    assert expected / 10 < certified < 10 * expected
