@@ -107,3 +107,12 @@ with multiprocessing.get_context("fork").Pool(1) as pool:
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert "cannot start processes from a daemonic one" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("scheduler", "on_threads", "on_cluster"),
+    [(None, True, False), ("threads", True, False), ("processes", False, False), ("tcp://host:8786", False, True)],
+)
+def test_where_tasks_run(scheduler, on_threads, on_cluster):
+    executor = Executor(scheduler)
+    assert (executor.on_threads, executor.on_cluster) == (on_threads, on_cluster)
