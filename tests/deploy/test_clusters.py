@@ -1,5 +1,6 @@
 """Runs on real clusters of one machine: Slurm, SSH, and the processes that Docker and Kubernetes would start."""
 
+import importlib.util
 import os
 import shlex
 import shutil
@@ -105,8 +106,8 @@ def test_a_slurm_job_gives_the_run_of_threads(slurm, folder, tmp_path, variables
     assert not list(ROOT.glob(".scalemani-*"))
 
 
+@pytest.mark.skipif(importlib.util.find_spec("dask_jobqueue") is None, reason="dask-jobqueue is not installed")
 def test_workers_of_dask_jobqueue_give_the_run_of_threads(slurm, folder, tmp_path, variables, same_as_threads):
-    pytest.importorskip("dask_jobqueue")
     command = [sys.executable, ROOT / "deploy/slurm/jobqueue.py", "--jobs=1", "--cores=2", "--memory=2GB"]
     command += ["embed", folder / "roll.npy", same_as_threads, *SMALL]
     environment = {**variables, "SLURM_CONF": slurm}

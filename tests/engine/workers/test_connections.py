@@ -69,3 +69,15 @@ def test_workers_are_the_processors_that_a_process_may_use():
     program += "from scalemani.engine.workers.executor import Executor; print(Executor().workers)"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, env=os.environ)
     assert done.stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("error", [None, AssertionError(), TypeError("TLS expects a `ssl_context`")])
+def test_an_address_that_takes_certificates_is_refused_without_in_one_way(monkeypatch, error):
+    def refused(*given, **named):
+        raise error
+
+    if error is not None:  # Dask raises one or the other, by timing
+        monkeypatch.setattr(clients, "Client", refused)
+    told = r"tls://127.0.0.1:9 without certificates: give their folder with --tls"
+    with pytest.raises(ConfigError, match=told), clients.connected("tls://127.0.0.1:9", None):
+        pass
