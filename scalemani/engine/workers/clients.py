@@ -28,7 +28,6 @@ from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
-LOCAL = (None, "threads", "processes")
 ADDRESS = re.compile("(tcp|tls)://[^@]*:[^@]*")
 RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
 ROLES = ("client", "scheduler", "worker")
@@ -71,7 +70,7 @@ def client_of(scheduler: Any) -> Any:
             raise ConfigError(
                 f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
             ) from error
-    if not (isinstance(scheduler, Client) or scheduler in LOCAL or ADDRESS.fullmatch(str(scheduler))):
+    if not (isinstance(scheduler, Client) or ADDRESS.fullmatch(str(scheduler))):
         shown = repr(scheduler) if "@" not in str(scheduler) else "one with a user or password"
         raise ConfigError(
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "

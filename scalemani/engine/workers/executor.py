@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.threaded
@@ -16,17 +16,17 @@ from dask.callbacks import Callback
 from dask.delayed import Delayed
 from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
-from distributed import Client
-from distributed.system import memory_limit
 
 from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.clients import LOCAL, capacities, check_reach, client_of, connected, local_processes
-from scalemani.engine.workers.cluster import compute_on_cluster, map_on_cluster
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.workspace import threads
 
+if TYPE_CHECKING:  # 0.4 s, and threads take nothing of it
+    from distributed import Client
+
+LOCAL = (None, "threads", "processes")
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 ANY_BATCH = Batch()
 HERE = "here"  # the name of tasks of what only this process holds
@@ -55,7 +55,10 @@ class Executor:
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
             raise ConfigError(f"workers must be an integer >= 1, got {self.workers!r}")
-        self.scheduler = client_of(self.scheduler)
+        if self.scheduler not in LOCAL:
+            from scalemani.engine.workers.clients import client_of
+
+            self.scheduler = client_of(self.scheduler)
         if isinstance(self.memory, bool) or not isinstance(self.memory, int | None):
             raise ConfigError(f"memory must be a whole number of bytes, got {self.memory!r}")
         if self.memory is not None and self.memory <= 0:
@@ -63,7 +66,7 @@ class Executor:
         if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or not self.wait >= 0:
             raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
-        self._client: Client | None = self.scheduler if isinstance(self.scheduler, Client) else None
+        self._client: Client | None = self._given_client
 
     @classmethod
     def asked_for(
@@ -76,24 +79,33 @@ class Executor:
         given = others if workers is None else {**others, "workers": workers}
         return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
 
+    @property
+    def _given_client(self) -> "Client | None":
+        return None if isinstance(self.scheduler, str | None) else self.scheduler
+
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
         """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if asked for."""
         with BLAS.hold_at_one(), contextlib.ExitStack() as stack:
-            if self.scheduler == "processes":
-                self._client = stack.enter_context(local_processes(self.workers))
-            elif isinstance(self.scheduler, str) and self.scheduler != "threads":
-                self._client = stack.enter_context(connected(self.scheduler, self.tls))
+            if not self.on_threads and self._given_client is None:
+                from scalemani.engine.workers.clients import connected, local_processes
+
+                local = self.scheduler == "processes"
+                client = local_processes(self.workers) if local else connected(self.scheduler, self.tls)
+                self._client = stack.enter_context(client)
             try:
                 yield
             finally:
-                if not isinstance(self.scheduler, Client):
-                    self._client = None
+                self._client = self._given_client
 
     @property
     def driver_memory(self) -> int:
         """The bytes that this process may use: the budget, or its share where local processes have the others."""
-        memory = memory_limit() if self.memory is None else self.memory
+        memory = self.memory
+        if memory is None:
+            from distributed.system import memory_limit
+
+            memory = memory_limit()
         return memory // (self.workers + 1) if self.scheduler == "processes" else memory
 
     @property
@@ -103,6 +115,8 @@ class Executor:
             return [Budget(1, self.driver_memory)] * self.workers
         if self._client is None:
             return [Budget(self.workers, self.driver_memory)]
+        from scalemani.engine.workers.clients import capacities
+
         return capacities(self._client)
 
     @property
@@ -118,6 +132,8 @@ class Executor:
     def check_reach(self, root: str | Path) -> None:
         """Refuse a cluster whose workers do not see the store."""
         if self._client is not None and self.scheduler != "processes":
+            from scalemani.engine.workers.clients import check_reach
+
             check_reach(self._client, root)
 
     def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
@@ -128,7 +144,7 @@ class Executor:
         if self._client is None:
             self.map_locally(function, units, at_once=at_once, name=batch.stage)
         else:
-            collections.deque(map_on_cluster(self._client, function, units, batch, self._advance), maxlen=0)
+            collections.deque(self._on_cluster(self._client, function, units, batch), maxlen=0)
 
     def fold(
         self,
@@ -141,7 +157,7 @@ class Executor:
         """Return function(unit) of all units, combined in the order of the units: few parts are held."""
         if self._client is None:
             return self.fold_locally(function, combine, units, at_once=at_once, name=batch.stage)
-        parts = map_on_cluster(self._client, function, units, batch, self._advance, fetch=True)
+        parts = self._on_cluster(self._client, function, units, batch, fetch=True)
         return functools.reduce(combine, parts) if units else None
 
     def fold_locally(
@@ -178,17 +194,19 @@ class Executor:
         keys = {(name, f"{len(units) - place:09d}"): unit for place, unit in enumerate(units)}
         return list(self._get(self._graph(function, keys), list(keys), at_once))
 
-    def shares_scheduler(self, client: Client) -> bool:
+    def shares_scheduler(self, client: "Client") -> bool:
         """Return whether the tasks run on the cluster of a client."""
         ours, its = (getattr(one and one.scheduler, "address", None) for one in (self._client, client))
         return ours is not None and ours == its
 
-    def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: Client | None = None) -> None:
+    def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: "Client | None" = None) -> None:
         """Compute lazy values of Dask, whose results are small, where tasks run.
 
         `holder` is a client of the same cluster that holds what the values are made from, if any.
         """
         if self._client is not None:
+            from scalemani.engine.workers.cluster import compute_on_cluster
+
             compute_on_cluster(holder or self._client, values, stage, self._advance)
             return
         keys = {value.key for value in values}
@@ -201,6 +219,18 @@ class Executor:
             return [function(units[0])]
         with threads(self.workers) as side_by_side:
             return side_by_side.over(function, units)
+
+    def _on_cluster(
+        self,
+        client: "Client",
+        function: Callable[[Any], Any],
+        units: Sequence[Any],
+        batch: Batch,
+        fetch: bool = False,
+    ) -> Iterator[Any]:
+        from scalemani.engine.workers.cluster import map_on_cluster
+
+        return map_on_cluster(client, function, units, batch, self._advance, fetch)
 
     def _advance(self) -> None:
         with self._lock:
