@@ -4,6 +4,13 @@ from dataclasses import dataclass
 
 from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError
 
+# Beyond these a certificate says that its result falls short.
+MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may well be there
+MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
+# Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
+# much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
+SINGLE_POINTS = 10.0
+
 
 @dataclass(frozen=True)
 class Limit:

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.config.limits import SINGLE_POINTS
 from scalemani.descents.descent import State
 from scalemani.descents.problem import Problem, correct_isolated, field_of_copies, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
@@ -26,9 +27,6 @@ FINER = "set a smaller layout.tolerance, or layout.repulsion to exact"
 ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narrow until the next measurement
 LOOSE = 0.4  # of the tolerance: sums that err by less cost more than they need to
 LEAST_FACTOR = 0.05
-# Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
-# much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
-SINGLE_POINTS = 10.0
 # Of the gradient of a point, below which errors are no longer relative to it: the pair that pushes hardest has 0.65 by
 # Student's kernel and 0.86 by the Gaussian, whose own sums vanish at isolated points.
 LEAST_FORCE = 1e-3

@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Parameters
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, written
@@ -33,7 +34,6 @@ from scalemani.store.schema import RowArray
 
 COPIES_OF_STORED = 3  # to be stored, looked at for what is not finite, and encoded
 COLUMNS_BESIDE_EDGES = 6  # three of 8 bytes, as they are found and as they are stored
-MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may well be there
 
 
 def memory(sizes: Sizes) -> list[Held]:

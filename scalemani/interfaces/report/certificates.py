@@ -3,12 +3,10 @@
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
+from scalemani.config.limits import MOST_ANGLE, MUCH_AT_FLOOR, SINGLE_POINTS
 from scalemani.config.methods import provided
 from scalemani.config.routes import PACKAGES
-from scalemani.descents.force_errors import SINGLE_POINTS
 from scalemani.runs.opened import Run, entropy_limit
-from scalemani.stages.affinities import MUCH_AT_FLOOR
-from scalemani.stages.embedding import MOST_ANGLE
 from scalemani.store.objects import damaged_object
 
 Verdict = Literal["good", "look", "short", "says"]

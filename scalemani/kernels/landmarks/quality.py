@@ -4,7 +4,6 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import lapack, solve_triangular
-from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -169,6 +168,8 @@ def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
     DataError
         For fewer distinct points than landmarks.
     """
+    from scipy.spatial.distance import cdist  # 0.2 s, which readers of coverages do not wait for
+
     rows = random_landmarks(points, n_landmarks, seed, "sigma")
     if n_landmarks == 1:
         return 1.0  # a single landmark repels none that follows

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.sizes import Sizes, pixels_held
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -41,7 +42,6 @@ class WindowAffinities(StoredSymmetricAffinities):
 
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
 CERTIFIED_PIXELS = 1000
-MUCH_AT_FLOOR = 0.1  # share of the weights; a few far colours in a window may well be there
 
 
 def memory(sizes: Sizes) -> list[Held]:

@@ -14,6 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 
+from scalemani.config.limits import MOST_ANGLE
 from scalemani.config.methods import beside, declared, load
 from scalemani.config.params import Parameters
 from scalemani.config.stages import LLL, REFINE
@@ -442,7 +443,6 @@ SOLVERS = {
 
 
 LEAST_RESIDUAL = 1e-13  # that passes in float64 reach
-MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
 
 
 def tell_of_parts(work: StageWork, n_zero: int) -> None:
