@@ -272,7 +272,7 @@ def merge_duplicates(
     executor.progress.start("duplicates", dimensions.n_blocks)
     rows, blocks = points_of(source), range(dimensions.n_blocks)
     look = functools.partial(digests_of_block, rows, dimensions, tolerance)
-    if rows.remote:
+    if executor.reads_on_workers(rows):
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
         found = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
     else:

@@ -163,7 +163,7 @@ def survey(
     first = 0 if before is None else before.n_points // dimensions.block_rows
     look, blocks = functools.partial(survey_block, source, dimensions), range(first, dimensions.n_blocks)
     executor.progress.start("reading", len(blocks))
-    if source.remote:
+    if executor.reads_on_workers(source):
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
         seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
     else:

@@ -66,7 +66,7 @@ def run(work: StageWork) -> dict[str, Any]:
     else:
         task.output.create(task.dimensions.n_points, arrays(task.dimensions))
         take_earlier_blocks(work)
-    if given.source.remote:
+    if work.executor.reads_on_workers(given.source):
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
         (work.map_parts if sparse else work.map_blocks)(functools.partial(read_anywhere, given.source))
     else:

@@ -10,6 +10,7 @@ import pytest
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import ANY_BATCH, Executor
 from scalemani.io.sources import open_points
+from scalemani.io.sources.array_files import NpyPoints
 from scalemani.io.sources.stores import UrlStore
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
@@ -71,6 +72,14 @@ def test_clusters_give_the_answer_of_threads(
     assert_same(reference("laplacian-eigenmaps"), found)
     graph = embed(roll, tmp_path / "run", module_values, "knn-graph", block_rows, scheduler=cluster.address)
     assert_same(reference("knn-graph"), graph)
+
+
+def test_workers_read_a_file_that_they_see(roll, reference, module_values, start_cluster, tmp_path, monkeypatch):
+    np.save(tmp_path / "roll.npy", roll)
+    cluster = start_cluster(2)
+    monkeypatch.setattr(NpyPoints, "rows", None)  # of the driver
+    found = embed(str(tmp_path / "roll.npy"), tmp_path / "run", module_values, scheduler=cluster.address)
+    assert_same(reference("laplacian-eigenmaps"), found)
 
 
 def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(

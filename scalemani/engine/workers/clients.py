@@ -267,6 +267,24 @@ def check_reach(client: Client, root: str | Path) -> None:
             ) from answer
 
 
+def all_see(client: Client, file: Path) -> bool:
+    """Return whether every worker sees a file of the size and age that it has here."""
+    with contextlib.suppress(OSError):  # without a scheduler, tasks end in an error that says so
+        answers = client.run(size_and_age, file, on_error="return").values()
+        return bool(answers) and all(answer == size_and_age(file) for answer in answers)
+    return False
+
+
+def size_and_age(file: Path) -> tuple[int, int] | None:
+    """Return the bytes of a file and when it was changed, in nanoseconds; None where it cannot be read."""
+    try:
+        with file.open("rb") as opened:
+            status = os.fstat(opened.fileno())
+    except OSError:
+        return None
+    return status.st_size, status.st_mtime_ns
+
+
 def open_on_worker(root: str) -> None:
     """Open a run on a worker."""
     RunStore.open(root)

@@ -21,6 +21,7 @@ from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
 from scalemani.errors import ConfigError
+from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import threads
 
 if TYPE_CHECKING:  # 0.4 s, and threads take nothing of it
@@ -135,6 +136,15 @@ class Executor:
             from scalemani.engine.workers.clients import check_reach
 
             check_reach(self._client, root)
+
+    def reads_on_workers(self, source: PointsSource) -> bool:
+        """Return whether tasks read points: behind a URL, or from a file that all workers see as this process does."""
+        file = getattr(source, "file", None)
+        if source.remote or file is None or self._client is None:
+            return source.remote
+        from scalemani.engine.workers.clients import all_see
+
+        return all_see(self._client, file)
 
     def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
         """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.

@@ -92,6 +92,7 @@ class NpyPoints(Source):
 
     def __init__(self, path: Path | BucketFile, member: str | None = None) -> None:
         self.path, self.remote = path, isinstance(path, BucketFile)
+        self.file = None if isinstance(path, BucketFile) else path.absolute()
         name = str(path) if member is None else f"{path}::{member}"
         if isinstance(path, BucketFile):
             start, size = 0, path.size
@@ -123,7 +124,7 @@ class NpyPoints(Source):
         start, size = self.offset + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
         if isinstance(self.path, BucketFile):
             return np.frombuffer(self.path.read(start, start + size), self.file_dtype)
-        values = np.fromfile(self.path, self.file_dtype, count, offset=start)
+        values = np.fromfile(self.file or self.path, self.file_dtype, count, offset=start)
         if len(values) < count:
             raise DataError(f"{self.path} was truncated while it was read: run again when nothing writes to it")
         return values

@@ -117,6 +117,7 @@ class Source(ABC):
     preferred_rows: int | None = None
     sequential: bool = False
     remote: bool = False
+    file: Path | None = None  # that other processes read rows from as well, where they see it
     remark: str = ""  # a warning for users of the points
     held_bytes: int = 0  # in memory while rows are read, besides these rows: the largest piece that is read whole
     reopening: tuple[Callable[..., Any], tuple[Any, ...]] | None = (
@@ -155,6 +156,7 @@ class WrappedPoints:
         self.points = points
         self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
         self.preferred_rows, self.sequential, self.remote = points.preferred_rows, points.sequential, points.remote
+        self.file: Path | None = getattr(points, "file", None)
         self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
 
     @property

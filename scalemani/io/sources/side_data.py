@@ -178,7 +178,7 @@ class AccompaniedPoints(WrappedPoints):
 
     def __init__(self, points: PointsSource, side: SideData) -> None:
         super().__init__(points)
-        self.side, self.remote = side, False  # side data are in this process
+        self.side, self.remote, self.file = side, False, None  # side data are in this process
 
     def with_points(self, points: PointsSource) -> "AccompaniedPoints":
         """Return another source of the same rows with these side data."""
