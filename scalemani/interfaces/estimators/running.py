@@ -2,6 +2,8 @@
 
 import contextlib
 import logging
+import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -23,6 +25,10 @@ from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.walk import run
+
+MOST_BYTES_IN_MEMORY = 2**22  # of points, whose run takes some ten times as many
+LEAST_ROOM = 2**27
+IN_MEMORY = "/dev/shm"  # Linux
 
 logger = logging.getLogger("scalemani")
 
@@ -49,13 +55,26 @@ class LoggedProgress(Progress):
 
 
 @contextlib.contextmanager
-def store_or_temporary(store: str | Path | None) -> Iterator[str | Path]:
-    """Yield the requested folder or URL, or a temporary folder that is removed when the block ends."""
+def store_or_temporary(store: str | Path | None, points_bytes: int | None = None) -> Iterator[str | Path]:
+    """Yield the requested folder or URL, or a temporary folder that is removed when the block ends.
+
+    Of few points, a temporary store lies in memory: writes that wait for a disk take as long as the run.
+    """
     if store is not None:
         yield store
         return
-    with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
+    few = points_bytes is not None and points_bytes <= MOST_BYTES_IN_MEMORY
+    with tempfile.TemporaryDirectory(prefix="scalemani-", dir=folder_in_memory() if few else None) as folder:
         yield Path(folder) / "run"
+
+
+def folder_in_memory() -> str | None:
+    """Return where temporary files are kept in memory; None where that is full, or where TMPDIR names another place."""
+    try:
+        room = shutil.disk_usage(IN_MEMORY).free >= LEAST_ROOM
+    except OSError:
+        return None
+    return IN_MEMORY if room and "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) else None
 
 
 def resources_of(estimator: BaseEstimator) -> dict[str, Any]:
@@ -84,7 +103,7 @@ def finished_run(
     source: PointsSource, store: str | Path | None, method: str, params: Parameters, **resources: Any
 ) -> Iterator[Run]:
     """Run a method in a store, and yield the run; a temporary store is removed when the block ends."""
-    with store_or_temporary(store) as folder:
+    with store_or_temporary(store, source.shape[0] * source.shape[1] * np.dtype(source.dtype).itemsize) as folder:
         with executor_for(**resources) as executor:
             finished = run(source, folder, method, params, executor)
         yield finished
