@@ -306,10 +306,7 @@ def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows
 
 def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
     """Refuse more rows than can be compared within the budget of a process, before any is read."""
-    least, need = (
-        min((budget.memory for budget in executor.processes if budget.memory), default=None),
-        GROUPING_BYTES * n_rows,
-    )
+    least, need = executor.least_memory, GROUPING_BYTES * n_rows
     if least is not None and need > least:
         raise MemoryBudgetError(
             f"finding equal rows among the {n_rows} of {description} takes {format_bytes(need)}, "

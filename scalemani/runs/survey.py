@@ -219,7 +219,7 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     if block_rows is not None:
         blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
     else:
-        least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+        least = executor.least_memory
         blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
     check_dimensions(blocks, executor, source)
     return blocks
@@ -262,7 +262,7 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
     check_limit("points", dimensions.n_points, source.description)
     check_limit("blocks", dimensions.n_blocks, source.description)
     check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
-    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+    least = executor.least_memory
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need > least:
         raise MemoryBudgetError(
