@@ -22,8 +22,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
-from scalemani.kernels.affinities.orders import GRAPH_ORDERS, ORDERS
+from scalemani.kernels.affinities.entropic import GRAPH_ORDERS, ORDERS, RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.root_finders import SOLVERS
 
 N_DIGITS = 60_000

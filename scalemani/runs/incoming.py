@@ -13,10 +13,9 @@ import numpy as np
 import scipy.sparse as sp
 from dask.utils import format_bytes
 
-from scalemani.config.limits import check_limit
 from scalemani.config.params import Parameters
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.config.validation import check_finite_block
+from scalemani.config.validation import check_finite_block, check_shape
 from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
@@ -31,11 +30,11 @@ from scalemani.errors import (
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
 from scalemani.io.sources.base import innermost, nonzeros_of, read_rows, with_innermost
 from scalemani.io.sources.lazy import ComputedPoints, KeptRows
-from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, points_of, side_data_of
+from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, map_points, points_of, side_data_of
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.plan import DiskUse, check_disk
-from scalemani.runs.survey import COPIES_AT_WORK, check_reading, check_source, dimensions_of
+from scalemani.runs.survey import COPIES_AT_WORK, LEAST_POINTS, dimensions_of
 from scalemani.store.run_store import RunStore
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
@@ -44,14 +43,18 @@ STAGE = "computing"
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
-    """Return parameters that ask for what is given, and of lists or distances as many neighbours as are asked for."""
+    """Return parameters that ask for what is given, and this in the geometry of their metric.
+
+    Of lists or distances it has as many neighbours as are asked for.
+    """
     if isinstance(source, AccompaniedPoints):
         if source.side.weights is not None and asked.neighbors.by_window:
             raise ConfigError(
                 "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
             )
-        params, lists = follow_source(asked, source.points)
-        return params, source.with_points(lists)
+        params, points = follow_source(asked, source.points)
+        return params, source.with_points(points)
+    source = map_points(asked.points.metric, source)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source
     if isinstance(source, GivenAffinities) != asked.affinities.precomputed:
@@ -131,9 +134,7 @@ def computed_once(
     if not isinstance(points, DaskPoints) or points.shape[0] == 0:
         yield source
         return
-    check_limit("points", points.shape[0], points.description)
     dimensions = dimensions_of(points, executor, block_rows)
-    check_reading(dimensions, executor, points)
     copied = DiskUse(0, dimensions.n_points * dimensions.row_bytes)
     check_disk(root, RunStore(root).objects.free_bytes(), {STAGE: copied}, ", or store the points and give their path")
     store = RunStore.create(root)
@@ -265,9 +266,8 @@ def merge_duplicates(
     tolerance = params.duplicates.tolerance
     if tolerance is None:
         return source
-    check_source(source)
+    check_shape(source.shape, source.description, LEAST_POINTS)
     dimensions = dimensions_of(source, executor, block_rows)
-    check_reading(dimensions, executor, source)
     check_grouping(dimensions.n_points, executor, source.description)
     executor.progress.start("duplicates", dimensions.n_blocks)
     rows, blocks = points_of(source), range(dimensions.n_blocks)
@@ -306,10 +306,7 @@ def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows
 
 def check_grouping(n_rows: int, executor: Executor, description: str) -> None:
     """Refuse more rows than can be compared within the budget of a process, before any is read."""
-    least, need = (
-        min((budget.memory for budget in executor.processes if budget.memory), default=None),
-        GROUPING_BYTES * n_rows,
-    )
+    least, need = executor.least_memory, GROUPING_BYTES * n_rows
     if least is not None and need > least:
         raise MemoryBudgetError(
             f"finding equal rows among the {n_rows} of {description} takes {format_bytes(need)}, "

@@ -155,10 +155,9 @@ def survey(
         For NaN, infinity, equal points and values whose squared distances overflow or vanish, before anything is
         written.
     """
-    check_source(source)
+    check_shape(source.shape, source.description, LEAST_POINTS)
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
-    check_reading(dimensions, executor, source)
     tell_of_changes(source, dimensions, block_rows, executor)
     first = 0 if before is None else before.n_points // dimensions.block_rows
     look, blocks = functools.partial(survey_block, source, dimensions), range(first, dimensions.n_blocks)
@@ -210,22 +209,19 @@ def tell_of_lonely(labels: Labels | None, executor: Executor) -> None:
         )
 
 
-def check_source(source: PointsSource) -> None:
-    """Refuse what is no table of points, and fewer or more points than there may be."""
-    check_shape(source.shape, source.description, LEAST_POINTS)
-    check_limit("points", source.shape[0], source.description)
-
-
 def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:
-    """Return the shape of points and their blocks, of sparse ones with about how many nonzeros they have."""
+    """Return the shape of points and their blocks, of sparse ones with about how many nonzeros they have.
+
+    Refuses what `check_dimensions` does, before any row is read.
+    """
     n_points, n_features = source.shape
     found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, nonzeros_of(source))
     if block_rows is not None:
         blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
     else:
-        least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+        least = executor.least_memory
         blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
-    check_limit("blocks", blocks.n_blocks, source.description)
+    check_dimensions(blocks, executor, source)
     return blocks
 
 
@@ -258,13 +254,15 @@ def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None,
         executor.progress.warn(remark)
 
 
-def check_reading(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
-    """Refuse rows so long that a tile of them cannot be stored, or read within the budget, before any is read.
+def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
+    """Refuse more points and blocks than there may be, and rows of which no tile can be stored or read.
 
     A source that can read some of its pieces only whole needs room for the largest of them too.
     """
+    check_limit("points", dimensions.n_points, source.description)
+    check_limit("blocks", dimensions.n_blocks, source.description)
     check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
-    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+    least = executor.least_memory
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need > least:
         raise MemoryBudgetError(

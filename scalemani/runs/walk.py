@@ -17,7 +17,7 @@ from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import PointsInput, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
-from scalemani.io.sources import PointsSource, map_points
+from scalemani.io.sources import PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile import COMPILING
@@ -72,13 +72,7 @@ def run(
     StoreError
         Where the run cannot be written, or another run holds it.
     """
-    RunStore(root).check_free()
-    params, source = follow_source(params, map_points(params.points.metric, source))
-    with executor.started(), computed_once(source, root, executor, block_rows) as rows:
-        source = merge_duplicates(rows, params, executor, block_rows)
-        outline = outline_within(
-            method, params, survey(source, executor, block_rows), executor.driver_memory, RunStore(root)
-        )
+    with outlined(source, root, method, params, executor, block_rows, executor.started()) as (outline, source):
         if only is not None and outline.leaves_out(only):
             executor.progress.note(f"{only}: nothing to do, {outline.params.embedding.solver} does not need it")
             return Run(root)
@@ -99,18 +93,37 @@ def plan_run(
 
     The copy goes at the end. Parameters are those of `run`.
     """
-    RunStore(root).check_free()
-    params, source = follow_source(params, map_points(params.points.metric, source))
     # Local processes would take longer to start than what they would read.
     started = executor.started() if executor.on_cluster else contextlib.nullcontext()
-    with started, computed_once(source, root, executor, block_rows) as rows:
-        source, store = merge_duplicates(rows, params, executor, block_rows), RunStore(root)
-        surveyed = survey(source, executor, block_rows)
-        plan = make_plan(store, outline_within(method, params, surveyed, executor.driver_memory, store), executor)
+    with outlined(source, root, method, params, executor, block_rows, started) as (outline, source):
+        store = RunStore(root)
+        plan = make_plan(store, outline, executor)
         while (component := largest_component(plan)) is not None:
             source = with_side_data_of(source, component)
             plan = plan_component(store, plan, source, executor)
     return plan
+
+
+@contextlib.contextmanager
+def outlined(
+    source: PointsSource,
+    root: str | Path,
+    method: str,
+    params: Parameters,
+    executor: Executor,
+    block_rows: int | None,
+    started: contextlib.AbstractContextManager[Any],
+) -> Iterator[tuple[Outline, PointsSource]]:
+    """Yield the outline of a run and its distinct points, within `started` workers; parameters are those of `run`."""
+    store = RunStore(root)
+    store.check_free()
+    params, source = follow_source(params, source)
+    with started, computed_once(source, root, executor, block_rows) as rows:
+        source = merge_duplicates(rows, params, executor, block_rows)
+        yield (
+            outline_within(method, params, survey(source, executor, block_rows), executor.driver_memory, store),
+            source,
+        )
 
 
 @dataclass(frozen=True)

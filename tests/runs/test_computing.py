@@ -16,9 +16,9 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, DiskSpaceError
 from scalemani.interfaces.tuning.scores import make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, search
-from scalemani.io.sources import map_points, open_points
+from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_weights
-from scalemani.runs.incoming import COPY, computed_once
+from scalemani.runs.incoming import COPY, computed_once, follow_source
 from scalemani.runs.walk import plan_run, run
 
 LOADED: collections.Counter = collections.Counter()
@@ -122,7 +122,8 @@ def test_rows_are_those_of_the_array_for_any_chunks(cuts, wide, bounds, tmp_path
 
 def test_what_is_beside_points_and_their_metric_stay(tmp_path):
     given_weights = np.arange(1.0, 1501.0)
-    source = map_points("cosine", with_weights(open_points(da.from_array(ROWS, chunks=(700, 6))), given_weights))
+    weighted = with_weights(open_points(da.from_array(ROWS, chunks=(700, 6))), given_weights)
+    _, source = follow_source(Parameters().with_values({"points": {"metric": "cosine"}}), weighted)
     with computed_once(source, tmp_path / "run", Executor()) as points:
         np.testing.assert_array_equal(points.side.weights.values, source.side.weights.values)
         np.testing.assert_array_equal(points.read(5, 900), source.read(5, 900))

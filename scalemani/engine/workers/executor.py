@@ -110,6 +110,11 @@ class Executor:
         return memory // (self.workers + 1) if self.scheduler == "processes" else memory
 
     @property
+    def least_memory(self) -> int | None:
+        """The smallest budget of a process that runs tasks; None where none has a limit."""
+        return min((budget.memory for budget in self.processes if budget.memory), default=None)
+
+    @property
     def processes(self) -> list[Budget]:
         """The threads and the bytes (None: no limit) of every process that runs tasks."""
         if self.scheduler == "processes":

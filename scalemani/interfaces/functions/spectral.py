@@ -2,18 +2,17 @@
 
 import math
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.validation import check_count, check_seed
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.functions.validation import (
     SYMMETRY_TOLERANCE,
-    check_perplexity,
     check_range,
-    check_search,
     checked_affinities,
     checked_distances,
     checked_indices,
@@ -24,6 +23,8 @@ from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
 from scalemani.kernels.affinities import bandwidths, entropic
 from scalemani.kernels.affinities.entropic import (
+    GRAPH_ORDERS,
+    ORDERS,
     Multiplicities,
     copies_of_neighbors,
     loops,
@@ -31,8 +32,8 @@ from scalemani.kernels.affinities.entropic import (
     summed_over_copies,
 )
 from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
-from scalemani.kernels.affinities.orders import GRAPH_ORDERS
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
+from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
@@ -44,6 +45,7 @@ from scalemani.kernels.spectral.reduced import (
     weighted_product,
 )
 
+LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
 LEAST_SIGMA = float(np.finfo(np.float64).tiny)
 SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
 
@@ -153,6 +155,36 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
             beta = np.clip(rows.beta * scale * scale, SMALLEST, LARGEST)
         rows.beta[:] = np.where(rows.saturated, LARGEST, beta)
     return Affinities(*rows, twins=None if weights is None else twins)
+
+
+def check_perplexity(perplexity: float, n_neighbors: int, copies: float | None = None) -> None:
+    """Raise ConfigError for a perplexity outside (1, k), or (1, copies) where neighbours have multiplicities."""
+    if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
+        raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
+    if not math.isfinite(perplexity):
+        raise ConfigError(f"perplexity must be finite, got {perplexity}: try 30")
+    if perplexity <= 1.0:
+        raise ConfigError(f"perplexity must be > 1, got {perplexity}: it is the effective number of neighbours, try 30")
+    if copies is not None and perplexity >= copies:
+        raise ConfigError(
+            f"perplexity must be below {copies:g}, the neighbours of some row with all copies, got {perplexity}: lower "
+            "it or ask the graph for more neighbours"
+        )
+    if copies is None and perplexity >= n_neighbors:
+        raise ConfigError(
+            f"perplexity must be < n_neighbors (k={n_neighbors}), got {perplexity}: lower it or ask the graph for "
+            "3 to 5 times as many neighbours"
+        )
+
+
+def check_search(solver: str, order: str, tol: float) -> None:
+    """Raise ConfigError for an unknown solver or order, or a tolerance that rounding cannot reach."""
+    if solver not in SOLVERS:
+        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
+    if order not in ORDERS:
+        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
+    if tol != LEAST_TOLERANCE and not is_number(tol, LEAST_TOLERANCE, 1.0):
+        raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")
 
 
 def least_copies(weights: np.ndarray | None, indices: np.ndarray | None) -> float | None:

@@ -9,11 +9,9 @@ import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed, check_shape, refuse_masked
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, nearest_name
+from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import values_of
-from scalemani.kernels.affinities.orders import ORDERS
-from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -21,7 +19,6 @@ from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import PRECOMPUTED
 
-LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
 SYMMETRY_TOLERANCE = 1e-9
 
 
@@ -75,36 +72,6 @@ def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], why: str
     if table.shape != shape or table.dtype.kind not in "iu":
         raise DataError(f"indices must be integers of the distances' shape {shape}, got {table.dtype} {table.shape}")
     return table
-
-
-def check_perplexity(perplexity: float, n_neighbors: int, copies: float | None = None) -> None:
-    """Raise ConfigError for a perplexity outside (1, k), or (1, copies) where neighbours have multiplicities."""
-    if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
-        raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
-    if not math.isfinite(perplexity):
-        raise ConfigError(f"perplexity must be finite, got {perplexity}: try 30")
-    if perplexity <= 1.0:
-        raise ConfigError(f"perplexity must be > 1, got {perplexity}: it is the effective number of neighbours, try 30")
-    if copies is not None and perplexity >= copies:
-        raise ConfigError(
-            f"perplexity must be below {copies:g}, the neighbours of some row with all copies, got {perplexity}: lower "
-            "it or ask the graph for more neighbours"
-        )
-    if copies is None and perplexity >= n_neighbors:
-        raise ConfigError(
-            f"perplexity must be < n_neighbors (k={n_neighbors}), got {perplexity}: lower it or ask the graph for "
-            "3 to 5 times as many neighbours"
-        )
-
-
-def check_search(solver: str, order: str, tol: float) -> None:
-    """Raise ConfigError for an unknown solver or order, or a tolerance that rounding cannot reach."""
-    if solver not in SOLVERS:
-        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
-    if order not in ORDERS:
-        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
-    if tol != LEAST_TOLERANCE and not is_number(tol, LEAST_TOLERANCE, 1.0):
-        raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")
 
 
 def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:

@@ -34,8 +34,7 @@ from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.outline import Outline
-from scalemani.runs.parameters import check_landmarks
+from scalemani.runs.outline import Outline, check_landmarks
 from scalemani.runs.plan import Plan, make_plan
 from scalemani.runs.survey import Survey
 from scalemani.runs.walk import run as compute_run

@@ -19,7 +19,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DiskSpaceError, MemoryBudgetError, NumericalError, ScalemaniError
 from scalemani.interfaces.tuning.scores import SCORES, Judge
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.sources import PointsSource, map_points
+from scalemani.io.sources import PointsSource
 from scalemani.kernels.measures import Measure
 from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
 from scalemani.runs.opened import Run
@@ -212,7 +212,7 @@ class SurveyedPoints:
 
     def outline(self, root: str | Path, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
         """Return what a run of the points at `root` computes, and the points as it takes them; errors are of `run`."""
-        asked, source = follow_source(params, map_points(params.points.metric, self.source))
+        asked, source = follow_source(params, self.source)
         known = params.points.metric, params.duplicates.tolerance, source.shape
         if known not in self._seen:
             source = merge_duplicates(source, params, self.executor, self.block_rows)

@@ -22,11 +22,11 @@ except ImportError:  # a system without locks of files, on which no leftovers ar
     fcntl = None  # type: ignore[assignment]
 
 from scalemani.errors import ScalemaniError, StoreError
+from scalemani.io.sources.opening import ZARR_MARKERS
 from scalemani.store.objects import as_store_error, sync
 
 UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
 LETTERS = 16  # hexadecimal, of each
-ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of a folder that is there
 
 

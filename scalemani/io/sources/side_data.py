@@ -263,8 +263,6 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
-    if isinstance(points, AccompaniedPoints):
-        return points.with_points(map_points(metric, points.points))
     if isinstance(points, GivenAffinities):
         if metric not in (EUCLIDEAN, PRECOMPUTED):
             raise ConfigError(f"affinities are given, and metric={metric!r} compares points: leave out one of the two")

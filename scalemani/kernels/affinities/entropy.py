@@ -182,7 +182,7 @@ class Row(NamedTuple):
 
     differences: np.ndarray
     exponentials: np.ndarray
-    log_perplexity: float
+    target: float
     tolerance: float
     masses: np.ndarray | None = None
 
@@ -200,4 +200,4 @@ class Root(NamedTuple):
 def value_at(row: Row, beta: float) -> tuple[float, float]:
     """Return Z and F = H - log K at beta."""
     total, entropy, _, _ = entropy_and_derivatives(row.differences, row.exponentials, row.masses, beta)
-    return total, entropy - row.log_perplexity
+    return total, entropy - row.target

@@ -162,7 +162,7 @@ def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver:
     steps = derivative_steps = 0
     while True:
         total, entropy, slope, curvature = entropy_and_derivatives(row.differences, row.exponentials, row.masses, beta)
-        value = entropy - row.log_perplexity
+        value = entropy - row.target
         if abs(value) <= row.tolerance or steps == MAX_STEPS:
             break
         if value > 0.0:

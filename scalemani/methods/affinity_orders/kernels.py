@@ -7,7 +7,7 @@ the row that each starts from, (n,) int64, -1 for none. Source: [EA] 2.3.4.
 
 import numpy as np
 
-from scalemani.kernels.affinities.orders import NO_PARENT, in_sequence
+from scalemani.kernels.affinities.entropic import NO_PARENT, in_sequence
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.grouping import group_by, unite
 from scalemani.kernels.machine.compile import compiled

@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.task import Dimensions
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.spectral.linear import Components
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels import Triangulation, triangulation
@@ -31,24 +31,22 @@ class PathPlacement(NeighborPlacement):
     paths: Callable[[int], np.ndarray] = field(repr=False)
     n_parts: int
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed by the shortest paths over their neighbours.
+    @property
+    def n_neighbors(self) -> int:
+        """The training points that a point is placed by: those of the graph."""
+        return self.params.n_neighbors
 
-        A point that equals a training point takes its place.
-        """
-        placed = np.zeros((points.shape[0], self.positions.shape[1]))
-        if len(placed) == 0:
-            return Placed(placed, np.empty(0))
-        found = self.index.neighbors(points, self.params.n_neighbors)
-        first_steps = found.distances.astype(np.float64)
+    def place_among(self, found: Neighbors) -> Placed:
+        """Return points placed by the shortest paths over their neighbours."""
+        placed, first_steps = (
+            np.zeros((len(found.indices), self.positions.shape[1])),
+            found.distances.astype(np.float64),
+        )
         for part in range(self.n_parts):
             to_points = self.paths(part)
             shortest = ((lengths[found.indices] + first_steps).min(axis=1) for lengths in to_points)
             self.triangulation.add(shortest, part * StoredGeodesics.TOGETHER, placed)
-        placed = np.ldexp(placed, self.triangulation.exponent)
-        known = found.distances[:, 0] == 0
-        placed[known] = self.positions[found.indices[known, 0]]
-        return Placed(placed, first_steps[:, 0])
+        return Placed(np.ldexp(placed, self.triangulation.exponent), first_steps[:, 0])
 
 
 def places(run: Run) -> bool:

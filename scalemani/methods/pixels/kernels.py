@@ -17,6 +17,7 @@ import scipy.sparse as sp
 
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT
 from scalemani.kernels.arrays.draws import row_words
+from scalemani.kernels.arrays.grouping import find_root, unite
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.vector_math import exp_nonpositive
 
@@ -184,15 +185,6 @@ def mean_distances(points: np.ndarray, image: Image, reach: Reach) -> np.ndarray
 
 
 @compiled
-def root_of(parents: np.ndarray, item: int) -> int:
-    """Return the root of an item, which what lies on the way is hung closer to."""
-    while parents[item] != item:
-        parents[item] = parents[parents[item]]
-        item = parents[item]
-    return item
-
-
-@compiled
 def shortest_edges(
     points: np.ndarray, image: Image, reach: Reach, labels: np.ndarray, shortest: np.ndarray, edges: np.ndarray
 ) -> None:
@@ -236,14 +228,11 @@ def minimum_spanning_tree(points: np.ndarray, image: Image, reach: Reach) -> np.
     while found < n_pixels - 1:
         shortest_edges(points, image, reach, labels, shortest, edges)
         for label in range(n_pixels):
-            if shortest[label] < np.inf:
-                one, other = root_of(parents, edges[label, 0]), root_of(parents, edges[label, 1])
-                if one != other:
-                    parents[max(one, other)] = min(one, other)
-                    tree[found] = edges[label]
-                    found += 1
+            if shortest[label] < np.inf and unite(parents, edges[label, 0], edges[label, 1]):
+                tree[found] = edges[label]
+                found += 1
         for pixel in range(n_pixels):
-            labels[pixel] = root_of(parents, pixel)
+            labels[pixel] = find_root(parents, pixel)
     return tree
 
 

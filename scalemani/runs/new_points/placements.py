@@ -24,6 +24,7 @@ from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import usual
 from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
 from scalemani.runs.new_points.quality import Placed, Reach, reach_of
@@ -202,6 +203,27 @@ class NeighborPlacement:
         """The columns D that points must have, and the dimensions d of the embedding."""
         return len(self.index.basis.mean), self.positions.shape[1]
 
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D) placed: each row depends on its own point only.
+
+        A point that equals a training point takes its place.
+        """
+        if points.shape[0] == 0:
+            return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
+        found = self.index.neighbors(points, self.n_neighbors)
+        placed, known = self.place_among(found), found.distances[:, 0] == 0
+        placed.coordinates[known] = self.positions[found.indices[known, 0]]
+        return placed
+
+    @property
+    def n_neighbors(self) -> int:
+        """The training points that a point is placed by."""
+        return self.params.affinity_neighbors
+
+    def place_among(self, found: Neighbors) -> Placed:
+        """Return points placed by their neighbours; those that equal a training point may lie anywhere."""
+        raise NotImplementedError
+
 
 def read_training_points(
     run: Run, in_memory: bool
@@ -283,15 +305,9 @@ class AffinityPlacement(NeighborPlacement):
     landmarks: np.ndarray = field(repr=False)
     densities: np.ndarray = field(repr=False)
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed: each at the mean of the landmarks among its neighbours, by affinity.
-
-        A point without any takes the mean of all its neighbours, and one that equals a training point its place.
-        """
-        placed = np.zeros((points.shape[0], self.positions.shape[1]))
-        if len(placed) == 0:
-            return Placed(placed, np.empty(0))
-        found = self.index.neighbors(points, self.params.affinity_neighbors)
+    def place_among(self, found: Neighbors) -> Placed:
+        """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
+        placed = np.zeros((len(found.indices), self.positions.shape[1]))
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
         affinities /= self.densities[found.indices]
         direct = affinities * self.landmarks[found.indices]
@@ -300,8 +316,6 @@ class AffinityPlacement(NeighborPlacement):
         # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
         for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
             placed += weight[:, np.newaxis] * self.positions[neighbor]
-        known = found.distances[:, 0] == 0
-        placed[known] = self.positions[found.indices[known, 0]]
         return Placed(placed, found.distances[:, 0].astype(np.float64))
 
 
@@ -329,12 +343,9 @@ class DescentPlacement(NeighborPlacement):
     tolerance: float
     weights: np.ndarray | None = field(default=None, repr=False)
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed; one that equals a training point lies where that does, without a descent."""
-        if points.shape[0] == 0:
-            return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
+    def place_among(self, found: Neighbors) -> Placed:
+        """Return points where a descent ends; those that equal a training point have none."""
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
-        found = self.index.neighbors(points, self.params.affinity_neighbors)
         of_neighbors = None if self.weights is None else self.weights[found.indices]
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
         n_points, n_dims = self.positions.shape
@@ -345,9 +356,8 @@ class DescentPlacement(NeighborPlacement):
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )
-        known = found.distances[:, 0] == 0
-        placed[known] = self.positions[found.indices[known, 0]]
         nearest = found.distances[:, 0].astype(np.float64)
+        known = nearest == 0
         return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
 
 

@@ -235,7 +235,7 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
         Where not even the smallest block does.
     """
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
-    least = min((budget.memory for budget in executor.processes if budget.memory), default=None)
+    least = executor.least_memory
     nonzeros = nonzeros_of(source) if run.dimensions.sparse else None
     dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
     rows = min(default_block_rows(n_points, dimensions.row_bytes, least), -(-n_points // TILE_ROWS) * TILE_ROWS)

@@ -63,15 +63,10 @@ def store_in_work_order(work: StageWork, described: ArrayDescription, values: np
     """Write values (N,) in input order as a row array of the stage, and return them in work order."""
     ordered = in_work_order(work, values)
     work.task.output.create(len(ordered), [described.sized()])
-    work.map_blocks_here(functools.partial(block_of_values, described, ordered))
+    work.map_blocks_here(functools.partial(rows_of_block, described, ordered))
     return ordered
 
 
-def block_of_values(described: ArrayDescription, ordered: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of values.
-
-    Parameters
-    ----------
-    ordered : (N,) values of all points in work order
-    """
-    return {described: ordered[slice(*task.dimensions.rows(block))]}
+def rows_of_block(described: ArrayDescription, rows: np.ndarray, task: StageTask, block: int) -> Arrays:
+    """Return one block of an array of all rows (N, ...), which is in this process."""
+    return {described: rows[slice(*task.dimensions.rows(block))]}

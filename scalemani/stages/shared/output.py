@@ -13,13 +13,14 @@ from numpy.typing import DTypeLike
 
 from scalemani.engine.needs import GROWING, Held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores
 from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.stages.shared.beside_points import rows_of_block
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
 from scalemani.store.schema import ArrayDescription
 
@@ -123,14 +124,4 @@ def write_embedding(
     """
     embedding = in_input_order(work.task, positions, empty)
     work.task.output.create(len(embedding), [described.sized(embedding.shape[1])])
-    work.map_blocks_here(functools.partial(embedding_block, described, embedding))
-
-
-def embedding_block(described: ArrayDescription, embedding: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of the embedding.
-
-    Parameters
-    ----------
-    embedding : (N, d) float64, in input order
-    """
-    return {described: embedding[slice(*task.dimensions.rows(block))]}
+    work.map_blocks_here(functools.partial(rows_of_block, described, embedding))

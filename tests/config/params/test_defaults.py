@@ -17,7 +17,7 @@ from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options
 from scalemani.interfaces.estimators.fitting import Embedder, requested_of
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS, defaults_of
-from scalemani.kernels.affinities.orders import ORDERS
+from scalemani.kernels.affinities.entropic import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 

@@ -3,9 +3,11 @@
 import numpy as np
 import pytest
 
+from scalemani.config.params import Parameters
 from scalemani.errors import DataError
-from scalemani.io.sources import map_points, open_points
+from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import points_of, with_init, with_labels, with_weights
+from scalemani.runs.incoming import follow_source
 
 POINTS = np.random.default_rng(0).normal(size=(6, 2))
 LABELS = np.array([7, -1, 9, 7, 9, -1])
@@ -65,6 +67,6 @@ def test_points_have_all_side_data_that_were_given_in_any_order():
         np.testing.assert_array_equal(found.side.init.coordinates, init)
         assert found.side.labels.codes.tolist() == [0, -1, 1, 0, 1, -1]
         assert found.side.landmarks is None
-    mapped = map_points("cosine", found)
+    _, mapped = follow_source(Parameters().with_values({"points": {"metric": "cosine"}}), found)
     assert mapped.side is found.side
     np.testing.assert_allclose(np.linalg.norm(mapped.read(0, 6), axis=1), 1)

@@ -6,9 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
-from scalemani.kernels.affinities.entropic import RowsOfData, entropic_affinities
+from scalemani.kernels.affinities.entropic import ORDERS, RowsOfData, entropic_affinities
 from scalemani.kernels.affinities.entropy import LARGEST
-from scalemani.kernels.affinities.orders import ORDERS
 from scalemani.kernels.affinities.root_finders import SOLVERS
 
 

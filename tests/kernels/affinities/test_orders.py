@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from scalemani.kernels.affinities.orders import (
+from scalemani.kernels.affinities.entropic import (
     NO_PARENT,
     ORDERS,
     in_sequence,

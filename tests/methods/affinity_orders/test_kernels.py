@@ -3,7 +3,7 @@ import pytest
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
-from scalemani.kernels.affinities.orders import NO_PARENT, tile_order
+from scalemani.kernels.affinities.entropic import NO_PARENT, tile_order
 from scalemani.methods.affinity_orders.kernels import breadth_first, kruskal_edges, spanning_path
 
 
