@@ -1,7 +1,7 @@
 """How long 100 million and a billion points would take on 1 to 256 workers, from the task times of measured runs.
 
     python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 [--beside RUN]
-    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 200000 400000 --workers 64 256
+    python pipelines/benchmarks/simulate.py WORK_FOLDER --points 510000 1020000 --workers 64 256 --block-rows 65536
 
 Runs two sizes on a cluster of one worker, and the larger on two. Each stage has tasks, of which the seconds of every
 block are measured, and a part that the driver does alone. How they grow with the points is taken from the two sizes:
@@ -81,6 +81,7 @@ class Stage:
     pass_seconds: float
     run: Run
     shapes: list[list[float]]  # of each step, the seconds of its blocks relative to the mean of the stage
+    block_rows: int  # of the runs that are predicted
 
     def of_driver(self, n_points: int) -> float:
         """Return the seconds that the driver is on its own, whatever the number of workers."""
@@ -88,7 +89,7 @@ class Stage:
 
     def gigabytes(self, n_points: int) -> float:
         """Return the projected memory of a process with one task of the stage."""
-        dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=ROWS_PER_BLOCK)
+        dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=self.block_rows)
         need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params)))
         return float(need.fixed + need.per_task) / 1e9
 
@@ -100,7 +101,7 @@ class Stage:
     def predicted(self, n_points: int, workers: int, blocks: int | None = None) -> tuple[float, str]:
         """Return the seconds of the stage, and what most of them go to."""
         growth, alone = n_points / self.n_points, self.of_driver(n_points)
-        blocks = blocks or -(-n_points // ROWS_PER_BLOCK)
+        blocks = blocks or -(-n_points // self.block_rows)
         if not self.shapes:
             return alone, "driver"
         busy = self.busy * growth**self.busy_power
@@ -155,8 +156,8 @@ def rising(small: Measured, large: Measured, stage: str) -> float:
     return min(max(more * large.n_points / max(large.alone(stage), 1e-9), 0.0), 1.0)
 
 
-def scaling(small: Measured, large: Measured, double: Measured, run: Run) -> list[Stage]:
-    """Return how every stage scales."""
+def scaling(small: Measured, large: Measured, double: Measured, run: Run, block_rows: int) -> list[Stage]:
+    """Return how every stage scales, and with how many rows a block runs are predicted."""
     growth, stages = large.n_points / small.n_points, []
     for stage in large.seconds:
         steps, busy = large.tasks.get(stage, {}), large.busy(stage)
@@ -177,6 +178,7 @@ def scaling(small: Measured, large: Measured, double: Measured, run: Run) -> lis
                 max(0.0, double.busy(stage) - large.busy(stage)) if stage in STREAMING else 0.0,
                 run,
                 shapes,
+                block_rows,
             )
         )
     return stages
@@ -189,10 +191,13 @@ def main() -> None:
     parser.add_argument("--beside", type=Path, help="a finished run of other size, on two threads")
     parser.add_argument("--sizes", type=int, nargs="+", default=SIZES, help="points of the runs that are predicted")
     parser.add_argument("--workers", type=int, nargs="+", default=WORKERS)
+    parser.add_argument("--block-rows", type=int, default=ROWS_PER_BLOCK, help="of the runs that are predicted")
     arguments = parser.parse_args()
     small, large = (measured_run(arguments.folder, n_points, 1) for n_points in arguments.points)
     double = measured_run(arguments.folder, arguments.points[1], 2)
-    stages = scaling(small, large, double, open_run(arguments.folder / f"simulate-{large.n_points}-1"))
+    stages = scaling(
+        small, large, double, open_run(arguments.folder / f"simulate-{large.n_points}-1"), arguments.block_rows
+    )
     show_checks(stages, large, double, arguments.beside)
     for n_points in arguments.sizes:
         show_prediction(stages, n_points, arguments.workers)
@@ -223,6 +228,7 @@ def show_prediction(stages: list[Stage], n_points: int, workers: Sequence[int]) 
     for stage in stages:
         row: dict[str, object] = {"stage": stage.name, "tasks grow as N^": round(stage.busy_power, 2)}
         row["of the driver grows"] = round(stage.alone_rising, 2)
+        row["driver alone, h"] = stage.of_driver(n_points) / 3600
         row |= {f"{count} workers, h": stage.predicted(n_points, count)[0] / 3600 for count in workers}
         row |= {"limited by": stage.predicted(n_points, workers[-1])[1], "GB a process": stage.gigabytes(n_points)}
         rows.append(row)
