@@ -17,7 +17,10 @@ import pytest
 
 from scalemani.datasets import generator
 from scalemani.engine.progress import Progress
+from scalemani.engine.reading import landmark_matrix
 from scalemani.interfaces.cli import main
+from scalemani.stages.arrays.catalogue import arrays_of
+from scalemani.store.schema import numberless
 
 CLUSTER = ("tests/cluster/", "tests/engine/workers/")
 DEPLOY = ("tests/deploy/", "tests/airflow/", "tests/docs/")
@@ -150,3 +153,24 @@ def bucket(s3_server, monkeypatch) -> Iterator[str]:
     urllib.request.urlopen(urllib.request.Request(f"{s3_server}/{name}", method="PUT")).close()
     yield f"s3://{name}"
     open_bucket.cache_clear()
+
+
+# Arrays that stages of an older version wrote: stores have them, no stage reads them.
+OLDER = {
+    "reduced": (
+        *landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric"),
+        *landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric"),
+    )
+}
+
+
+@pytest.fixture(scope="session")
+def description_of():
+    """A function that returns the description of the array at a path of a group of a stage."""
+
+    def described(stage, path):
+        found = [one for one in (*arrays_of(stage), *OLDER.get(stage, ())) if numberless(path) in one.paths]
+        assert found, f"stage {stage} describes no array at {path!r}"
+        return found[0]
+
+    return described

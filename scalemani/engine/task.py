@@ -1,7 +1,7 @@
 """What one task of a stage knows: the shape of the data, its parameters, and the groups it reads and writes."""
 
 import functools
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar, TypeVarTuple
 
@@ -66,8 +66,11 @@ class Dimensions:
 
     def rows(self, block: int) -> tuple[int, int]:
         """Return the first row of a block and the one after its last."""
-        start = block * self.block_rows
-        return start, min(start + self.block_rows, self.n_points)
+        return self.rows_of(range(block, block + 1))
+
+    def rows_of(self, blocks: Sequence[int]) -> tuple[int, int]:
+        """Return the first row of consecutive blocks and the one after their last."""
+        return blocks[0] * self.block_rows, min((blocks[-1] + 1) * self.block_rows, self.n_points)
 
 
 @dataclass(frozen=True)

@@ -16,8 +16,7 @@ from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.kernels.arrays.coordinates import scale_exponent
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import similarity_of
-from scalemani.runs.opened import Run, open_run
-from scalemani.store.run_store import MARKER, RunStore
+from scalemani.runs.opened import Run, open_run, opened_run
 
 SHOWN_IDS = 5
 ROWS_AT_ONCE = 2**16
@@ -249,15 +248,6 @@ def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = N
     start = np.full((n_points, *coordinates.shape[1:]), np.nan)
     start[own] = coordinates[others]
     return with_init(source, start, name)
-
-
-def opened_run(given: Any) -> Run | None:
-    """Return the run that is given, or that is at a place; None for anything else."""
-    if isinstance(given, Run):
-        return given
-    if not isinstance(given, str | Path) or "::" in str(given) or Path(given).is_file():
-        return None
-    return open_run(given) if RunStore(given).objects.get(MARKER) is not None else None
 
 
 def run_coordinates(run: Run) -> np.ndarray:

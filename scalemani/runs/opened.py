@@ -300,6 +300,15 @@ def open_run(root: str | Path) -> Run:
     return Run(root)
 
 
+def opened_run(given: Any) -> Run | None:
+    """Return the run that is given, or that is at a place; None for anything else."""
+    if isinstance(given, Run):
+        return given
+    if not isinstance(given, str | Path) or "::" in str(given) or Path(given).is_file():
+        return None
+    return open_run(given) if RunStore(given).is_marked else None
+
+
 def entropy_limit(params: Parameters) -> float:
     """Return how far, in nats, the entropy of stored affinities may be from what was asked for.
 

@@ -56,7 +56,7 @@ def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, 
     """Yield the blocks of a run in input order."""
     input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_once()
     neighbors = StoredNeighbors(task.inputs["neighbors"])
-    first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
+    first, last = task.dimensions.rows_of(blocks)
     wanted = inverse_order(input_rows)[first:last]
     indices = neighbors.indices(neighbors.final_step).gather(wanted)
     distances = neighbors.distances(neighbors.final_step).gather(wanted)

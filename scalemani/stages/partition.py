@@ -71,9 +71,9 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def points_of_cells(task: StageTask, blocks: range) -> np.ndarray:
     """Return how many points of consecutive blocks each cell has, (C,) int64."""
-    stored, first = StoredPartition(task.output), task.dimensions.rows(blocks[0])[0]
+    stored, (first, last) = StoredPartition(task.output), task.dimensions.rows_of(blocks)
     counts = np.zeros(len(stored.centroids.read()), np.int64)
-    for part in slices(task.dimensions.rows(blocks[-1])[1] - first, COUNTED_ROWS):
+    for part in slices(last - first, COUNTED_ROWS):
         cells = stored.cells.read_rows(slice(first + part.start, first + part.stop))
         counts += np.bincount(cells, minlength=len(counts))
     return counts

@@ -189,7 +189,7 @@ def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run: one pass over all points in input order collects them."""
     basis = StoredPartition(task.inputs["partition"]).basis
-    first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
+    first, last = task.dimensions.rows_of(blocks)
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
     StoredPoints(task.inputs["points"]).dense_points.gather_into(points, order)
@@ -201,7 +201,7 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
 
 def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run of sparse points: one pass over all points in input order collects them."""
-    first, last = task.dimensions.rows(blocks[0])[0], task.dimensions.rows(blocks[-1])[1]
+    first, last = task.dimensions.rows_of(blocks)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
     points = StoredPoints(task.inputs["points"]).points.gather(order)
     for block in blocks:

@@ -11,7 +11,7 @@ from scalemani.config.routes import PACKAGES, ROUTES
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.task import Dimensions
 from scalemani.stages import table
-from scalemani.stages.arrays.catalogue import stored_stage
+from scalemani.stages.arrays.catalogue import arrays_of
 from scalemani.stages.table import STAGES, StageCode
 
 SIZES = Sizes(Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024), Parameters())
@@ -37,7 +37,7 @@ def test_a_stage_is_the_module_of_its_name_with_its_functions_as_they_are_typed(
     """The type checker does not look through a table that is made by name."""
     module = importlib.import_module(f"{PACKAGES[name]}.{name}")
     if function == "disk" and not hasattr(module, function):
-        assert STAGES[name].disk(SIZES) == written(stored_stage(name).ARRAYS, SIZES)
+        assert STAGES[name].disk(SIZES) == written(arrays_of(name), SIZES)
         return
     assert getattr(STAGES[name], function) is getattr(module, function)
     ((takes,), gives) = get_args(get_type_hints(StageCode)[function])

@@ -14,7 +14,6 @@ from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
-from scalemani.stages.arrays.catalogue import description_of
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
@@ -43,7 +42,7 @@ def group(folder, stage):
     return RunStore.open(folder).group(stage, key, BLOCK_ROWS)
 
 
-def test_it_opens_whole_and_every_array_is_read_and_described(old):
+def test_it_opens_whole_and_every_array_is_read_and_described(old, description_of):
     opened = open_run(old)
     assert opened.method == "t-sne"
     assert set(opened.records()) == set(opened.keys)

@@ -33,7 +33,7 @@ from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quant
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.largest_component import Component
-from scalemani.runs.opened import Run, open_run
+from scalemani.runs.opened import Run, opened_run
 from scalemani.runs.outline import Outline, check_landmarks
 from scalemani.runs.plan import Plan, make_plan
 from scalemani.runs.survey import Survey
@@ -208,7 +208,7 @@ def requested_tables(settings: Mapping[str, Any] | None) -> dict[str, Any]:
 @contextlib.contextmanager
 def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
     """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
-    there = points if isinstance(points, Run) else run_at(points)
+    there = opened_run(points)
     metric = requested.get("metric", EUCLIDEAN if there is None else there.metric)
     if there is not None and metric != there.metric:
         raise ConfigError(
@@ -223,13 +223,6 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         quiet = replace(executor, progress=Progress())
         yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")
-
-
-def run_at(location: Any) -> Run | None:
-    """Return the run at a folder or URL; None for anything that is none."""
-    if not isinstance(location, str | Path) or not ("://" in str(location) or Path(location).is_dir()):
-        return None
-    return open_run(location) if RunStore(location).is_marked else None
 
 
 def with_requested(params: Parameters, requested: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:

@@ -5,18 +5,9 @@ from types import ModuleType
 
 from scalemani.config.methods import part_of, provided
 from scalemani.config.routes import PACKAGES
-from scalemani.engine.reading import StoredStage, landmark_matrix
-from scalemani.errors import StoreError
+from scalemani.engine.reading import StoredStage
 from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
-from scalemani.store.schema import ArrayDescription, numberless
-
-# The stages of several methods that store arrays, in the order in which `FORMAT.md` describes them.
-ORDER = (
-    *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "affinities"),
-    *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
-    *("affinity_weights", "reduced", "landmark_embedding", "coarse_graphs"),
-    *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "clustering", "layout"),
-)
+from scalemani.store.schema import ArrayDescription
 
 
 def declared_in(modules: Iterable[ModuleType]) -> dict[str, type[StoredStage]]:
@@ -72,14 +63,6 @@ DIMENSIONS: dict[str, str] = {
     "quantity": "iteration, objective, norm of the gradient: 3",
 }
 
-# Arrays that stages of an older version wrote: stores have them, no stage reads them.
-OLDER: dict[str, tuple[ArrayDescription, ...]] = {
-    "reduced": (
-        *landmark_matrix("reduced", "laplacian", "whole", ("",), "Z^T (D - W) Z, symmetric"),
-        *landmark_matrix("reduced", "mass", "whole", ("",), "Z^T D Z, symmetric"),
-    )
-}
-
 
 def of_method(stage: str) -> type[StoredStage] | None:
     """Return the reader of the groups of a method's own stage; None for other stages."""
@@ -88,8 +71,9 @@ def of_method(stage: str) -> type[StoredStage] | None:
 
 
 def stored_stages() -> list[type[StoredStage]]:
-    """Return all stages that store arrays, those of methods last, as `FORMAT.md` describes them."""
-    return [*(BY_STAGE[stage] for stage in ORDER), *filter(None, map(of_method, PACKAGES))]
+    """Return all stages that store arrays, in the order of the routes, those of methods last."""
+    shared = [BY_STAGE[stage] for stage in PACKAGES if stage in BY_STAGE]
+    return [*shared, *filter(None, map(of_method, PACKAGES))]
 
 
 def dimension_meanings() -> dict[str, str]:
@@ -102,32 +86,3 @@ def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
     """Return the arrays that a stage stores; none where it has certificates alone."""
     stored = BY_STAGE.get(stage) or of_method(stage)
     return () if stored is None else stored.ARRAYS
-
-
-def stored_stage(stage: str) -> type[StoredStage]:
-    """Return the reader of a stage's groups.
-
-    Raises
-    ------
-    StoreError
-        Where no stage has that name.
-    """
-    stored = BY_STAGE[stage] if stage in ORDER else of_method(stage)
-    if stored is None:
-        described = ", ".join(one.STAGE for one in stored_stages())
-        raise StoreError(f"no stage {stage!r} is described; those described: {described}")
-    return stored
-
-
-def description_of(stage: str, path: str) -> ArrayDescription:
-    """Return the description of the array at a path below `arrays/` of a group of a stage.
-
-    Raises
-    ------
-    StoreError
-        Where the stage stores no such array.
-    """
-    for described in (*stored_stage(stage).ARRAYS, *OLDER.get(stage, ())):
-        if numberless(path) in described.paths:
-            return described
-    raise StoreError(f"stage {stage} stores no array at {path!r}: see FORMAT.md")

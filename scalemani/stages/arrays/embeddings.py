@@ -192,10 +192,10 @@ class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
         """Return the degrees (n,) float64 of the first coarse graph."""
         return self.degrees(level_folder(1)).read()
 
-    def read_levels(self, empty: Empty = np.empty, first: int = 1) -> list[Level]:
-        """Return the coarse graphs from the `first` on, the finest first, in arrays made by `empty`."""
+    def read_levels(self, empty: Empty = np.empty) -> list[Level]:
+        """Return the coarse graphs, the finest first, in arrays made by `empty`."""
         levels = []
-        for number in range(first, self.read_count(self.levels, "levels") + 1):
+        for number in range(1, self.read_count(self.levels, "levels") + 1):
             arrays = (self.indptr, self.indices, self.values, self.degrees, self.node_labels)
             indptr, indices, values, degrees, labels = (one(level_folder(number)).read(empty) for one in arrays)
             levels.append(Level((indptr, indices, values), degrees, labels))

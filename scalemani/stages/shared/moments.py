@@ -102,14 +102,8 @@ def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
 
 def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
     """Return what consecutive tiles of rows of Z add to Z^T Z."""
-    weights, block_rows = StoredLandmarkWeights(task.inputs["landmark_weights"]), task.dimensions.block_rows
-    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
-    parts = []
-    for block in range(first // block_rows, -(-last // block_rows)):
-        start, stop = task.dimensions.rows(block)
-        parts.append(
-            weights.read_matrix(block, task.params.n_landmarks)[max(first, start) - start : min(last, stop) - start]
-        )
+    weights, n_landmarks = StoredLandmarkWeights(task.inputs["landmark_weights"]), task.params.n_landmarks
+    parts = [weights.read_matrix(block, n_landmarks)[part] for block, part in parts_of_tiles(task, tiles)]
     rows = sp.csr_matrix(sp.vstack(parts))
     return diagonal_product(rows, np.ones(rows.shape[0]))
 
@@ -149,14 +143,20 @@ def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
 
 def tiles_of(task: StageTask, tiles: range) -> Iterator[tuple[np.ndarray, int, slice]]:
     """Yield consecutive tiles of the points, and their place: a block and rows in it."""
-    block_rows, points = task.dimensions.block_rows, points_in_order(task.inputs).points
-    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
-    for block in range(first // block_rows, -(-last // block_rows)):
-        start, stop = task.dimensions.rows(block)
+    points = points_in_order(task.inputs).points
+    for block, part_of_block in parts_of_tiles(task, tiles):
         rows = points.read_block(block)
-        for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
+        for tile in range(part_of_block.start, part_of_block.stop, TILE_ROWS):
             part = slice(tile, min(tile + TILE_ROWS, rows.shape[0]))
             yield dense_rows(rows[part]), block, part
+
+
+def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:
+    """Yield the blocks that hold consecutive tiles, each with the places of their rows in it."""
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
+    for block in range(first // task.dimensions.block_rows, -(-last // task.dimensions.block_rows)):
+        start, stop = task.dimensions.rows(block)
+        yield block, slice(max(first, start) - start, min(last, stop) - start)
 
 
 def number_of_classes(task: StageTask) -> int:

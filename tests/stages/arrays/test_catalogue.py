@@ -16,10 +16,7 @@ from scalemani.errors import StoreError
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.catalogue import (
     BY_STAGE,
-    ORDER,
-    description_of,
     dimension_meanings,
-    stored_stage,
     stored_stages,
 )
 from scalemani.stages.arrays.embeddings import StoredPlacement
@@ -54,8 +51,7 @@ def expected_dtypes(described, points_dtype):
 
 def test_what_is_described_is_of_stages_that_there_are():
     """A stage that has no description stores no array: groups refuse what is not described."""
-    assert set(ORDER) <= set(STAGES)
-    assert set(BY_STAGE) - set(ORDER) == {StoredPlacement.STAGE}  # no stage of a run
+    assert set(BY_STAGE) - set(STAGES) == {StoredPlacement.STAGE}  # no stage of a run
     assert all(described.stage == stored.STAGE for stored in stored_stages() for described in stored.ARRAYS)
 
 
@@ -82,7 +78,7 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
 
 
 @pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown"])
-def test_what_is_stored_is_what_is_described(which, request):
+def test_what_is_stored_is_what_is_described(which, request, description_of):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
     for _, stage, path, array in stored_arrays(one.store.root):
@@ -101,7 +97,9 @@ def grown(tmp_path_factory):
     return sm.append(folder, points[300:]).run
 
 
-def test_runs_store_every_array_that_is_described(finished, wide, pictured, sparse_run, weighted, grown):
+def test_runs_store_every_array_that_is_described(
+    finished, wide, pictured, sparse_run, weighted, grown, description_of
+):
     seen = {
         (stage, description_of(stage, path))
         for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown)
@@ -111,7 +109,7 @@ def test_runs_store_every_array_that_is_described(finished, wide, pictured, spar
     assert described == seen
 
 
-def test_dimensions_of_one_name_have_one_length_in_a_group(finished):
+def test_dimensions_of_one_name_have_one_length_in_a_group(finished, description_of):
     ragged = {"row", "row_bound", "nonzero", "node", "node_bound", "joined_node", "source_landmark"}
     lengths = {}
     for group, stage, path, array in stored_arrays(finished["t-sne"].store.root):
@@ -179,14 +177,6 @@ def test_a_dtype_that_follows_the_points_has_to_be_given_and_to_be_one_of_theirs
 def test_a_reader_of_another_stage_is_refused(tmp_path):
     with pytest.raises(ValueError, match="StoredPoints reads groups of points, got one of partition"):
         StoredPoints(partition(tmp_path))
-
-
-def test_what_is_not_described_is_not_found():
-    assert stored_stage("reduced").STAGE == "reduced"
-    assert description_of("clustering", "pass_012").name == "pass_N"
-    for stage, path in (("points", "rows"), ("neighbors", "indices"), ("no_stage", "points")):
-        with pytest.raises(StoreError):
-            description_of(stage, path)
 
 
 @pytest.mark.parametrize("folder", NAMELESS)
