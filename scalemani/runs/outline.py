@@ -125,6 +125,7 @@ def outline_run(
             (stage.reads_landmarks, side.landmarks),
             (stage.reads_weights, side.weights),
             (stage.reads_duplicates, side.duplicates),
+            (stage.reads_lists, side.lists),
         ):
             if reads and part is not None:
                 inputs.append(part.digest)

@@ -9,6 +9,7 @@ from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel
 from scalemani.config.stages import (
     GIVEN_LANDMARKS,
+    GIVEN_LISTS,
     GIVEN_START,
     PRECOMPUTED,
     Stage,
@@ -28,6 +29,8 @@ def decide_parameters(
 ) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, resolved and checked, and notes on those that have no effect."""
     names = {stage.name for stage in route}
+    if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
+        raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
     asked = follow_landmarks(requested, method, found, "landmarks" in names)
     n_points, most = found.dimensions.n_points, most_components(found, route)
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -51,8 +51,66 @@ ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric mat
 AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
+class GivenTables(NamedTuple):
+    """Indices (N, k) and distances (N, k) as they were given, and where they come from."""
+
+    indices: np.ndarray
+    distances: np.ndarray
+    description: str
+
+
 def open_lists(given: Any) -> "NeighborLists | DistanceMatrix":
     """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; refuse unusable ones."""
+    found = read_lists(given)
+    return NeighborLists(*found) if isinstance(found, GivenTables) else found
+
+
+def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) that accompany N points: indices int32, NOT_FOUND at the end, and distances of any form.
+
+    A point itself, repeated neighbours and those that were not found are NOT_FOUND.
+
+    Raises
+    ------
+    DataError
+        For distances between all points, other numbers of points, and rows out of range.
+    """
+    found = read_lists(given)
+    if isinstance(found, DistanceMatrix):
+        raise DataError(
+            f"graph takes the lists of the nearest neighbours of each point, got the distances between all points in "
+            f"{found.description}: leave out the points, and give these with metric='precomputed'"
+        )
+    indices, distances, description = found.indices, found.distances, found.description
+    check_tables(indices, distances, description)
+    if len(indices) != n_points:
+        raise DataError(f"graph has the lists of {len(indices)} points in {description}, and there are {n_points}")
+    known = ~is_not_found(indices)
+    outside = np.any(known & ((indices < 0) | (indices >= n_points)), axis=1)
+    refuse_rows({f"list rows outside [0, {n_points})": outside}, f"the neighbour lists in {description}", LIST_REMEDY)
+    listed = np.where(known, indices.astype(np.int64), NOT_FOUND).astype(np.int32)
+    themselves = listed == np.arange(n_points)[:, np.newaxis]
+    listed[themselves] = NOT_FOUND
+    places = np.argsort(listed, axis=1, kind="stable")
+    ordered = np.take_along_axis(listed, places, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NOT_FOUND
+    np.put_along_axis(listed, places, ordered, axis=1)
+    listed, distances = found_first(listed, distances.astype(np.float32))
+    # Where most points list themselves, those that do not have one neighbour more, which the others would miss.
+    width = indices.shape[1] - bool(np.count_nonzero(themselves) * 2 > n_points)
+    if not (listed[:, :width] >= 0).any():
+        raise DataError(f"the neighbour lists in {description} name no neighbour: search anew, or leave out graph")
+    return listed[:, :width], distances[:, :width]
+
+
+def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) with the entries that are NOT_FOUND behind the others."""
+    order = np.argsort(indices < 0, axis=1, kind="stable")
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def read_lists(given: Any) -> "NeighborLists | DistanceMatrix | GivenTables":
+    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; tables are not looked at yet."""
     if isinstance(given, NeighborLists | DistanceMatrix):
         return given
     given = take_pairwise(given, DISTANCES)
@@ -63,8 +121,7 @@ def open_lists(given: Any) -> "NeighborLists | DistanceMatrix":
     parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
     if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its index for searches
         raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
-    indices, distances = told_apart(*map(table_of_rows, parts[:2]))
-    return NeighborLists(indices, distances, f"{type(given).__name__} in memory")
+    return GivenTables(*told_apart(*map(table_of_rows, parts[:2])), f"{type(given).__name__} in memory")
 
 
 def table_of_rows(part: Any) -> np.ndarray:
@@ -164,7 +221,7 @@ def lists_of(matrix: PointsSource) -> "NeighborLists | DistanceMatrix":
     return lists_of_matrix(matrix) if isinstance(matrix, SparseRows) else DistanceMatrix(matrix)
 
 
-def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix":
+def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix | GivenTables":
     """Return the lists at a path: those of a matrix, or arrays `indices` and `distances` of a zarr group or an .npz."""
     try:
         return lists_of(open_points(location))
@@ -173,7 +230,7 @@ def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix":
             raise
     indices, distances = (open_points(f"{location}::{name}") for name in LIST_ARRAYS)
     table = indices.read(0, indices.shape[0])
-    return NeighborLists(table.astype(np.int64), distances.read(0, distances.shape[0]), location)
+    return GivenTables(table.astype(np.int64), distances.read(0, distances.shape[0]), location)
 
 
 class NeighborLists(Source):

@@ -12,7 +12,8 @@ from scalemani.store.schema import ArrayDescription, numberless
 
 # The stages of several methods that store arrays, in the order in which `FORMAT.md` describes them.
 ORDER = (
-    *("duplicates", "points", "partition", "work_points", "weights", "neighbors", "graph", "affinities"),
+    *("duplicates", "points", "partition", "work_points", "weights", "given_lists", "neighbors", "graph"),
+    "affinities",
     *("components", "symmetric_affinities", "normalized_affinities", "landmarks", "landmark_weights"),
     *("affinity_weights", "reduced", "landmark_embedding", "coarse_graphs"),
     *("coarse_embedding", "embedding", "diffusion_coordinates", "classes", "clustering", "layout"),
