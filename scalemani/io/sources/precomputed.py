@@ -84,7 +84,10 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     indices, distances, description = found.indices, found.distances, found.description
     check_tables(indices, distances, description)
     if len(indices) != n_points:
-        raise DataError(f"graph has the lists of {len(indices)} points in {description}, and there are {n_points}")
+        raise DataError(
+            f"graph must have a list for each of the {n_points} points, in their order, got those of {len(indices)} in "
+            f"{description}"
+        )
     known = ~is_not_found(indices)
     outside = np.any(known & ((indices < 0) | (indices >= n_points)), axis=1)
     refuse_rows({f"list rows outside [0, {n_points})": outside}, f"the neighbour lists in {description}", LIST_REMEDY)
