@@ -190,7 +190,7 @@ def out_of_range(pair):
 @pytest.mark.parametrize(
     ("model", "changed", "error", "words"),
     [
-        (sm.TSNE(), lambda pair: (pair[0][:-1], pair[1][:-1]), DataError, "each of the 3000 points, .* got those of 2999"),
+        (sm.TSNE(), lambda pair: (pair[0][:-1], pair[1][:-1]), DataError, "each of the 3000 points, .* of 2999"),
         (sm.TSNE(), out_of_range, DataError, r"rows .* list rows outside \[0, 3000\)"),
         (sm.TSNE(n_neighbors=40), lambda pair: pair, ConfigError, "at most 15, the neighbours a point that are given"),
         (sm.TSNE(deduplicate=True), lambda pair: pair, ConfigError, "equal rows are to be one: leave out --graph"),
