@@ -21,6 +21,7 @@ from scalemani.config.stages import (
     DUPLICATES,
     LANDMARKS,
     LAYOUT,
+    LISTS,
     NEIGHBORS,
     PARTITION,
     PRECOMPUTED,
@@ -60,6 +61,8 @@ def route(
     given = given_instead(metric, affinities)
     if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]:
         return stages_of_solver(method, solver, given, optional)
+    if LISTS.name in optional:
+        check_takes_lists(method, given, DUPLICATES.name in optional)
     if DUPLICATES.name in optional:
         check_takes_duplicates(method, given, neighbors)
     elif WEIGHTS.name in optional:
@@ -189,6 +192,17 @@ def check_takes_duplicates(method: str, given: str, neighbors: str) -> None:
         raise ConfigError(f"{given} and no rows that could be equal: {without}")
     if neighbors == WINDOW:
         raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
+
+
+def check_takes_lists(method: str, given: str, merged: bool) -> None:
+    """Raise ConfigError where lists of neighbours cannot accompany points: without these, or without a graph."""
+    without = "leave out --graph (graph=)"
+    if LISTS not in ROUTES[method]:
+        raise ConfigError(f"{method} has no neighbour graph, and neighbour lists were given: {without}")
+    if given:
+        raise ConfigError(f"{given} and neighbour lists accompany points: {without}")
+    if merged:
+        raise ConfigError(f"lists name rows of all points, and equal rows are to be one: {without} or --deduplicate")
 
 
 def check_follows_classes(method: str, neighbors: str) -> None:

@@ -7,6 +7,7 @@ COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
 GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
 GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
+GIVEN_LISTS = "given"  # the method of neighbours that come with the points, as lists of another library
 WINDOW = "window"  # the method that takes the pixels around a pixel for its neighbours
 AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the driver, else LLL
 REFINE, LLL = "refine", "lll"
@@ -24,7 +25,8 @@ class Stage:
     parameters, or inputs of these: its key does not hold theirs once more.
     `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
     are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
-    `reads_duplicates` that which rows are one point is. An `optional` stage is left out of runs that do not ask for it.
+    `reads_duplicates` that which rows are one point is, `reads_lists` that neighbour lists are. An `optional` stage is
+    left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
     `version` whenever the same inputs and parameters give another result: stored results of the older version are then
@@ -46,6 +48,7 @@ class Stage:
     reads_landmarks: bool = False
     reads_weights: bool = False
     reads_duplicates: bool = False
+    reads_lists: bool = False
     optional: bool = False
     continues: tuple[str, ...] = ()
     continued_version: int = 1
@@ -57,9 +60,10 @@ DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, opti
 POINTS = Stage("points", (), continues=("points",))
 PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
+LISTS = Stage("given_lists", ("work_points",), reads_lists=True, optional=True)
 NEIGHBORS = Stage(
     "neighbors",
-    ("partition", "work_points"),
+    ("partition", "work_points", "given_lists"),
     seeded=True,
     version=10,
     continues=("neighbors", "work_points"),
@@ -141,7 +145,7 @@ LAYOUT = Stage(
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))
 
-GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, NEIGHBORS)
+GRAPH_ROUTE = (POINTS, PARTITION, WORK_POINTS, LISTS, NEIGHBORS)
 KERNEL_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, KERNEL_AFFINITIES)
 AFFINITY_STAGES = (replace(CLASSES, optional=True), AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import GIVEN_LANDMARKS, GIVEN_START, PRECOMPUTED
+from scalemani.config.stages import GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
@@ -123,6 +123,11 @@ def check_growing(run: Run, freeze: bool) -> None:
     if StoredWeights.STAGE in run.keys:
         raise ConfigError(
             "points cannot be appended to a run of points with weights: embed all points anew with theirs"
+        )
+    if run.params.neighbors.method == GIVEN_LISTS:
+        raise ConfigError(
+            "points cannot be appended to a run with neighbour lists of another library: embed all points anew with "
+            "theirs"
         )
     if run.params.landmarks.method == GIVEN_LANDMARKS:
         raise ConfigError(

@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.config.validation import check_finite_block, check_shape
 from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
@@ -30,7 +30,15 @@ from scalemani.errors import (
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
 from scalemani.io.sources.base import innermost, nonzeros_of, read_rows, with_innermost
 from scalemani.io.sources.lazy import ComputedPoints, KeptRows
-from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, Weights, map_points, points_of, side_data_of
+from scalemani.io.sources.side_data import (
+    AccompaniedPoints,
+    Duplicates,
+    GivenLists,
+    Weights,
+    map_points,
+    points_of,
+    side_data_of,
+)
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.plan import DiskUse, check_disk
@@ -52,7 +60,7 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
             raise ConfigError(
                 "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
             )
-        params, points = follow_source(asked, source.points)
+        params, points = follow_source(follow_lists(asked, source.side.lists), source.points)
         return params, source.with_points(points)
     source = map_points(asked.points.metric, source)
     if asked.neighbors.by_window:
@@ -74,6 +82,24 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
         )
     kept = source if listed and wanted == given else source.nearest(wanted)
     return asked.with_values({"neighbors": {"n_neighbors": wanted}}), kept
+
+
+def follow_lists(asked: Parameters, lists: GivenLists | None) -> Parameters:
+    """Return parameters that ask for as many neighbours as lists beside the points have, or fewer."""
+    if lists is None:
+        return asked
+    if asked.neighbors.method != GIVEN_LISTS:
+        raise ConfigError(
+            f"neighbour lists were given, and neighbors.method={asked.neighbors.method} finds others: leave out one of "
+            "the two"
+        )
+    listed = lists.indices.shape[1]
+    wanted = asked.neighbors.n_neighbors or listed
+    if wanted > listed:
+        raise ConfigError(
+            f"neighbors.n_neighbors must be at most {listed}, the neighbours a point that are given, got {wanted}"
+        )
+    return asked.with_values({"neighbors": {"n_neighbors": wanted}})
 
 
 def follow_image(asked: Parameters, source: PointsSource) -> Parameters:

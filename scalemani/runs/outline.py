@@ -11,7 +11,7 @@ from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import takes_kernel, takes_labels
-from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_START, LLL, PRECOMPUTED, REFINE, Stage
+from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, LLL, PRECOMPUTED, REFINE, Stage
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.needs import PROCESS_BYTES, memory_need
@@ -131,6 +131,7 @@ def outline_run(
             (stage.reads_landmarks, side.landmarks),
             (stage.reads_weights, side.weights),
             (stage.reads_duplicates, side.duplicates),
+            (stage.reads_lists, side.lists),
         ):
             if reads and part is not None:
                 inputs.append(part.digest)
@@ -201,6 +202,8 @@ def decide_parameters(
 ) -> tuple[Parameters, tuple[str, ...]]:
     """Return the parameters that a run uses, resolved and checked, and notes on those that have no effect."""
     names = {stage.name for stage in route}
+    if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
+        raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
     asked = follow_landmarks(requested, method, found, "landmarks" in names)
     n_points, most = found.dimensions.n_points, most_components(found, route)
 

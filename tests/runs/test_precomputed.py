@@ -234,7 +234,7 @@ def spoiled(graph, what):
     elif what == "repeated":
         indices[[3, 9], 4] = indices[[3, 9], 5]
     elif what == "range":
-        indices[[3, 9], 4] = [1500, -1]
+        indices[[3, 9], 4] = [1500, -2]
     elif what == "negative":
         distances[[3, 9], 4] = [-1e-3, np.nan]
     else:

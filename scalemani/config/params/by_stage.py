@@ -114,11 +114,14 @@ class NeighborsParams:
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
     are set by the image; give them for a table of pixels, row by row, with features of its own.
 
+    `method` given is for lists of another library that accompany the points: their distances are computed anew, their
+    recall is measured, and those that miss entries are completed by a round among the neighbours of neighbours.
+
     Exact distances are computed of k times `few_candidates` points where lists are no longer than 30.
     """
 
     n_neighbors: Count | None = None
-    method: Literal["auto", "exact", "pynndescent", "partition", "window"] = "auto"
+    method: Literal["auto", "exact", "pynndescent", "partition", "window", "given"] = "auto"
     recall: Share = 0.95
     n_probes: Count | None = None
     max_rounds: CountOrZero = 6

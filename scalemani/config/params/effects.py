@@ -11,7 +11,7 @@ from typing import Any
 
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
-from scalemani.config.stages import WINDOW
+from scalemani.config.stages import GIVEN_LISTS, WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"
@@ -79,12 +79,14 @@ def of_stage(stage: str, *names: str) -> tuple[str, ...]:
 
 ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
 SEARCHED = ("partition", "pynndescent")
-ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "few_candidates")
+ROUNDS = of_stage("neighbors", "max_rounds", "few_candidates")
+MEASURED = of_stage("neighbors", "recall", "sampled_queries")
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
 SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
 
 CONDITIONS = (
     one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
+    one_of(*SEARCHED, GIVEN_LISTS, names=MEASURED, on="neighbors.method"),
     one_of("partition", names=("neighbors.n_probes",), on="neighbors.method"),
     Condition(
         ("neighbors.few_candidates",),

@@ -29,7 +29,7 @@ from scalemani.config.params.fields import fields_of, names_of, parameters, tune
 from scalemani.config.params.parsing import checked, replaced, set_value
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_START, WEIGHTS, Stage
+from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LISTS, WEIGHTS, Stage
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -258,6 +258,7 @@ class Parameters:
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,
             CLASSES.name: self.follows_classes,
+            LISTS.name: self.neighbors.method == GIVEN_LISTS,
             "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",
         }
         return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])

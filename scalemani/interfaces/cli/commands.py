@@ -17,6 +17,7 @@ from scalemani.interfaces.cli.options import (
     LandmarkOptions,
     Options,
     Output,
+    PlanOptions,
     PlotOptions,
     RunFolder,
     TransformOptions,
@@ -95,7 +96,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
     """Return why a stage of the method is not part of a run with these parameters; None where it is."""
     from scalemani.config.routes import ROUTES
     from scalemani.config.routing import route
-    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LLL, WEIGHTS
+    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LISTS, LLL, WEIGHTS
 
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
@@ -106,6 +107,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
         return None
     missing = {
         WEIGHTS.name: "--weights",
+        LISTS.name: "--graph",
         DUPLICATES.name: "--deduplicate",
         CLASSES.name: "symmetric_affinities.target_weight",
     }
@@ -120,7 +122,7 @@ def reason_against(name: str, options: Options, params: "Parameters") -> str | N
 
 
 @app.command()
-@taking(Options)
+@taking(PlanOptions)
 def plan(
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
     graph: Annotated[
@@ -129,7 +131,7 @@ def plan(
     **given: Any,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
-    options = Options(**given)
+    options = PlanOptions(**given)
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Progress
     from scalemani.interfaces.cli.printing import check_graph_file, earlier_seconds, show_needs, show_plan, write_graph

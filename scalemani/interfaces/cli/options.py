@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -120,6 +120,16 @@ class Resources:
             yield executor
 
 
+def neighbor_lists(flag: str) -> Any:
+    """Return the option, by one of its names, of neighbour lists that accompany the points."""
+    return typer.Option(
+        flag,
+        metavar="FILE",
+        help="neighbour lists of another library for these points, a zarr group or .npz of indices and distances: they "
+        "replace the search, and their recall is certified",
+    )
+
+
 @dataclass(frozen=True)
 class Options(Resources):
     """Options of `embed`, `stage` and `plan`."""
@@ -149,6 +159,7 @@ class Options(Resources):
             "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
         ),
     ] = None
+    given_lists: Annotated[str | None, neighbor_lists("--graph")] = None
     deduplicate: Annotated[
         bool,
         typer.Option(
@@ -214,6 +225,8 @@ class Options(Resources):
         found = {} if self.metric is None else {"points.metric": self.metric}
         if self.init is not None:
             found["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
+        if self.given_lists is not None:
+            found["neighbors.method"] = GIVEN_LISTS
         return found if self.landmarks is None else {**found, "landmarks.method": GIVEN_LANDMARKS}
 
     @property
@@ -224,7 +237,7 @@ class Options(Resources):
     def source(self, params: Any) -> Any:
         """Return the points, after a look at what can be refused before they are read."""
         from scalemani.io.sources import open_labels, open_pixels, open_points, opener_instead
-        from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
+        from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
         from scalemani.runs.aligning import with_start
 
         refuse_output_in_input(self.run, self.points)
@@ -237,12 +250,21 @@ class Options(Resources):
             source = with_landmarks(source, self.landmarks, params.points.metric)
         if self.weights is not None:
             source = with_weights(source, self.weights)
+        if self.given_lists is not None:
+            source = with_lists(source, self.given_lists)
         if self.labels is None:
             return source
         if self.learns_from_labels or params.follows_classes:
             return with_labels(source, self.labels, partial=not self.learns_from_labels)
         open_labels(self.labels, source.shape[0])
         return source
+
+
+@dataclass(frozen=True)
+class PlanOptions(Options):
+    """Options of `plan`, whose --graph is a drawing."""
+
+    given_lists: Annotated[str | None, neighbor_lists("--lists")] = None
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, SPECTRAL_START, WINDOW
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
@@ -31,7 +31,7 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
+from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
 from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
@@ -80,8 +80,15 @@ class Embedder(Fitted, Shown, RunEstimator):
         for: the embedding is that of the set in which each is repeated, where the method takes weights. `perplexity`
         then counts copies, and `n_neighbors` distinct points. The labels y (N,), or a file of them, are used by methods
         of classes, and by others with `symmetric_affinities.target_weight` alone.
+
+        `graph` are neighbour lists of another library for these points, in any form that `metric="precomputed"` takes:
+        (distances, indices) as a search returns them, -1 for neighbours that it did not find, distances squared, of
+        codes or inner products. They replace the search: distances are computed anew, lists that miss entries are
+        completed, and `certificates_["neighbors"]` has their recall, measured by exact search. `n_neighbors` is by
+        default as many as they have.
         """
-        weights, requested = given_weights(side_data), requested_of(self)
+        weights, graph = given_beside(side_data)
+        requested = requested_of(self, graph=graph)
         source = requested.source(X, self.use_rep)
         params = requested.params
         points = with_classes(source, y, takes_labels(self._method), params.follows_classes)
@@ -231,6 +238,7 @@ class Requested:
     settings: Mapping[str, Any]
     start: Any = None
     landmarks: Any = None
+    graph: Any = None
 
     @functools.cached_property
     def params(self) -> Parameters:
@@ -254,11 +262,11 @@ class Requested:
             source = with_start(source, self.start)
         if self.landmarks is not None:
             source = with_landmarks(source, self.landmarks, metric)
-        return source
+        return source if self.graph is None else with_lists(source, self.graph)
 
 
-def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None) -> Requested:
-    """Return the parameters that an estimator requests, with some of its arguments changed."""
+def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None, graph: Any = None) -> Requested:
+    """Return the parameters that an estimator requests, with some of its arguments changed; a `graph` is of `fit`."""
     given = {**estimator.get_params(deep=False), **(changed or {})}
     settings = settings_of(given, defaults_of(type(estimator)))
     init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
@@ -268,7 +276,9 @@ def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = N
         settings["layout.init"] = GIVEN_START
     if landmarks is not None:
         settings["landmarks.method"] = GIVEN_LANDMARKS
-    return Requested(settings, start, landmarks)
+    if graph is not None:
+        settings.setdefault("neighbors.method", GIVEN_LISTS)
+    return Requested(settings, start, landmarks, graph)
 
 
 def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool) -> PointsSource:
@@ -276,16 +286,18 @@ def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool
     return with_labels(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
 
 
-def given_weights(side_data: Mapping[str, Any]) -> Any:
-    """Return the `sample_weight` of `fit`, or None; raise TypeError for other names.
+def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the `sample_weight` and `graph` of `fit`, None where it is not given; raise TypeError for other names.
 
-    It is not in the signature of `fit`: scikit-learn's checks would then pass weights of zero, which are refused here,
-    and require random draws that do not depend on how often a point is repeated.
+    Weights are not in the signature of `fit`: scikit-learn's checks would then pass weights of zero, which are refused
+    here, and require random draws that do not depend on how often a point is repeated.
     """
-    unknown = sorted(set(side_data) - {"sample_weight"})
+    unknown = sorted(set(side_data) - {"sample_weight", "graph"})
     if unknown:
-        raise TypeError(f"fit() got an unexpected keyword argument {unknown[0]!r}; by name it takes sample_weight")
-    return side_data.get("sample_weight")
+        raise TypeError(
+            f"fit() got an unexpected keyword argument {unknown[0]!r}; by name it takes sample_weight or graph"
+        )
+    return side_data.get("sample_weight"), side_data.get("graph")
 
 
 def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:

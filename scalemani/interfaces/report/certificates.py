@@ -173,9 +173,17 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "method": "how the neighbours were found",
         "recall": Meaning("share of the true nearest neighbours that the graph has, by exact search", recall),
         "recall_error": "standard error of the recall, which is measured on a sample",
+        "given_recall": "the share that was in the neighbour lists that accompany the points, before any was completed",
+        "given_recall_error": "standard error of it",
+        "incomplete_lists": "lists of these that missed entries, and were completed",
         "rounds": "rounds that refined the first lists",
         "probes": "cells that a point looked through in the first round",
         "sampled_queries": "points whose true neighbours were searched for to measure the recall",
+    },
+    "given_lists": {
+        "missing_entries": "neighbours that the search of another library did not find",
+        "distances_given": "what its distances are, by those between the points",
+        "typical_difference": "how far they typically are from that, relative to it",
     },
     "graph": {"recall": Meaning("that of the neighbours", recall)},
     "affinities": {

@@ -16,7 +16,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
-from scalemani.config.stages import CLASSES, DUPLICATES, PRECOMPUTED, WEIGHTS
+from scalemani.config.stages import CLASSES, DUPLICATES, LISTS, PRECOMPUTED, WEIGHTS
 from scalemani.config.validation import check_count
 from scalemani.interfaces.functions.measures import SAMPLED_POINTS
 from scalemani.interfaces.functions.run_measures import measure_run
@@ -165,6 +165,8 @@ def commands(run: Run) -> tuple[str, ...]:
         asked += ["--labels", "LABELS"]
     if weighs(run):
         asked += ["--weights", "WEIGHTS"]
+    if LISTS.name in run.keys:
+        asked += ["--graph", "LISTS"]
     return shlex.join(asked), "scalemani info RUN", "scalemani measure RUN", "scalemani report RUN"
 
 

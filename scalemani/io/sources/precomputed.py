@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -38,14 +38,82 @@ DISTANCES, CONNECTIVITIES = "distances", "connectivities"  # scanpy's graphs in 
 LIST_ARRAYS = ("indices", "distances")
 SYMMETRIC = 1e-2  # relative: libraries that expand squares in float32 lose so many digits of small distances
 NEGLIGIBLE = 1e-4  # of the largest distance: below, no digit of these is left
+# How far 1 - S of equal rows lies below zero, of the largest distance or of the 1, and in units of the precision; and
+# what no rounding exceeds, of the largest distance.
+ROUNDED_BELOW_ZERO, UNITS_BELOW_ZERO, MOST_BELOW_ZERO = 1e-6, 4, 0.1
+QUANTISED = 0.25  # of the larger: what codes in the place of points typically change of a distance, at most
+TYPICAL_DIFFERENCES = 10  # by directions: one so many times as large is an error and no rounding of points to codes
+FEWEST_FOUND = 0.5  # of the longest list: lists are not shortened further for those that miss entries
+NOT_FOUND = -1
 DISTANCE_BYTES = 2**24  # of the distances that are searched at once
 AFFINITY_DTYPE = np.dtype(np.float32)  # of stored affinities
 ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric matrix differ by less
 AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
+class GivenTables(NamedTuple):
+    """Indices (N, k) and distances (N, k) as they were given, and where they come from."""
+
+    indices: np.ndarray
+    distances: np.ndarray
+    description: str
+
+
 def open_lists(given: Any) -> "NeighborLists | DistanceMatrix":
     """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; refuse unusable ones."""
+    found = read_lists(given)
+    return NeighborLists(*found) if isinstance(found, GivenTables) else found
+
+
+def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) that accompany N points: indices int32, NOT_FOUND at the end, and distances of any form.
+
+    A point itself, repeated neighbours and those that were not found are NOT_FOUND.
+
+    Raises
+    ------
+    DataError
+        For distances between all points, other numbers of points, and rows out of range.
+    """
+    found = read_lists(given)
+    if isinstance(found, DistanceMatrix):
+        raise DataError(
+            f"graph takes the lists of the nearest neighbours of each point, got the distances between all points in "
+            f"{found.description}: leave out the points, and give these with metric='precomputed'"
+        )
+    indices, distances, description = found.indices, found.distances, found.description
+    check_tables(indices, distances, description)
+    if len(indices) != n_points:
+        raise DataError(
+            f"graph must have a list for each of the {n_points} points, in their order, got those of {len(indices)} in "
+            f"{description}"
+        )
+    known = ~is_not_found(indices)
+    outside = np.any(known & ((indices < 0) | (indices >= n_points)), axis=1)
+    refuse_rows({f"list rows outside [0, {n_points})": outside}, f"the neighbour lists in {description}", LIST_REMEDY)
+    listed = np.where(known, indices.astype(np.int64), NOT_FOUND).astype(np.int32)
+    themselves = listed == np.arange(n_points)[:, np.newaxis]
+    listed[themselves] = NOT_FOUND
+    places = np.argsort(listed, axis=1, kind="stable")
+    ordered = np.take_along_axis(listed, places, axis=1)
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NOT_FOUND
+    np.put_along_axis(listed, places, ordered, axis=1)
+    listed, distances = found_first(listed, distances.astype(np.float32))
+    # Where most points list themselves, those that do not have one neighbour more, which the others would miss.
+    width = indices.shape[1] - bool(np.count_nonzero(themselves) * 2 > n_points)
+    if not (listed[:, :width] >= 0).any():
+        raise DataError(f"the neighbour lists in {description} name no neighbour: search anew, or leave out graph")
+    return listed[:, :width], distances[:, :width]
+
+
+def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) with the entries that are NOT_FOUND behind the others."""
+    order = np.argsort(indices < 0, axis=1, kind="stable")
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
+
+
+def read_lists(given: Any) -> "NeighborLists | DistanceMatrix | GivenTables":
+    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; tables are not looked at yet."""
     if isinstance(given, NeighborLists | DistanceMatrix):
         return given
     given = take_pairwise(given, DISTANCES)
@@ -56,10 +124,64 @@ def open_lists(given: Any) -> "NeighborLists | DistanceMatrix":
     parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
     if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its index for searches
         raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
-    indices, distances = (np.asarray(part) for part in parts[:2])
-    if indices.dtype.kind == "f" and distances.dtype.kind in "iu":
-        indices, distances = distances, indices
-    return NeighborLists(indices, distances, f"{type(given).__name__} in memory")
+    return GivenTables(*told_apart(*map(table_of_rows, parts[:2])), f"{type(given).__name__} in memory")
+
+
+def table_of_rows(part: Any) -> np.ndarray:
+    """Return an array, or a table of rows of different lengths, the shorter ones filled with NOT_FOUND."""
+    try:
+        return np.asarray(part)
+    except ValueError:
+        rows = [np.asarray(row) for row in part]
+    if any(row.ndim != 1 for row in rows):
+        raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got a {type(part).__name__} of no rows of numbers")
+    table = np.full((len(rows), max(map(len, rows))), NOT_FOUND, np.result_type(*rows))
+    for filled, row in zip(table, rows, strict=True):
+        filled[: len(row)] = row
+    return table
+
+
+def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (indices, distances) of two tables (N, k) in either order, told apart by their values.
+
+    Of two tables that both could be indices, those are that hold integers; of two such, what ascends is distances.
+    """
+    could_be = list(map(could_be_indices, (one, other)))
+    if could_be[0] == could_be[1]:
+        could_be = [table.dtype.kind in "iu" for table in (one, other)]
+    if could_be[0] == could_be[1]:
+        could_be = [not ascends(table) for table in (one, other)]
+    indices, distances = (other, one) if could_be == [False, True] else (one, other)
+    whole = indices.dtype.kind == "f" and could_be_indices(indices)
+    return (indices.astype(np.int64) if whole else indices), distances
+
+
+def could_be_indices(table: np.ndarray) -> bool:
+    """Return whether a table (N, k) holds whole numbers of rows, none twice in a row but NOT_FOUND."""
+    if table.ndim != 2 or table.dtype.kind not in "iuf" or not table.size:
+        return False
+    found = ~is_not_found(table)
+    listed = table[found]
+    if not ((listed >= 0) & (listed < len(table)) & (listed == np.rint(listed))).all():
+        return False
+    return not has_repeats(np.where(found, table.astype(np.int64), NOT_FOUND)).any()
+
+
+def ascends(table: np.ndarray) -> bool:
+    """Return whether the values of each row of a table (N, k) ascend."""
+    return table.ndim == 2 and bool((table[:, 1:] >= table[:, :-1]).all())
+
+
+def is_not_found(indices: np.ndarray) -> np.ndarray:
+    """Return where indices are NOT_FOUND, or the largest number of their dtype, which cuVS writes for it."""
+    largest = np.iinfo(indices.dtype).max if indices.dtype.kind in "iu" else NOT_FOUND
+    return (indices == NOT_FOUND) | (indices == largest)
+
+
+def has_repeats(indices: np.ndarray) -> np.ndarray:
+    """Return which rows of indices (N, k) hold one twice, (N,) bool; NOT_FOUND may be."""
+    ordered = np.sort(indices, axis=1)
+    return ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_FOUND)).any(axis=1)
 
 
 def open_affinities(given: Any) -> "GivenAffinities":
@@ -102,7 +224,7 @@ def lists_of(matrix: PointsSource) -> "NeighborLists | DistanceMatrix":
     return lists_of_matrix(matrix) if isinstance(matrix, SparseRows) else DistanceMatrix(matrix)
 
 
-def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix":
+def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix | GivenTables":
     """Return the lists at a path: those of a matrix, or arrays `indices` and `distances` of a zarr group or an .npz."""
     try:
         return lists_of(open_points(location))
@@ -111,7 +233,7 @@ def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix":
             raise
     indices, distances = (open_points(f"{location}::{name}") for name in LIST_ARRAYS)
     table = indices.read(0, indices.shape[0])
-    return NeighborLists(table.astype(np.int64), distances.read(0, distances.shape[0]), location)
+    return GivenTables(table.astype(np.int64), distances.read(0, distances.shape[0]), location)
 
 
 class NeighborLists(Source):
@@ -119,28 +241,42 @@ class NeighborLists(Source):
 
     Parameters
     ----------
-    indices : (N, k) integers, -1 for none
+    indices : (N, k) integers; -1, or the largest number of their dtype, for neighbours that a search did not find
     distances : (N, k)
+    remark : a warning for users of the lists
 
     Raises
     ------
     DataError
         For rows out of range, repeated neighbours, points that are their own neighbours at a distance, distances that
-        are negative, not finite or differ by direction, and rows of different lengths.
+        are negative, not finite or differ by direction, rows of different lengths, and lists half of which was not
+        found.
 
-    A point that is listed at distance zero from itself is taken out; where some points list themselves and others do
-    not, the farthest neighbour of the others is left out.
+    A point that lists itself first, or at a distance of nearly zero, is taken out. Where some points list themselves
+    and others do not, or neighbours were not found, the farthest neighbours of longer lists are left out. Distances
+    that lie below zero by rounding are zeros. Those from points to codes of others, which differ by direction
+    throughout, are averaged over both.
     """
 
-    def __init__(self, indices: np.ndarray, distances: np.ndarray, description: str) -> None:
-        check_lists(indices, distances, description)
-        listed = np.full(len(indices), indices.shape[1])
+    def __init__(self, indices: np.ndarray, distances: np.ndarray, description: str, remark: str = "") -> None:
+        check_tables(indices, distances, description)
+        not_found = is_not_found(indices)
+        if not_found.any():
+            indices = np.where(not_found, NOT_FOUND, indices.astype(np.int64))
         themselves = indices == np.arange(len(indices))[:, np.newaxis]
-        listed -= themselves.sum(axis=1)
-        order = np.lexsort((indices, np.where(themselves, np.inf, distances)), axis=1)[:, : int(listed.min())]
-        self.indices = np.take_along_axis(indices, order, axis=1)
-        self.distances = np.take_along_axis(distances, order, axis=1).astype(np.float64)
-        check_symmetric(self.indices, self.distances, description)
+        rounding = rounding_of(distances, ~not_found, distances.dtype)
+        distances = np.where(themselves & (distances <= rounding), 0, without_rounding(distances, rounding))
+        check_lists(indices, distances, themselves, not_found, description)
+        left_out = themselves | not_found
+        listed = indices.shape[1] - left_out.sum(axis=1)
+        told = check_found(listed, not_found, description)
+        order = np.lexsort((indices, np.where(left_out, np.inf, distances)), axis=1)[:, : int(listed.min())]
+        self.indices, self.distances, differing = agreed(
+            np.take_along_axis(indices, order, axis=1),
+            np.take_along_axis(distances, order, axis=1).astype(np.float64),
+            description,
+        )
+        self.remark = "; ".join(filter(None, (remark, told, differing)))
         super().__init__((len(indices), 2 * self.n_neighbors), np.float64, description)
 
     @property
@@ -150,7 +286,8 @@ class NeighborLists(Source):
 
     def nearest(self, n_neighbors: int) -> "NeighborLists":
         """Return the lists of fewer neighbours a point."""
-        return NeighborLists(self.indices[:, :n_neighbors], self.distances[:, :n_neighbors], self.description)
+        kept = self.indices[:, :n_neighbors], self.distances[:, :n_neighbors]
+        return NeighborLists(*kept, self.description, self.remark)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): neighbours, then distances."""
@@ -179,8 +316,8 @@ def lists_of_matrix(rows: SparseRows) -> NeighborLists:
     return NeighborLists(indices, distances, description)
 
 
-def check_lists(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
-    """Refuse lists (N, k) that no search returns."""
+def check_tables(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
+    """Refuse what are no two tables (N, k), of integers the first."""
     if indices.ndim != 2 or indices.shape != distances.shape or not indices.size:
         raise DataError(
             f"indices and distances of neighbours must be two tables (N, k) of one shape, got {indices.shape} and "
@@ -188,21 +325,76 @@ def check_lists(indices: np.ndarray, distances: np.ndarray, description: str) ->
         )
     if indices.dtype.kind not in "iu":
         raise DataError(f"indices of neighbours must be integers, got {indices.dtype} in {description}")
+
+
+def rounding_of(distances: np.ndarray, known: Any, computed_in: np.dtype) -> float:
+    """Return by how much distances (n, m) of zero are rounded at most, where they are `known`, in a dtype."""
+    with np.errstate(invalid="ignore"):
+        largest = np.max(distances, initial=0, where=known & np.isfinite(distances))
+    precision = np.finfo(computed_in).eps if computed_in.kind == "f" else 0.0
+    rounding = max(ROUNDED_BELOW_ZERO, UNITS_BELOW_ZERO * precision) * max(largest, 1.0)
+    return float(min(rounding, MOST_BELOW_ZERO * largest))
+
+
+def without_rounding(distances: np.ndarray, slack: float) -> np.ndarray:
+    """Return distances with zeros for those below zero by no more than rounding; the others as they are."""
+    below = (distances < 0) & (distances >= -slack)
+    return np.where(below, distances.dtype.type(0), distances) if below.any() else distances
+
+
+def check_lists(
+    indices: np.ndarray, distances: np.ndarray, themselves: np.ndarray, not_found: np.ndarray, description: str
+) -> None:
+    """Refuse lists (N, k) that no search returns; `themselves` and `not_found` (N, k) bool are entries that go."""
     n_points = len(indices)
-    rows = np.arange(n_points)[:, np.newaxis]
-    ordered = np.sort(indices, axis=1)
-    listed = f"the neighbour lists in {description}"
     faults = {
-        f"list rows outside [0, {n_points})": (indices < 0) | (indices >= n_points),
-        "have distances that are negative or not finite": ~(np.isfinite(distances) & (distances >= 0)),
-        "list themselves at a distance above zero": (indices == rows) & (distances > 0),
-        "list a neighbour twice": ordered[:, 1:] == ordered[:, :-1],
+        f"list rows outside [0, {n_points})": (((indices < 0) & ~not_found) | (indices >= n_points)).any(axis=1),
+        "have distances that are negative or not finite": (
+            ~(np.isfinite(distances) & (distances >= 0)) & ~not_found
+        ).any(axis=1),
     }
-    refuse_rows({fault: entries.any(axis=1) for fault, entries in faults.items()}, listed, LIST_REMEDY)
+    listed = f"the neighbour lists in {description}"
+    refuse_rows(faults, listed, LIST_REMEDY)
+    nearest = np.min(np.where(themselves | not_found, np.inf, distances), axis=1, keepdims=True)
+    small = np.maximum(nearest, SYMMETRIC * np.max(distances, initial=0, where=~not_found))
+    faults = {
+        "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
+        "list a neighbour twice": has_repeats(indices),
+    }
+    refuse_rows(faults, listed, LIST_REMEDY)
 
 
-def check_symmetric(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
-    """Refuse points that list each other at different distances."""
+def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> str:
+    """Return a remark on neighbours that a search did not find; refuse lists of which too few are left.
+
+    Parameters
+    ----------
+    listed : (N,) the neighbours that each list has
+    not_found : (N, k) bool
+    """
+    missed = not_found.sum(axis=1)
+    if not missed.any():
+        return ""
+    least, most = int(listed.min()), int(listed.max())
+    remedy = "search more cells (nprobe), or give these lists beside the points (graph=, --graph), which completes them"
+    told = (
+        f"{np.count_nonzero(missed)} rows of {description} have neighbours that the search did not find (-1), up to "
+        f"{missed.max()} in a row"
+    )
+    if least < FEWEST_FOUND * most or least == 0:
+        few = f"first rows {', '.join(map(str, np.flatnonzero(listed < FEWEST_FOUND * most)[:N_REPORTED_ROWS]))}"
+        raise DataError(
+            f"{told}, so that lists of {most} would have {least}: {few}. Ask for fewer neighbours, {remedy}"
+        )
+    return f"{told}: of every list the nearest {least} are used; {remedy}"
+
+
+def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tuple[np.ndarray, np.ndarray, str]:
+    """Return lists (N, k) whose distances do not differ by direction, and a remark where they did.
+
+    Distances from points to codes of others differ for most pairs, by a share of them: their means are taken. Rows of
+    which single distances differ are refused.
+    """
     n_points, k = indices.shape
     bounds = np.arange(0, indices.size + 1, k)
     # Distances are stored one higher, so that a zero is an entry; a copy, because SciPy sorts columns in place.
@@ -211,12 +403,29 @@ def check_symmetric(indices: np.ndarray, distances: np.ndarray, description: str
     back = there.T.tocsr().multiply(there > 0).tocsr()
     both.sort_indices()
     back.sort_indices()
-    slack = SYMMETRIC * np.maximum(both.data, back.data) - SYMMETRIC + NEGLIGIBLE * distances.max()
-    apart = np.abs(both.data - back.data) > slack
+    larger = np.maximum(both.data, back.data)
+    difference = np.abs(both.data - back.data)
+    slack = SYMMETRIC * larger - SYMMETRIC + NEGLIGIBLE * distances.max()
+    apart = difference > slack
+    if not apart.any():
+        return indices, distances, ""
+    typical = float(np.median(difference))
+    if typical <= QUANTISED * float(np.median(larger) - 1):
+        apart &= difference > TYPICAL_DIFFERENCES * typical
     differing = np.zeros(n_points, bool)
     differing[np.repeat(np.arange(n_points), np.diff(both.indptr))[apart]] = True
     faults = {"are at another distance from a neighbour than it is from them": differing}
     refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
+    there.sort_indices()
+    means = (there + (back - both) * 0.5).tocsr()  # of all entries, in the order of their columns
+    means.sort_indices()
+    columns, values = means.indices.reshape(n_points, k).astype(indices.dtype), means.data.reshape(n_points, k) - 1
+    order = np.lexsort((columns, values), axis=1)
+    told = (
+        f"distances in {description} differ by direction, as those to quantised points do, by up to "
+        f"{difference.max():.3g}: the means of both directions are used"
+    )
+    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1), told
 
 
 class DistanceMatrix(Source):
@@ -262,11 +471,15 @@ class DistanceMatrix(Source):
     def _checked(self, start: int, stop: int) -> np.ndarray:
         block, listed = self.read(start, stop), f"the neighbour lists in {self.description}"
         check_finite_block(block, start, f"distances in {self.description}")
-        faults = {
-            "have negative distances": block.min(axis=1) < 0,
-            "have a distance from the point to itself that is not zero": np.diagonal(block, start) != 0,
-        }
+        own, rows = np.diagonal(block, start), np.arange(stop - start)
+        faults = {"have a distance from the point to itself that is not zero": own > SYMMETRIC * block.max(axis=1)}
+        # A copy in either case: rows may be the user's own array.
+        dtype, below = getattr(self.distances, "given_dtype", self.dtype), (block < 0).any()
+        slack = [rounding_of(row, True, dtype) for row in block] if below else [0.0] * len(rows)
+        block = np.stack([without_rounding(row, rounding) for row, rounding in zip(block, slack, strict=True)])
+        faults["have negative distances"] = block.min(axis=1) < 0
         refuse_rows(faults, listed, LIST_REMEDY, start)
+        block[rows, start + rows] = 0
         return block
 
 

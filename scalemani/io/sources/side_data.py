@@ -13,7 +13,7 @@ from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import points_in_memory
-from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
+from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists, found_first, open_graph
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
@@ -159,6 +159,28 @@ class Duplicates:
 
 
 @dataclass(frozen=True, eq=False)
+class GivenLists:
+    """Neighbour lists of another library: indices (N, k) int32 and distances (N, k) float32 of any form.
+
+    Indices are rows of the points, -1 behind them where fewer are known.
+    """
+
+    indices: np.ndarray
+    distances: np.ndarray
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all indices and distances."""
+        return digest(f"{self.indices.shape} ".encode() + self.indices.tobytes() + self.distances.tobytes())
+
+    def of_rows(self, rows: np.ndarray) -> "GivenLists":
+        """Return the lists of some points, without the others."""
+        numbers = np.full(len(self.indices) + 1, LEFT_OUT, np.int32)  # the last one is that of entries without a row
+        numbers[rows] = np.arange(len(rows))
+        return GivenLists(*found_first(numbers[self.indices[rows]], self.distances[rows]))
+
+
+@dataclass(frozen=True, eq=False)
 class SideData:
     """What accompanies points (N, D), each part None where it was not given; all of it is in this process."""
 
@@ -167,6 +189,7 @@ class SideData:
     init: Init | None = None
     landmarks: Landmarks | None = None
     duplicates: Duplicates | None = None
+    lists: GivenLists | None = None
 
     def of_rows(self, rows: np.ndarray) -> "SideData":
         """Return what accompanies some of the points, by their rows (M,)."""
@@ -215,6 +238,16 @@ def with_weights(source: PointsSource, weights: Any) -> AccompaniedPoints:
     return with_side_data(
         source, weights=Weights(check_weights(open_labels(weights, n_points, "weight"), n_points, where))
     )
+
+
+def with_lists(source: PointsSource, graph: Any) -> AccompaniedPoints:
+    """Return points (N, D) with neighbour lists of another library, as `metric="precomputed"` takes lists of any form.
+
+    Lists may miss entries, and distances may be squares, inner products or those of codes: they are computed anew.
+    """
+    if isinstance(points_of(source), NeighborLists | DistanceMatrix | GivenAffinities):
+        raise ConfigError("graph accompanies points, and what is precomputed takes their place: leave out one")
+    return with_side_data(source, lists=GivenLists(*open_graph(graph, source.shape[0])))
 
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:

@@ -19,6 +19,14 @@ def recall_unit(number: int) -> str:
     return f"recall_{number}"
 
 
+class StoredGivenLists(StoredStage, stage="given_lists"):
+    """Neighbour lists of another library that accompany the points; computed where they were given."""
+
+    indices = Rows(
+        "point neighbor", "int32", "the neighbours of each point as given, -1 behind them for none", "work row"
+    )
+
+
 class StoredNeighbors(StoredStage, stage="neighbors"):
     """Rounds of the search, of which the last is the graph and may be the only one left. Rows are work rows."""
 

@@ -1,7 +1,7 @@
 """What the search holds in memory and writes, by method."""
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.needs import (
     CACHE,
     EACH_PROCESS,
@@ -42,7 +42,12 @@ def memory(sizes: Sizes) -> list[Held]:
     lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
     if sizes.params.points.metric == PRECOMPUTED:
         return [lists, Held("neighbours and distances as given", EACH_TASK, rows, 2 * k, "float64", 2)]
-    by_method = {"exact": exact_held, "partition": partition_held, "pynndescent": descent_held}
+    by_method = {
+        "exact": exact_held,
+        "partition": partition_held,
+        "pynndescent": descent_held,
+        GIVEN_LISTS: partition_held,
+    }
     return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
 

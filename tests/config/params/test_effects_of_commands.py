@@ -66,6 +66,7 @@ RUNNING = {
         Effect("--labels FOLDER/other.npy", beside="--labels FOLDER/labels.npy " + CLASSES),
     ),
     "weights": Effect("--weights FOLDER/weights.npy"),
+    "given_lists": Effect("--graph FOLDER/lists.npz"),
     "deduplicate": Effect("--deduplicate", "stages"),
     "init": Effect("--init FOLDER/start.npy", beside="--method elastic-embedding --set layout.max_iterations=3"),
     "ids": Effect(
@@ -250,6 +251,7 @@ def folder(tmp_path_factory):
     }
     for name, values in arrays.items():
         np.save(here / f"{name}.npy", values)
+    np.savez(here / "lists.npz", indices=(np.arange(n)[:, None] + np.arange(1, 13)) % n, distances=np.ones((n, 12)))
     (here / "parameters.toml").write_text("[affinities]\nperplexity = 3\n")
     digits = draw.integers(0, 255, (4, 784)).astype(np.uint8)
     for name, values in (("digits", digits), ("bright", 255 - digits)):

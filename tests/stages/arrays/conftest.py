@@ -8,7 +8,7 @@ from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_pixels, open_points
-from scalemani.io.sources.side_data import with_labels, with_weights
+from scalemani.io.sources.side_data import with_labels, with_lists, with_weights
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
 
@@ -23,6 +23,7 @@ VALUES = {
     "clustering": {"n_clusters": 4},
     "layout": {"max_iterations": 12, "exaggerated_iterations": 4, "snapshots": 6},
 }
+GIVEN = {"method": "given"}
 DIAGONAL = {"covariances": "diagonal"}
 METHODS = (
     *("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne"),
@@ -39,6 +40,10 @@ def finished(roll, tmp_path_factory) -> dict[str, Run]:
         graph = {"kind": "bhattacharyya", **around} if around else {}
         asked = params.with_values({"embedding": {"solver": solver}, "landmark_graph": graph})
         by_solver[solver] = run(points, folder, "laplacian-eigenmaps", asked, Executor(workers=2), BLOCK_ROWS)
+    indices = (np.arange(2500)[:, np.newaxis] + np.arange(1, 10)) % 2500
+    indices[::7, -2:] = -1
+    listed, asked = with_lists(points, (indices, np.ones(indices.shape))), params.with_values({"neighbors": GIVEN})
+    by_solver["given lists"] = run(listed, folder, "knn-graph", asked, Executor(workers=2), BLOCK_ROWS)
     for method in METHODS:
         given = with_labels(points, labels) if takes_labels(method) else points
         found[method] = run(given, folder, method, params, Executor(workers=2), BLOCK_ROWS)

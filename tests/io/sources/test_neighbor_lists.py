@@ -1,0 +1,157 @@
+"""Neighbour lists as approximate indexes return them: what is a matter of form is taken, what is wrong is refused."""
+
+import numpy as np
+import pytest
+from sklearn.neighbors import NearestNeighbors
+
+from scalemani.errors import DataError
+from scalemani.io.sources import DistanceMatrix, open_lists
+
+N, K = 300, 12
+
+
+@pytest.fixture(scope="module")
+def points():
+    return np.random.default_rng(0).normal(size=(N, 6))
+
+
+@pytest.fixture(scope="module")
+def exact(points):
+    """(indices, distances) with the point itself first."""
+    return NearestNeighbors(n_neighbors=K + 1).fit(points).kneighbors(points)[::-1]
+
+
+def without(exact, missing):
+    """The lists of fewer entries, a row each."""
+    indices, distances = exact
+    rows = [[int(j) for j, gone in zip(*pair, strict=True) if not gone] for pair in zip(indices, missing, strict=True)]
+    away = [
+        [float(d) for d, gone in zip(*pair, strict=True) if not gone] for pair in zip(distances, missing, strict=True)
+    ]
+    return rows, away
+
+
+def marked(exact, missing, dtype, mark, distance):
+    indices, distances = exact
+    return np.where(missing, mark, indices).astype(dtype), np.where(missing, distance, distances).astype(np.float32)
+
+
+FORMS = {
+    "FAISS": lambda *given: marked(*given, np.int64, -1, np.finfo(np.float32).max),
+    "FAISS, inner products": lambda *given: marked(*given, np.int64, -1, -np.finfo(np.float32).max),
+    "pynndescent": lambda *given: marked(*given, np.int32, -1, np.inf),
+    "cuVS, unsigned": lambda *given: marked(*given, np.uint32, np.iinfo(np.uint32).max, np.nan),
+    "cuVS": lambda *given: marked(*given, np.int64, np.iinfo(np.int64).max, np.inf),
+    "annoy, lists of lists": without,
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_neighbours_that_were_not_found_shorten_all_lists_with_a_remark(exact, form, swapped):
+    missing = np.zeros((N, K + 1), bool)
+    missing[7, [2, 5, 9]] = missing[20, -2:] = True
+    given = FORMS[form](exact, missing)
+    lists = open_lists(given[::-1] if swapped else given)
+    assert lists.n_neighbors == K - 3
+    kept_rows, kept_distances = without(exact, missing)
+    for row in range(N):
+        assert lists.indices[row].tolist() == kept_rows[row][1 : K - 2]
+        np.testing.assert_allclose(lists.distances[row], kept_distances[row][1 : K - 2], rtol=1e-6)
+    assert "2 rows" in lists.remark
+    assert "(-1), up to 3 in a row: of every list the nearest 9" in lists.remark
+    assert lists.nearest(4).remark == lists.remark
+
+
+def test_lists_half_of_which_was_not_found_are_refused_with_what_to_do(exact):
+    indices, distances = exact[0].copy(), exact[1]
+    indices[7, 5:] = indices[30, 1:] = -1
+    with pytest.raises(DataError, match=r"2 rows .* \(-1\), up to 12 in a row, .* first rows 7, 30\. .*nprobe.*graph="):
+        open_lists((indices, distances))
+
+
+@pytest.mark.parametrize(("dtype", "below"), [(np.float64, 5e-7), (np.float32, 1e-6), (np.float16, 1.5e-3)])
+def test_distances_below_zero_by_rounding_are_zeros_and_others_are_refused(dtype, below):
+    angles = 2 * np.pi * np.arange(60) / 60 + 0.01 * np.random.default_rng(1).random(60)
+    angles[1] = angles[0]
+    distances = (1 - np.cos(angles - angles[:, None])).astype(dtype)
+    distances[0, 1] = distances[1, 0] = -below
+    distances[np.diag_indices(60)] = np.where(np.arange(60) % 2, below, -below)
+    lists = open_lists(distances)
+    assert isinstance(lists, DistanceMatrix)
+    before = distances.copy()
+    found = lists.nearest(8)
+    np.testing.assert_array_equal(distances, before)  # what was given is not written to
+    assert (found.indices[0, 0], found.distances[0, 0]) == (1, 0.0)
+    assert (found.distances >= 0).all()
+    assert not (found.indices == np.arange(60)[:, None]).any()
+    order = np.argsort(distances, axis=1)[:, :9]
+    of_lists = open_lists((order, np.take_along_axis(distances, order, axis=1)))
+    np.testing.assert_array_equal(of_lists.distances, found.distances)
+    distances[0, 1] = distances[1, 0] = -0.1
+    for wrong in (distances, (order, np.take_along_axis(distances, order, axis=1))):
+        with pytest.raises(DataError, match="negative"):
+            open_lists(wrong).nearest(8)
+
+
+def test_points_that_list_themselves_at_a_small_distance_are_taken_out(exact):
+    indices, distances = exact[0], exact[1].copy()
+    distances[:, 0] = np.where(np.arange(N) % 2, 0.5 * distances[:, 1], 1e-4)  # by codes, and by rounding
+    lists = open_lists((indices, distances))
+    np.testing.assert_array_equal(lists.indices, indices[:, 1:])
+    distances[5, 0] = 0.5 * (distances[5, 1] + distances[5, 2])
+    with pytest.raises(DataError, match=r"1 rows .* list themselves at a distance above zero: first rows 5"):
+        open_lists((indices, distances))
+
+
+def test_integer_distances_of_bits_are_no_indices_in_either_order():
+    bits = np.random.default_rng(2).integers(0, 2, (N, 64))
+    distances, indices = NearestNeighbors(n_neighbors=K, metric="manhattan").fit(bits).kneighbors(bits)
+    for dtype in (np.int32, np.int64, np.float32):
+        pair = distances.astype(dtype), indices.astype(np.int64)
+        for given in (pair, pair[::-1], (pair[0], pair[1].astype(np.float64))):
+            found = open_lists(given)
+            expected = np.lexsort((indices[:, 1:], distances[:, 1:]), axis=1)
+            np.testing.assert_array_equal(found.indices, np.take_along_axis(indices[:, 1:], expected, axis=1))
+            np.testing.assert_array_equal(found.distances, distances[:, 1:])
+
+
+def test_integers_that_could_both_be_indices_are_told_apart_by_which_ascend():
+    # A round of games between eight: each row has the distances 1 to 7, once each.
+    distances = (np.arange(8) + np.arange(8)[:, None]) % 7 + 1
+    distances[7, :7] = distances[:7, 7] = 2 * np.arange(7) % 7 + 1
+    distances[np.diag_indices(8)] = 0
+    indices = np.argsort(distances, axis=1)[:, 1:6]
+    near = np.take_along_axis(distances, indices, axis=1)
+    for given in ((indices, near), (near, indices)):
+        np.testing.assert_array_equal(open_lists(given).indices, indices)
+
+
+def quantised(points, step):
+    """Distances from points to codes of others, as an index of codes returns them."""
+    codes = np.rint(points / step) * step
+    away = np.linalg.norm(points[:, None] - codes, axis=2)
+    order = np.argsort(away, axis=1)[:, : K + 1]
+    return order, np.take_along_axis(away, order, axis=1), away
+
+
+@pytest.mark.parametrize("step", [0.05, 0.3])
+def test_distances_to_codes_are_averaged_over_both_directions_and_the_largest_difference_is_reported(points, step):
+    order, near, away = quantised(points, step)
+    lists = open_lists((order, near))
+    mutual = {(i, j) for i in range(N) for j in order[i] if i != j and i in order[j]}
+    for i in range(N):
+        kept = [j for j in order[i] if j != i][: lists.n_neighbors]
+        means = {j: (away[i, j] + away[j, i]) / 2 if (i, j) in mutual else away[i, j] for j in kept}
+        assert lists.indices[i].tolist() == sorted(means, key=lambda j: (means[j], j))
+        np.testing.assert_allclose(lists.distances[i], sorted(means.values()), rtol=1e-12)
+    largest = max(abs(away[i, j] - away[j, i]) for i, j in mutual)
+    assert f"by up to {largest:.3g}: the means" in lists.remark
+
+
+def test_a_single_distance_that_differs_is_an_error_among_quantised_ones_too(points):
+    order, near, _ = quantised(points, 0.05)
+    mutual = next(j for j in order[3, 1:] if 3 in order[j])
+    near[3, order[3] == mutual] *= 3
+    with pytest.raises(DataError, match="another distance from a neighbour than it is from them: first rows"):
+        open_lists((order, near))
