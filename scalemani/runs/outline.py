@@ -125,6 +125,7 @@ def outline_run(
             (stage.reads_landmarks, side.landmarks),
             (stage.reads_weights, side.weights),
             (stage.reads_duplicates, side.duplicates),
+            (stage.reads_pairs, side.pairs),
         ):
             if reads and part is not None:
                 inputs.append(part.digest)
@@ -172,8 +173,9 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     need = memory_need(STAGES[STAGE].memory(sizes))
     # Arrays with a row for each point are mapped files where memory has no room for them.
     needed = PROCESS_BYTES + need.total(1) - need.growing
-    # Landmarks are points, and a descent holds W on the driver in any case.
-    always_refines = bool(params.given_instead) or params.layout.objective is not None
+    # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
+    separate = params.components.disconnected == "separate"
+    always_refines = bool(params.given_instead) or separate or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory
     return SolverChoice(stored_solver(outline, store) or (REFINE if fits else LLL), needed, memory or 0)
 

@@ -6,11 +6,12 @@ from typing import Any
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
-from scalemani.config.routes import takes_kernel
+from scalemani.config.routes import WITHOUT_POINTS, takes_kernel
 from scalemani.config.stages import (
     GIVEN_LANDMARKS,
     GIVEN_START,
     PRECOMPUTED,
+    REFINE,
     Stage,
 )
 from scalemani.descents.phases import OF_PAIRS
@@ -21,6 +22,8 @@ from scalemani.io.sources.side_data import Weights
 from scalemani.runs.survey import Survey
 
 SHOWN_COMPONENTS = 10
+PIECEWISE = (REFINE, "exact")  # solvers of W alone, which solve one piece as they do another
+REFUSING = ("error", "largest")  # of affinities, whose pieces are known before any work
 
 
 def decide_parameters(
@@ -58,8 +61,7 @@ def decide_parameters(
     if found.side.weights is not None:
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
-    if "embedding" in names:
-        check_connected(found)
+    check_pieces(used, found, method, names)
     return used, notes
 
 
@@ -142,6 +144,11 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_landmarks(params, n_points)
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
+    if "clustering" in stages and params.clustering.n_clusters > n_points:
+        raise ConfigError(
+            f"clustering.n_clusters must be at most the number of points, N={n_points}, got "
+            f"{params.clustering.n_clusters}"
+        )
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
@@ -183,16 +190,24 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
         )
 
 
-def check_connected(found: Survey) -> None:
-    """Refuse affinities that were given and fall into components: eigenvectors then tell these apart, and no more."""
-    sizes = found.components_given
-    if len(sizes) > 1:
-        raise DisconnectedGraphError(
-            f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), "
-            "which eigenvectors tell apart and no more: give those of the largest alone "
-            "(scipy.sparse.csgraph.connected_components labels them), of more neighbours a point, or take a descent "
-            "with another start (layout.init=random)"
+def check_pieces(params: Parameters, found: Survey, method: str, stages: Collection[str]) -> None:
+    """Refuse pieces that a method or solver cannot embed, and affinities in pieces where these are not wanted."""
+    wanted, solver, sizes = params.components.disconnected, params.embedding.solver, found.components_given
+    if wanted == "separate" and (method not in WITHOUT_POINTS or ("embedding" in stages and solver not in PIECEWISE)):
+        what = f"{method} with embedding.solver={solver}" if method in WITHOUT_POINTS else method
+        raise ConfigError(
+            f"components.disconnected=separate embeds each piece from eigenvectors of its own, and {what} does not: "
+            f"take {', '.join(WITHOUT_POINTS)} with embedding.solver {' or '.join(PIECEWISE)}, or "
+            "components.disconnected connect or largest"
         )
+    if not params.affinities.precomputed or "embedding" not in stages or len(sizes) < 2 or wanted not in REFUSING:
+        return
+    raise DisconnectedGraphError(
+        f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), and "
+        f"components.disconnected={wanted}: give those of the largest alone "
+        "(scipy.sparse.csgraph.connected_components labels them), or take components.disconnected=separate, which "
+        "embeds each by itself"
+    )
 
 
 def check_affinities(params: Parameters, weighted: bool) -> None:

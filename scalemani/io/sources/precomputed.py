@@ -15,7 +15,7 @@ from scalemani.io.sources.base import PointsSource, Source, read_rows
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.kernels.graph.components import LEAST_ENTRY
+from scalemani.kernels.graph.components import LEAST_ENTRY, Bridges, boruvka_round
 from scalemani.kernels.rows.metrics import PRECOMPUTED
 
 LIST_KINDS = (
@@ -258,6 +258,30 @@ class DistanceMatrix(Source):
                 listed = smallest(away, row, n_neighbors)
                 indices[row], distances[row] = listed, away[listed]
         return NeighborLists(indices, distances, self.description)
+
+    def closest_pairs(self, lists: NeighborLists) -> Bridges | None:
+        """Return the closest pairs that join the pieces of neighbour lists; None where these are connected.
+
+        Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
+        """
+        rows, columns = np.repeat(np.arange(len(lists.indices)), lists.n_neighbors), lists.indices.ravel()
+        edges = sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=self.shape)
+        n_pieces, labels = connected_components(edges, directed=False)
+        found, step = [], max(1, DISTANCE_BYTES // (self.shape[0] * self.dtype.itemsize))
+        while n_pieces > 1:
+            queries = np.flatnonzero(labels != np.argmax(np.bincount(labels)))
+            nearest, away = np.empty(len(queries), np.int64), np.empty(len(queries))
+            for start in range(0, len(labels), step):
+                few = slice(*np.searchsorted(queries, (start, start + step)))
+                if few.start == few.stop:
+                    continue
+                block = self.read(start, min(start + step, len(labels)))[queries[few] - start]
+                block = np.where(labels[queries[few], np.newaxis] == labels, np.inf, block)
+                nearest[few], away[few] = block.argmin(axis=1), block.min(axis=1)
+            bridges, joined = boruvka_round(labels, queries, nearest, away)
+            found.append(bridges)
+            n_pieces, labels = len(joined.sizes), joined.labels
+        return Bridges(*map(np.concatenate, zip(*found, strict=True))) if found else None
 
     def _checked(self, start: int, stop: int) -> np.ndarray:
         block, listed = self.read(start, stop), f"the neighbour lists in {self.description}"

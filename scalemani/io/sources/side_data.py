@@ -1,4 +1,4 @@
-"""Side data: what accompanies points, labels, weights, init, landmarks and duplicates, as one record."""
+"""Side data: what accompanies points, labels, weights, init, landmarks, duplicates and closest pairs, as one record."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -14,6 +14,7 @@ from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import points_in_memory
 from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists
+from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
@@ -159,6 +160,21 @@ class Duplicates:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """The closest pairs of points of pieces of neighbour lists, where the distances between all points were given."""
+
+    bridges: Bridges
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all pairs and their distances."""
+        return digest(b"".join(part.tobytes() for part in self.bridges))
+
+    def of_rows(self, rows: np.ndarray) -> None:
+        """Return none: some of the points are those of one piece."""
+
+
+@dataclass(frozen=True, eq=False)
 class SideData:
     """What accompanies points (N, D), each part None where it was not given; all of it is in this process."""
 
@@ -167,6 +183,7 @@ class SideData:
     init: Init | None = None
     landmarks: Landmarks | None = None
     duplicates: Duplicates | None = None
+    pairs: Pairs | None = None
 
     def of_rows(self, rows: np.ndarray) -> "SideData":
         """Return what accompanies some of the points, by their rows (M,)."""
