@@ -39,6 +39,8 @@ def decide_parameters(
 
     params = resolve(asked)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
+    if params.affinities.precomputed and "embedding" in names:
+        stages |= {"components"}  # what is done with pieces of W is decided here
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
         method=method,

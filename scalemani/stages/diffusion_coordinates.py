@@ -57,5 +57,5 @@ def scaled_block(task: StageTask, block: int) -> Arrays:
     if stored.in_pieces:
         pieces = stored.pieces.read_once()[slice(*task.dimensions.rows(block))]
         own = diffusion_scales(stored.piece_eigenvalues.read_once(), task.params.diffusion_coordinates.time)
-        scales = np.nan_to_num(own[pieces])  # columns without an eigenvector are zero
+        scales = own[pieces]
     return {StoredDiffusionCoordinates.embedding: stored.embedding.read_block(block) * scales}

@@ -202,9 +202,10 @@ class GraphEmbedder(Embedder):
         landmarks alone; from both; by the landmarks alone, points made of those among their neighbours by affinity; by
         an eigensolver in memory. Without a graph of the points, by that of the landmarks: carried to all points by
         Nystrom's formula or by their weights over the landmarks.
-    disconnected : {"connect", "largest", "error"}
-        Connect pieces of the graph through their closest pairs, embed the largest alone (rows of the others are NaN in
-        `embedding_`), or raise DisconnectedGraphError.
+    disconnected : {"connect", "separate", "largest", "error"}
+        Connect pieces of the graph through their closest pairs where distances between them are known, of points or of
+        all distances; those of neighbour lists and affinities stay separate. Or embed each piece from eigenvectors of
+        its own; the largest alone (rows of the others are NaN in `embedding_`); or raise DisconnectedGraphError.
     landmarks : str, array (L, D), or path, default "random"
         The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
         them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",

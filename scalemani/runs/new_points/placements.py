@@ -57,6 +57,10 @@ NEEDS_POINTS = (
     "placing new points needs the points that were embedded, and this embedding was made of neighbours alone, or of "
     "affinities (metric or affinity precomputed): embed the points themselves"
 )
+IN_PIECES = (
+    "new points have no place in coordinates of several pieces (components.disconnected=separate), which are combinations "
+    "of landmarks in one of them: embed with components.disconnected connect or largest, or by a descent"
+)
 
 
 class Placement(Protocol):
@@ -423,6 +427,9 @@ def placing_of(run: Run) -> Placing:
         raise ConfigError(NEEDS_POINTS)
     if run.last_stage == StoredLayout.STAGE:
         return BY_DESCENT
+    embedding = run.keys.get(StoredEmbedding.STAGE) and StoredEmbedding(run.group(StoredEmbedding.STAGE))
+    if embedding and embedding.in_pieces:
+        raise ConfigError(IN_PIECES)
     for own in filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys)):
         if own.places(run):
             among: bool = own.AMONG_NEIGHBORS

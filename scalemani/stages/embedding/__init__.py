@@ -170,7 +170,7 @@ def run(work: StageWork) -> dict[str, Any]:
         write_by_blocks(work)
     else:
         write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
-    stored = np.full(params.n_components, np.nan)
+    stored = np.ones(params.n_components)  # without an eigenvector where the largest piece has too few points
     stored[: len(solved.eigenvalues)] = solved.eigenvalues
     work.task.output.write_whole({StoredEmbedding.eigenvalues: stored})
     Checkpoints(work.task.output).clear()

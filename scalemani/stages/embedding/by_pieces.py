@@ -95,13 +95,13 @@ def embed_pieces(
 ) -> tuple[np.ndarray, PieceMap, dict[str, Any]]:
     """Return the vectors (N, d) in work order, the map of the largest piece, and certificates; store the pieces.
 
-    Columns that a small piece has no eigenvector for are zero, and their eigenvalues NaN.
+    Columns that a small piece has no eigenvector for are zero, and their eigenvalues 1.
     """
     n_pieces, width = len(found.sizes), target.n_components
     order, bounds = group_large(found.labels.__getitem__, len(found.labels), n_pieces, workspace.empty)
     rows = rows_by_piece(work, found, order, workspace)
     vectors = workspace.zeros((len(found.labels), width), np.float64)
-    values, maps = np.full((n_pieces, width), np.nan), []
+    values, maps = np.ones((n_pieces, width)), []
     work.executor.progress.start(work.task.stage, n_pieces, "piece")
     for piece in range(n_pieces):
         first, stop = bounds[piece], bounds[piece + 1]
