@@ -34,7 +34,7 @@ from scalemani.io.sources import (
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
-from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
 from scalemani.runs.opened import Run
 
 
@@ -46,6 +46,7 @@ class Fitted:
     eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
+    _refusal: str
     _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
 
@@ -104,7 +105,8 @@ class Embedder(Fitted, Shown, RunEstimator):
             del self._placement  # of an earlier fit
         if precomputed:
             self.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
-        else:
+        self._refusal = refusal_of(finished)
+        if not self._refusal:
             self._placement = read_placement(finished, in_memory=self.store is None)
 
     def _keep_results(self, finished: Run) -> None:
@@ -320,7 +322,7 @@ def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "_placement"):
-        raise ConfigError(NEEDS_POINTS)
+        raise ConfigError(estimator._refusal)
     new = NewPoints(estimator._placement, open_new_points(estimator, points))
     coordinates = new.read_all()
     for message, kind in new.account.warnings:

@@ -32,6 +32,7 @@ from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import (
     StoredDiffusionCoordinates,
+    StoredEmbedding,
     StoredLandmarkScores,
     StoredLayout,
     StoredPlacement,
@@ -58,8 +59,8 @@ NEEDS_POINTS = (
     "affinities (metric or affinity precomputed): embed the points themselves"
 )
 IN_PIECES = (
-    "new points have no place in coordinates of several pieces (components.disconnected=separate), which are combinations "
-    "of landmarks in one of them: embed with components.disconnected connect or largest, or by a descent"
+    "new points have no place in coordinates of several pieces (components.disconnected=separate), each of which has "
+    "its own: embed with components.disconnected connect or largest, or by a descent"
 )
 
 
@@ -416,6 +417,14 @@ BY_DESCENT = Placing(
 )
 
 
+def refusal_of(run: Run) -> str:
+    """Return why no new points can be placed in a run; "" where they can."""
+    if run.metric == PRECOMPUTED:
+        return NEEDS_POINTS
+    by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
+    return IN_PIECES if by_coordinates and StoredEmbedding(run.group(StoredEmbedding.STAGE)).in_pieces else ""
+
+
 def placing_of(run: Run) -> Placing:
     """Return how the new points of a run are placed.
 
@@ -423,13 +432,10 @@ def placing_of(run: Run) -> Placing:
     `read_placement(run, in_memory)`; `AMONG_NEIGHBORS`, whether points are placed among their neighbours; and, where it
     holds more than landmarks, `placement_held(run, points, rows)`.
     """
-    if run.metric == PRECOMPUTED:
-        raise ConfigError(NEEDS_POINTS)
+    if refused := refusal_of(run):
+        raise ConfigError(refused)
     if run.last_stage == StoredLayout.STAGE:
         return BY_DESCENT
-    embedding = run.keys.get(StoredEmbedding.STAGE) and StoredEmbedding(run.group(StoredEmbedding.STAGE))
-    if embedding and embedding.in_pieces:
-        raise ConfigError(IN_PIECES)
     for own in filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys)):
         if own.places(run):
             among: bool = own.AMONG_NEIGHBORS

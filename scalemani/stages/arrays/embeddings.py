@@ -42,7 +42,7 @@ class StoredEmbedding(StoredStage, stage="embedding"):
     piece_eigenvalues = Whole(
         "piece component",
         "float64",
-        "the eigenvalues of each piece, 1 where it has too few points for a column, which is zero; stored with `pieces`",
+        "the eigenvalues of each piece, 1 where it has too few points for a column, which is 0; stored with `pieces`",
     )
     PIECES_UNIT: ClassVar = "pieces"
 

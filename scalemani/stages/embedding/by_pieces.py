@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, GROWING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, grouping_held, written
-from scalemani.engine.work import StageWork
+from scalemani.engine.work import Arrays, StageWork
 from scalemani.kernels.arrays.grouping import group_large, inverse_order, separate_items
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.components import Components, components, join_rows
@@ -111,7 +111,7 @@ def embed_pieces(
         maps.append(solved if piece == 0 else solved._replace(vectors=solved.vectors[:0]))
         work.executor.progress.advance()
     by_input = in_input_order(work.task, found.labels[:, np.newaxis]).astype(np.int32)[:, 0]
-    stored = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
+    stored: Arrays = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
     work.task.output.write_whole(stored, StoredEmbedding.PIECES_UNIT)
     tell_of_pieces(work, found.sizes)
     certificates = {
