@@ -25,8 +25,9 @@ class Stage:
     parameters, or inputs of these: its key does not hold theirs once more.
     `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
     are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
-    `reads_duplicates` that which rows are one point is, `reads_lists` that neighbour lists are. An `optional` stage is
-    left out of runs that do not ask for it.
+    `reads_duplicates` that which rows are one point is, `reads_lists` that neighbour lists are, `reads_pairs` that the
+    closest pairs of pieces are where these are known of a matrix of distances. An `optional` stage is left out of runs
+    that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
     `version` whenever the same inputs and parameters give another result: stored results of the older version are then
@@ -49,6 +50,7 @@ class Stage:
     reads_weights: bool = False
     reads_duplicates: bool = False
     reads_lists: bool = False
+    reads_pairs: bool = False
     optional: bool = False
     continues: tuple[str, ...] = ()
     continued_version: int = 1
@@ -73,7 +75,11 @@ WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
 CLASSES = Stage("classes", ("work_points",), reads_labels=True)
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage(
-    "components", ("partition", "work_points", "neighbors", "affinities", "weights"), by_block=False, version=2
+    "components",
+    ("partition", "work_points", "neighbors", "affinities", "weights"),
+    by_block=False,
+    reads_pairs=True,
+    version=2,
 )
 NEIGHBOR_COMPONENTS = replace(
     COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1

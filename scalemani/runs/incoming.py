@@ -34,10 +34,12 @@ from scalemani.io.sources.side_data import (
     AccompaniedPoints,
     Duplicates,
     GivenLists,
+    Pairs,
     Weights,
     map_points,
     points_of,
     side_data_of,
+    with_side_data,
 )
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
 from scalemani.kernels.rows.metrics import EUCLIDEAN
@@ -61,7 +63,7 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
                 "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
             )
         params, points = follow_source(follow_lists(asked, source.side.lists), source.points)
-        return params, source.with_points(points)
+        return params, with_side_data(source.with_points(points_of(points)), pairs=side_data_of(points).pairs)
     source = map_points(asked.points.metric, source)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source
@@ -74,14 +76,20 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
         return asked.with_values({"points": {"metric": PRECOMPUTED}}), source
     if not isinstance(source, NeighborLists | DistanceMatrix):
         return asked, source
-    given, listed = source.n_neighbors, isinstance(source, NeighborLists)
-    wanted = asked.neighbors.n_neighbors or (given if listed else min(given, asked.n_neighbors))
+    given = source.n_neighbors
+    wanted = asked.neighbors.n_neighbors or (
+        given if isinstance(source, NeighborLists) else min(given, asked.n_neighbors)
+    )
     if wanted > given:
         raise ConfigError(
             f"neighbors.n_neighbors must be at most {given}, the neighbours a point that are given, got {wanted}"
         )
-    kept = source if listed and wanted == given else source.nearest(wanted)
-    return asked.with_values({"neighbors": {"n_neighbors": wanted}}), kept
+    asked = asked.with_values({"neighbors": {"n_neighbors": wanted}})
+    if isinstance(source, NeighborLists):
+        return asked, source if wanted == given else source.nearest(wanted)
+    lists = source.nearest(wanted)
+    pairs = source.closest_pairs(lists) if asked.components.disconnected == "connect" else None
+    return asked, lists if pairs is None else with_side_data(lists, pairs=Pairs(pairs))
 
 
 def follow_lists(asked: Parameters, lists: GivenLists | None) -> Parameters:

@@ -7,13 +7,15 @@ store. Nothing is stored for the other points; `input_rows` says to which row of
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.reading import SparseRowsReader
 from scalemani.engine.task import Dimensions
+from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.plan import Plan
 from scalemani.stages.arrays.affinities import StoredComponents
@@ -63,7 +65,28 @@ class Component:
         return sp.csr_matrix(self._points.gather(self.rows[start:stop]))
 
 
-def largest_component(plan: Plan) -> Component | None:
+class Kept(NamedTuple):
+    """The points of the largest component, a source, and their rows (M,), ascending, among all points."""
+
+    points: PointsSource
+    rows: np.ndarray
+
+
+def lists_within(points: StoredPoints, rows: np.ndarray, description: str) -> NeighborLists:
+    """Return the neighbour lists of some rows (M,), ascending, among these alone: all as long as the shortest is then.
+
+    Neighbours beyond them are those that affinities do not join.
+    """
+    stored = points.points.gather(rows)
+    k = stored.shape[1] // 2
+    numbers = np.searchsorted(rows, stored[:, :k].astype(np.int64))
+    inside = rows[np.minimum(numbers, len(rows) - 1)] == stored[:, :k]
+    order = np.argsort(~inside, axis=1, kind="stable")[:, : int(inside.sum(axis=1).min())]
+    indices, distances = (np.take_along_axis(part, order, axis=1) for part in (numbers, stored[:, k:]))
+    return NeighborLists(indices, distances, description)
+
+
+def largest_component(plan: Plan) -> Kept | None:
     """Return the largest component where a plan's graph is known to fall apart and only that is wanted."""
     if not any(planned.stage.name == STAGE for planned in plan.stages):
         return None
@@ -72,7 +95,10 @@ def largest_component(plan: Plan) -> Component | None:
         return None
     rows = components.kept_rows.read()
     description = f"the largest component, {len(rows)} of {plan.dimensions.n_points} points"
-    return Component(StoredPoints(plan.planned(StoredPoints.STAGE).group), rows, plan.dimensions, description)
+    points = StoredPoints(plan.planned(StoredPoints.STAGE).group)
+    if plan.params.points.metric == PRECOMPUTED:
+        return Kept(lists_within(points, rows, description), rows)
+    return Kept(Component(points, rows, plan.dimensions, description), rows)
 
 
 def origins_of(plan: Plan) -> tuple[dict[str, Any], ...]:

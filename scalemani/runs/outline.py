@@ -10,7 +10,7 @@ from dask.utils import format_bytes
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
-from scalemani.config.routes import takes_kernel, takes_labels
+from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, LLL, PRECOMPUTED, REFINE, Stage
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
@@ -28,6 +28,8 @@ KEY_CHARACTERS = 16
 SOLVER = "solver"  # in the plan that a store keeps: what embedding.solver=auto was resolved to, and by which figure
 STAGE = "embedding"
 SHOWN_COMPONENTS = 10
+PIECEWISE = (REFINE, "exact")  # solvers of W alone, which solve one piece as they do another
+REFUSING = ("error", "largest")  # of affinities, whose pieces are known before any work
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,7 @@ def outline_run(
             (stage.reads_weights, side.weights),
             (stage.reads_duplicates, side.duplicates),
             (stage.reads_lists, side.lists),
+            (stage.reads_pairs, side.pairs),
         ):
             if reads and part is not None:
                 inputs.append(part.digest)
@@ -179,8 +182,9 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     need = memory_need(STAGES[STAGE].memory(sizes))
     # Arrays with a row for each point are mapped files where memory has no room for them.
     needed = PROCESS_BYTES + need.total(1) - need.growing
-    # Landmarks are points, and a descent holds W on the driver in any case.
-    always_refines = bool(params.given_instead) or params.layout.objective is not None
+    # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
+    separate = params.components.disconnected == "separate"
+    always_refines = bool(params.given_instead) or separate or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory
     return SolverChoice(stored_solver(outline, store) or (REFINE if fits else LLL), needed, memory or 0)
 
@@ -212,6 +216,8 @@ def decide_parameters(
 
     params = resolve(asked)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
+    if params.affinities.precomputed and "embedding" in names:
+        stages |= {"components"}  # what is done with pieces of W is decided here
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     here = Situation(
         method=method,
@@ -234,8 +240,7 @@ def decide_parameters(
     if found.side.weights is not None:
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
-    if "embedding" in names:
-        check_connected(found)
+    check_pieces(used, found, method, names)
     return used, notes
 
 
@@ -318,6 +323,11 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         check_landmarks(params, n_points)
     if "embedding" in stages and params.n_components >= n_points:
         raise ConfigError(f"landmark_embedding.n_components must be below N={n_points}, got {params.n_components}")
+    if "clustering" in stages and params.clustering.n_clusters > n_points:
+        raise ConfigError(
+            f"clustering.n_clusters must be at most the number of points, N={n_points}, got "
+            f"{params.clustering.n_clusters}"
+        )
     if "clustering" in stages and params.clustering.n_clusters > n_landmarks:
         raise ConfigError(
             f"clustering.n_clusters must be at most landmarks.n_landmarks={n_landmarks}, got "
@@ -359,16 +369,24 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
         )
 
 
-def check_connected(found: Survey) -> None:
-    """Refuse affinities that were given and fall into components: eigenvectors then tell these apart, and no more."""
-    sizes = found.components_given
-    if len(sizes) > 1:
-        raise DisconnectedGraphError(
-            f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), "
-            "which eigenvectors tell apart and no more: give those of the largest alone "
-            "(scipy.sparse.csgraph.connected_components labels them), of more neighbours a point, or take a descent "
-            "with another start (layout.init=random)"
+def check_pieces(params: Parameters, found: Survey, method: str, stages: Collection[str]) -> None:
+    """Refuse pieces that a method or solver cannot embed, and affinities in pieces where these are not wanted."""
+    wanted, solver, sizes = params.components.disconnected, params.embedding.solver, found.components_given
+    if wanted == "separate" and (method not in WITHOUT_POINTS or ("embedding" in stages and solver not in PIECEWISE)):
+        what = f"{method} with embedding.solver={solver}" if method in WITHOUT_POINTS else method
+        raise ConfigError(
+            f"components.disconnected=separate embeds each piece from eigenvectors of its own, and {what} does not: "
+            f"take {', '.join(WITHOUT_POINTS)} with embedding.solver {' or '.join(PIECEWISE)}, or "
+            "components.disconnected connect or largest"
         )
+    if not params.affinities.precomputed or "embedding" not in stages or len(sizes) < 2 or wanted not in REFUSING:
+        return
+    raise DisconnectedGraphError(
+        f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), and "
+        f"components.disconnected={wanted}: give those of the largest alone "
+        "(scipy.sparse.csgraph.connected_components labels them), or take components.disconnected=separate, which "
+        "embeds each by itself"
+    )
 
 
 def check_affinities(params: Parameters, weighted: bool) -> None:

@@ -17,12 +17,12 @@ from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import PointsInput, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
-from scalemani.io.sources import PointsSource
-from scalemani.io.sources.side_data import AccompaniedPoints
+from scalemani.io.sources import NeighborLists, PointsSource
+from scalemani.io.sources.side_data import AccompaniedPoints, points_of
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile import COMPILING
 from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
-from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
+from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run, outline_within
 from scalemani.runs.plan import Plan, PlannedStage, make_plan, with_counts
@@ -204,8 +204,8 @@ def run_plan(target: WritableRun, plan: Plan, source: PointsSource) -> None:
             continue
         if earlier is not None:
             raise DataError(
-                f"with the appended points the graph falls apart, and only {component.description} would be kept: the "
-                "run stays as it was; embed all points in a run of their own"
+                f"with the appended points the graph falls apart, and only {component.points.description} would be "
+                "kept: the run stays as it was; embed all points in a run of their own"
             )
         if target.only is None or names.index(target.only) >= position:
             kept = with_side_data_of(source, component)
@@ -217,18 +217,20 @@ def run_plan(target: WritableRun, plan: Plan, source: PointsSource) -> None:
         target.store.save_plan(plan.as_dict())
 
 
-def with_side_data_of(source: PointsSource, component: Component) -> PointsSource:
+def with_side_data_of(source: PointsSource, component: Kept) -> PointsSource:
     """Return a component of the points of a source, with the side data of its points."""
     if not isinstance(source, AccompaniedPoints):
-        return component
-    return AccompaniedPoints(component, source.side.of_rows(component.rows))
+        return component.points
+    return AccompaniedPoints(component.points, source.side.of_rows(component.rows))
 
 
 def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:
     """Plan the run of a component; errors name the component that they are about."""
-    surveyed = survey(component, executor)
+    surveyed, asked, points = survey(component, executor), plan.outline.asked, points_of(component)
+    if isinstance(points, NeighborLists):
+        asked = asked.with_values({"neighbors": {"n_neighbors": points.n_neighbors}})
     try:
-        outline = outline_run(plan.method, plan.outline.asked, surveyed, origins_of(plan))
+        outline = outline_run(plan.method, asked, surveyed, origins_of(plan))
         return make_plan(store, replace(outline, solver=plan.outline.solver), executor)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{component.description}: {error}") from error

@@ -5,9 +5,10 @@ Rows of the embedding are taken at unit length, so that k-means compares directi
 """
 
 import functools
+import heapq
 import operator
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_part, moved_centers
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.stages.shared.output import pieces_read
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
@@ -40,6 +42,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
         Held("distances to the centres, and a column that is summed", EACH_TASK, rows, 2),
         Held("labels of a block", EACH_TASK, rows, 1, "int32"),
+        *pieces_read(sizes),
     ]
 
 
@@ -56,11 +59,13 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
+    cut = cut_of(task)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
-        centers = kmeans(
-            unit_rows(landmark_coordinates(task)), asked.n_clusters, task.params.seed, asked.n_restarts
-        ).centers
-        centers, passes, moved = run_kmeans(work, centers)
+        centers, passes, moved = np.zeros((1, 1)), 0, 0.0
+        if cut.n_clusters > 1 or cut.pieces is None:
+            chosen = unit_rows(landmark_coordinates(task, cut))
+            centers = kmeans(chosen, cut.n_clusters, task.params.seed, asked.n_restarts).centers
+            centers, passes, moved = run_kmeans(work, centers)
         task.output.write_whole(
             {
                 StoredClustering.centers: centers,
@@ -73,16 +78,74 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(labels_block)
     sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    return {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
+    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
+    return {**found, **tell_of_pieces(work, cut)}
 
 
-def landmark_coordinates(task: StageTask) -> np.ndarray:
-    """Return the coordinates (L, d) of the landmarks; of rows drawn at random where there are none."""
+class Cut(NamedTuple):
+    """What of a graph in pieces k-means cuts: the largest piece, into as many clusters as the others leave.
+
+    `pieces` (N,) are those of the points, by size, None of a connected graph, of which all points are cut; `clusters`
+    (P,) those of the pieces; k-means finds the first `n_clusters`, none where that is one, by `width` columns.
+    """
+
+    n_clusters: int
+    width: int
+    pieces: np.ndarray | None = None
+    clusters: np.ndarray | None = None
+
+    def chosen(self, rows: slice) -> np.ndarray | slice:
+        """Return which of consecutive points are cut."""
+        return slice(None) if self.pieces is None else self.pieces[rows] == 0
+
+
+def cut_of(task: StageTask) -> Cut:
+    """Return what k-means cuts: of as many pieces as clusters nothing.
+
+    Of more pieces, each joins the group that has the fewest points so far, the largest first.
+    """
+    stored, n_clusters, width = (
+        StoredEmbedding(task.inputs["embedding"]),
+        task.params.clustering.n_clusters,
+        task.params.n_components,
+    )
+    if not stored.in_pieces:
+        return Cut(n_clusters, width)
+    pieces = stored.pieces.read_once()
+    sizes = np.bincount(pieces)
+    left = n_clusters - len(sizes) + 1
+    if left >= 1:
+        return Cut(left, min(width, left), pieces, np.append(0, np.arange(left, n_clusters)).astype(np.int32))
+    groups, points = np.empty(len(sizes), np.int32), [(0, cluster) for cluster in range(n_clusters)]
+    for piece, size in enumerate(sizes.tolist()):
+        n_points, groups[piece] = heapq.heappop(points)
+        heapq.heappush(points, (n_points + size, int(groups[piece])))
+    return Cut(1, width, pieces, groups)
+
+
+def tell_of_pieces(work: StageWork, cut: Cut) -> dict[str, Any]:
+    """Say how pieces have become clusters where these are not as many, and return it as certificates."""
+    if cut.clusters is None:
+        return {}
+    n_pieces, n_clusters = len(cut.clusters), work.task.params.clustering.n_clusters
+    if n_pieces != n_clusters:
+        how = (
+            f"each is a cluster, but the largest, which its own eigenvectors cut into {cut.n_clusters}"
+            if n_pieces < n_clusters
+            else "clusters are groups of pieces, of about equal sizes, which no affinity has joined"
+        )
+        work.warn(f"{work.task.stage}: the graph has {n_pieces} pieces for {n_clusters} clusters: {how}")
+    return {"pieces": n_pieces, "clusters_of_largest_piece": cut.n_clusters}
+
+
+def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
+    """Return the coordinates (L, d) of the landmarks; of rows of what is cut, drawn at random, where there are none."""
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
-    if StoredLandmarks.STAGE in task.inputs:
+    if cut.pieces is None and StoredLandmarks.STAGE in task.inputs:
         return StoredLandmarks(task.inputs[StoredLandmarks.STAGE]).coordinates_in(embedding)
-    n_points = task.dimensions.n_points
-    return embedding.gather(sample_rows(task.params.seed, "clustering/rows", n_points, task.params.n_landmarks))
+    rows = np.arange(task.dimensions.n_points)[cut.chosen(slice(None))]
+    chosen = sample_rows(task.params.seed, "clustering/rows", len(rows), task.params.n_landmarks)
+    return embedding.gather(rows[chosen])[:, : cut.width]
 
 
 def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
@@ -106,12 +169,14 @@ def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart
     """Yield what each tile adds; every block that holds some of them is read once."""
     centers, block_rows = StoredClustering(task.output).centers_before(number).read_once(), task.dimensions.block_rows
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
+    cut = cut_of(task)
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
         start, stop = task.dimensions.rows(block)
-        rows = unit_rows(embedding.read_block(block))
+        rows = unit_rows(embedding.read_block(block)[:, : cut.width])
         for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
-            yield lloyd_part(rows[tile : tile + TILE_ROWS], centers)
+            own = rows[tile : tile + TILE_ROWS]
+            yield lloyd_part(own[cut.chosen(slice(start + tile, start + tile + len(own)))], centers)
 
 
 def added(one: LloydPart, other: LloydPart) -> LloydPart:
@@ -126,9 +191,17 @@ def sizes_in_block(task: StageTask, block: int) -> np.ndarray:
 
 
 def labels_block(task: StageTask, block: int) -> Arrays:
-    """Return the nearest centre of each row of a block."""
-    rows = unit_rows(StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block))
-    return {StoredClustering.labels: assign(rows, StoredClustering(task.output).centers.read_once())[0]}
+    """Return the nearest centre of each row of a block that k-means cuts, and of others the cluster of their piece."""
+    cut, block_rows = cut_of(task), slice(*task.dimensions.rows(block))
+    if cut.pieces is None or cut.clusters is None:
+        labels = np.zeros(block_rows.stop - block_rows.start, np.int32)
+    else:
+        labels = cut.clusters[cut.pieces[block_rows]]
+    if cut.n_clusters > 1 or cut.pieces is None:
+        chosen, embedding = cut.chosen(block_rows), StoredEmbedding(task.inputs["embedding"]).embedding
+        rows = unit_rows(embedding.read_block(block)[chosen, : cut.width])
+        labels[chosen] = assign(rows, StoredClustering(task.output).centers.read_once())[0]
+    return {StoredClustering.labels: labels}
 
 
 def unit_rows(rows: np.ndarray) -> np.ndarray:

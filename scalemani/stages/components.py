@@ -10,6 +10,7 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, 
 from scalemani.engine.sizes import Sizes, grouping_held, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
+from scalemani.io.sources.side_data import side_data_of
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.arrays.grouping import separate_items
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -19,6 +20,7 @@ from scalemani.kernels.graph.components import (
     LEAST_ENTRY,
     PAIRS_AT_ONCE,
     QUERIES_AT_ONCE,
+    Bridges,
     Cells,
     Components,
     add_degrees,
@@ -29,8 +31,10 @@ from scalemani.kernels.graph.components import (
     joined_radii,
     nearer,
     nearest_in_cells,
+    nearest_pairs,
     radii_of_cells,
     reach,
+    spanning_pairs,
 )
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -71,6 +75,9 @@ def memory(sizes: Sizes) -> list[Held]:
             "affinities of a block", EACH_PROCESS, rows, sizes.params.affinity_neighbors, "float32", step="components"
         ),
     ]
+    if sizes.params.points.metric == PRECOMPUTED:
+        edges = rows * sizes.edge_columns
+        held.append(Held("edges of a block and their lengths", EACH_PROCESS, edges, 3, copies=3, step="bridges"))
     if sizes.weighted:
         held.append(Held("weights of the points", LOOKED_UP, n_points))
         edges = rows * sizes.params.affinity_neighbors
@@ -93,25 +100,19 @@ def disk(sizes: Sizes) -> list[Written]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Count the components, then as asked: bridge them, keep the rows of the largest, raise DisconnectedGraphError."""
+    """Count the components, then as asked: bridge them, keep the largest, leave them, raise DisconnectedGraphError."""
     task = work.task
     empty = work.workspace().empty
     roots = roots_of_degrees(task, empty)
     found = streamed_components(task, roots, empty)
-    n_components = len(found.sizes)
+    n_components, wanted = len(found.sizes), task.params.components.disconnected
     largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
-    if n_components > 1 and task.params.points.metric == PRECOMPUTED:
+    if n_components > 1 and wanted == "error":
         raise DisconnectedGraphError(
-            f"the neighbour lists that were given have {n_components} components (largest: {largest}), and what joins "
-            "or leaves out components needs points: give more neighbours a point, or points"
+            f"the neighbour graph has {n_components} components (largest: {largest}): {what_helps(task)}, or "
+            "components.disconnected=largest to embed the largest alone"
         )
-    if n_components > 1 and task.params.components.disconnected == "error":
-        raise DisconnectedGraphError(
-            f"the neighbour graph has {n_components} components (largest: {largest}): raise "
-            f"{' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
-            "closest pairs, or components.disconnected=largest to embed the largest alone"
-        )
-    keeps_largest = n_components > 1 and task.params.components.disconnected == "largest"
+    keeps_largest = n_components > 1 and wanted == "largest"
     if keeps_largest:
         kept = rows_of_largest(task, found)
         task.output.write_whole({StoredComponents.kept_rows: kept}, StoredComponents.KEPT_UNIT)
@@ -119,14 +120,10 @@ def run(work: StageWork) -> dict[str, Any]:
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
             f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
         )
-    rows, distances = np.empty((0, 2), np.int64), np.empty(0)
-    joined = found
-    cells = cells_with_radii(work) if n_components > 1 and not keeps_largest else None
-    while cells is not None and len(joined.sizes) > 1:
-        queries = bridge_queries(joined.labels, queries_per_component(task, len(joined.sizes)), empty)
-        nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
-        bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
-        rows, distances = np.concatenate([rows, bridges.rows]), np.concatenate([distances, bridges.distances])
+    rows, distances = Bridges(np.empty((0, 2), np.int64), np.empty(0))
+    if n_components > 1 and wanted == "connect":
+        precomputed = task.params.points.metric == PRECOMPUTED
+        rows, distances = known_bridges(work, found) if precomputed else searched_bridges(work, found, empty)
     task.output.write_whole(
         {
             StoredComponents.labels: found.labels,
@@ -137,6 +134,45 @@ def run(work: StageWork) -> dict[str, Any]:
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
     return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+
+
+def searched_bridges(work: StageWork, found: Components, empty: Empty) -> Bridges:
+    """Return bridges that join all components of points, by a search for their closest pairs."""
+    rows, distances, joined = [], [], found
+    cells = cells_with_radii(work)
+    while len(joined.sizes) > 1:
+        queries = bridge_queries(joined.labels, queries_per_component(work.task, len(joined.sizes)), empty)
+        nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
+        bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
+        rows.append(bridges.rows)
+        distances.append(bridges.distances)
+    return Bridges(np.concatenate(rows), np.concatenate(distances))
+
+
+def known_bridges(work: StageWork, found: Components) -> Bridges:
+    """Return bridges by the distances that are known of lists: theirs, and those of closest pairs of a whole matrix.
+
+    Components between which none is known stay apart.
+    """
+    task, given = work.task, None if work.points is None else side_data_of(work.points.source).pairs
+    neighbors, known = StoredNeighbors(task.inputs["neighbors"]), [] if given is None else [given.bridges]
+    lists, lengths = neighbors.indices(neighbors.final_step), neighbors.distances(neighbors.final_step)
+    for block in range(task.dimensions.n_blocks):
+        ends = lists.read_block(block).astype(np.int64)
+        starts = np.repeat(np.arange(*task.dimensions.rows(block)), ends.shape[1])
+        pairs = np.column_stack([starts, ends.ravel()])
+        known.append(nearest_pairs(found.labels, pairs, lengths.read_block(block).ravel().astype(np.float64)))
+    return spanning_pairs(found.labels, Bridges(*map(np.concatenate, zip(*known, strict=True))))
+
+
+def what_helps(task: StageTask) -> str:
+    """Return what joins the components of a graph, or embeds it as it is."""
+    if task.params.points.metric == PRECOMPUTED:
+        return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
+    return (
+        f"raise {' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
+        "closest pairs"
+    )
 
 
 def what_joins(task: StageTask) -> list[str]:

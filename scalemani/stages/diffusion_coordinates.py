@@ -13,6 +13,7 @@ from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
+from scalemani.stages.shared.output import pieces_read
 
 
 def diffusion_scales(eigenvalues: np.ndarray, time: float) -> np.ndarray:
@@ -29,7 +30,10 @@ COPIES_OF_BLOCK = 3  # as read, scaled, and encoded
 def memory(sizes: Sizes) -> list[Held]:
     """List a block of the embedding, before and after."""
     rows, width = sizes.dimensions.block_rows, sizes.params.n_components
-    return [Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK)]
+    return [
+        Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
+        *pieces_read(sizes),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -48,5 +52,10 @@ def factors(task: StageTask) -> np.ndarray:
 
 def scaled_block(task: StageTask, block: int) -> Arrays:
     """Return the coordinates of one block."""
-    rows = StoredEmbedding(task.inputs["embedding"]).embedding.read_block(block)
-    return {StoredDiffusionCoordinates.embedding: rows * factors(task)}
+    stored = StoredEmbedding(task.inputs["embedding"])
+    scales = factors(task)
+    if stored.in_pieces:
+        pieces = stored.pieces.read_once()[slice(*task.dimensions.rows(block))]
+        own = diffusion_scales(stored.piece_eigenvalues.read_once(), task.params.diffusion_coordinates.time)
+        scales = own[pieces]
+    return {StoredDiffusionCoordinates.embedding: stored.embedding.read_block(block) * scales}

@@ -222,10 +222,12 @@ def test_what_needs_points_is_refused_in_one_message(points, affinities):
         sm.TSNE(**GIVEN, max_iter=2).fit(affinities).transform(points)
 
 
-def test_affinities_that_fall_apart_have_no_eigenmaps_and_descents_from_other_starts(points):
+@pytest.mark.parametrize("wanted", ["error", "largest"])
+def test_affinities_that_fall_apart_are_refused_where_they_are_to_be_one_piece(points, wanted, tmp_path):
     apart = sparse.block_diag([connectivities(points[:400]), connectivities(points[400:])]).tocsr()
     with pytest.raises(DisconnectedGraphError, match=r"have 2 components \(largest: \[800, 400\]\)"):
-        sm.LaplacianEigenmaps(**GIVEN).fit(apart)
+        sm.LaplacianEigenmaps(**GIVEN, disconnected=wanted, store=tmp_path / "run").fit(apart)
+    assert not (tmp_path / "run").exists()
     model = sm.TSNE(**GIVEN, init="random", max_iter=5).fit(apart)
     assert np.isfinite(model.embedding_).all()
 
@@ -264,11 +266,12 @@ def test_an_edge_that_rounding_loses_beside_those_of_its_ends_joins_nothing_what
     both[0, 40] = both[40, 0] = joint
     given = scale * both.tocsr()
     model = sm.LaplacianEigenmaps(1, affinity="precomputed")
+    halves = np.repeat([1, -1], 40)
     if not connected:
-        with pytest.raises(DisconnectedGraphError, match="2 components"):
-            model.fit(given)
+        with pytest.warns(ScalemaniWarning, match="2 pieces"):
+            assert model.fit(given).certificates_["embedding"]["near_zero_eigenvalues"] == 2
+        np.testing.assert_allclose(model.eigenvalues_, 1 - np.cos(np.pi / 39), rtol=1e-6)  # of a path of 40
         return
     model.fit(given)
-    halves = np.repeat([1, -1], 40)
     assert abs(np.corrcoef(model.embedding_[:, 0], halves)[0, 1]) > 0.99
     assert model.certificates_["embedding"]["near_zero_eigenvalues"] == 1

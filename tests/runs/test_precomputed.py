@@ -14,7 +14,7 @@ from sklearn import neighbors
 from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import scalemani as sm
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import DistanceMatrix, open_lists, precomputed
 
 K = 30
@@ -310,6 +310,3 @@ def test_what_needs_points_is_refused_in_one_message(graph, points):
         ConfigError, match="neighbour lists go with metric='precomputed', and points with another metric"
     ):
         sm.knn_graph(points, metric="precomputed")
-    apart = sm.knn_graph(np.concatenate([points[:200], points[200:400] + 1000]), K)
-    with pytest.raises(DisconnectedGraphError, match="have 2 components"):
-        sm.LaplacianEigenmaps(**GIVEN).fit(apart)

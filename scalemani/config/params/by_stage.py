@@ -255,13 +255,16 @@ class AffinitiesParams:
 class ComponentsParams:
     """What to do where the neighbour graph falls into pieces.
 
-    `connect` them through closest pairs, embed the `largest` alone, or `error`.
+    `connect` them through closest pairs where distances between them are known: of points, and of a matrix of all
+    distances. Pieces of neighbour lists and of affinities, between which none is known, stay separate. `separate`
+    leaves all pieces as they are: each is embedded from its own eigenvectors, and a descent starts from all of them
+    side by side. `largest` embeds that alone, and `error` refuses.
 
     Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
     more than 8,192 in all.
     """
 
-    disconnected: Literal["connect", "error", "largest"] = "connect"
+    disconnected: Literal["connect", "error", "largest", "separate"] = "connect"
     queries_per_component: Tuned[Count] = 64
     most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell
     least_bridge_weight: ClassVar[float] = 1e-3  # of the mean affinity of its ends: it must hold in float32

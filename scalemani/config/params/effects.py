@@ -11,7 +11,7 @@ from typing import Any
 
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
-from scalemani.config.stages import GIVEN_LISTS, WINDOW
+from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED, WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"
@@ -134,6 +134,12 @@ CONDITIONS = (
         lambda here: here.params.affinities.takes_bandwidth_neighbor,
     ),
     one_of("connect", names=("components.queries_per_component",), on="components.disconnected"),
+    Condition(
+        ("components.queries_per_component",),
+        "points.metric",
+        "other than precomputed",
+        lambda here: here.neighbors != PRECOMPUTED,
+    ),
     one_of(
         "kmeans",
         "kmeans++",

@@ -209,6 +209,11 @@ class Parameters:
         return given_instead(self.points.metric, self.affinities.kind)
 
     @property
+    def may_fall_apart(self) -> bool:
+        """Whether W may have several pieces, as nothing joins all of them."""
+        return bool(self.given_instead) or self.components.disconnected == "separate"
+
+    @property
     def perplexity(self) -> float:
         """The perplexity: as asked, or 30."""
         return self.affinities.perplexity or PERPLEXITY

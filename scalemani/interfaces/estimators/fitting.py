@@ -34,7 +34,7 @@ from scalemani.io.sources import (
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
-from scalemani.runs.new_points import NEEDS_POINTS, NewPoints, Placement, read_placement
+from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
 from scalemani.runs.opened import Run
 
 
@@ -46,6 +46,7 @@ class Fitted:
     eigenvalues_: np.ndarray
     certificates_: dict[str, dict[str, Any]]
     _placement: Placement
+    _refusal: str
     _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
     _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
 
@@ -111,7 +112,8 @@ class Embedder(Fitted, Shown, RunEstimator):
             del self._placement  # of an earlier fit
         if precomputed:
             self.n_features_in_ = finished.n_input_points  # as scikit-learn counts the columns of distances
-        else:
+        self._refusal = refusal_of(finished)
+        if not self._refusal:
             self._placement = read_placement(finished, in_memory=self.store is None)
 
     def _keep_results(self, finished: Run) -> None:
@@ -209,9 +211,10 @@ class GraphEmbedder(Embedder):
         landmarks alone; from both; by the landmarks alone, points made of those among their neighbours by affinity; by
         an eigensolver in memory. Without a graph of the points, by that of the landmarks: carried to all points by
         Nystrom's formula or by their weights over the landmarks.
-    disconnected : {"connect", "largest", "error"}
-        Connect pieces of the graph through their closest pairs, embed the largest alone (rows of the others are NaN in
-        `embedding_`), or raise DisconnectedGraphError.
+    disconnected : {"connect", "separate", "largest", "error"}
+        Connect pieces of the graph through their closest pairs where distances between them are known, of points or of
+        all distances; those of neighbour lists and affinities stay separate. Or embed each piece from eigenvectors of
+        its own; the largest alone (rows of the others are NaN in `embedding_`); or raise DisconnectedGraphError.
     landmarks : str, array (L, D), or path, default "random"
         The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
         them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",
@@ -331,7 +334,7 @@ def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "_placement"):
-        raise ConfigError(NEEDS_POINTS)
+        raise ConfigError(estimator._refusal)
     new = NewPoints(estimator._placement, open_new_points(estimator, points))
     coordinates = new.read_all()
     for message, kind in new.account.warnings:

@@ -126,9 +126,11 @@ COMPONENTS = good_if(
     "1: the graph is connected",
     consequence=lambda run: (
         "the graph falls apart: "
-        + {"connect": "joined by bridges", "largest": "the largest alone is embedded"}.get(
-            run.params.components.disconnected, ""
-        )
+        + {
+            "connect": "joined by bridges where distances are known",
+            "largest": "the largest alone is embedded",
+            "separate": "each is embedded by itself",
+        }.get(run.params.components.disconnected, "")
     ),
 )
 SETTLED = good_if(
@@ -141,6 +143,10 @@ NEAR_ZERO = good_if(
     "1: that of the constant vector",
     consequence="1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis "
     "of many",
+)
+
+PIECES = good_if(
+    lambda value, _: value == 1, "1: the graph is connected", consequence="no edge says how pieces lie to each other"
 )
 
 
@@ -265,6 +271,12 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         ),
         "eigenvalue_error_bound": "no eigenvalue is above the exact one by more",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
+        "pieces": Meaning("pieces of the graph, each embedded by itself", PIECES),
+        "largest_pieces": "points of the largest ones",
+        "small_piece_points": Meaning(
+            "points of pieces that have too few for all columns",
+            none_of("columns that their piece has no eigenvector for are zero"),
+        ),
         "far_points": Meaning(
             "points more than twice as far from every landmark as 98 % of the points from the nearest one",
             none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
@@ -280,6 +292,8 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "passes": "passes of k-means over all points",
         "settled": Meaning("whether the centres came to rest", SETTLED),
         "sizes": "points of each cluster",
+        "pieces": Meaning("pieces of the graph, which clusters are made of", PIECES),
+        "clusters_of_largest_piece": "clusters that the largest piece is cut into, 1 where it is not",
     },
     "layout": {
         "iterations": "iterations of the descent",

@@ -2,6 +2,7 @@
 
 from scalemani.io.sources.array_files import PixelRows, open_pixels
 from scalemani.io.sources.base import PointsSource
+from scalemani.io.sources.given_affinities import GivenAffinities, open_affinities, opener_instead
 from scalemani.io.sources.labels import named_labels, open_columns, open_labels
 from scalemani.io.sources.lazy import DaskPoints
 from scalemani.io.sources.opening import (
@@ -14,14 +15,7 @@ from scalemani.io.sources.opening import (
     rows_in_memory,
     take_representation,
 )
-from scalemani.io.sources.precomputed import (
-    DistanceMatrix,
-    GivenAffinities,
-    NeighborLists,
-    open_affinities,
-    open_lists,
-    opener_instead,
-)
+from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, open_lists
 from scalemani.io.sources.side_data import map_points
 
 __all__ = [

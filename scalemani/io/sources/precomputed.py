@@ -1,6 +1,6 @@
-"""Precomputed input in the place of points: neighbour lists, all distances, affinities, of every kind that is read."""
+"""Neighbour lists and all distances, of every kind that is read, in the place of points."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,30 +11,21 @@ from scipy.sparse.csgraph import connected_components
 from scalemani.config.limits import check_limit
 from scalemani.config.validation import N_REPORTED_ROWS, check_finite_block
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.io.sources.base import PointsSource, Source, read_rows
+from scalemani.io.sources.base import PointsSource, Source
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.kernels.graph.components import LEAST_ENTRY
-from scalemani.kernels.rows.metrics import PRECOMPUTED
+from scalemani.kernels.graph.components import Bridges, boruvka_round
 
 LIST_KINDS = (
     "a matrix of distances (N, N), sparse with the k nearest of each point or dense with all, a KnnGraph, an AnnData "
     "with obsp['distances'], arrays (indices, distances) of shape (N, k) in any order, or the path of such a matrix "
     "(.npz, .npy, .zarr, .h5ad::obsp/distances) or of a zarr group or .npz with indices and distances"
 )
-AFFINITY_KINDS = (
-    "a matrix of affinities (N, N), sparse with those above zero or dense with all, whatever has `tocsr()`, an AnnData "
-    "with obsp['connectivities'], or the path of one of these (.npz, .npy, .zarr, .h5ad, .h5ad::obsp/connectivities)"
-)
 LIST_REMEDY = (
     "Give distances as they were computed, and lists as the search returned them, each neighbour once with its distance"
 )
-AFFINITY_REMEDY = (
-    "Affinities are above zero between near points and not stored between others; correct these rows, or leave them "
-    "out with their columns"
-)
-DISTANCES, CONNECTIVITIES = "distances", "connectivities"  # scanpy's graphs in `obsp`
+DISTANCES = "distances"  # scanpy's, in `obsp`
 LIST_ARRAYS = ("indices", "distances")
 SYMMETRIC = 1e-2  # relative: libraries that expand squares in float32 lose so many digits of small distances
 NEGLIGIBLE = 1e-4  # of the largest distance: below, no digit of these is left
@@ -46,9 +37,6 @@ TYPICAL_DIFFERENCES = 10  # by directions: one so many times as large is an erro
 FEWEST_FOUND = 0.5  # of the longest list: lists are not shortened further for those that miss entries
 NOT_FOUND = -1
 DISTANCE_BYTES = 2**24  # of the distances that are searched at once
-AFFINITY_DTYPE = np.dtype(np.float32)  # of stored affinities
-ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric matrix differ by less
-AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
 class GivenTables(NamedTuple):
@@ -182,25 +170,6 @@ def has_repeats(indices: np.ndarray) -> np.ndarray:
     """Return which rows of indices (N, k) hold one twice, (N,) bool; NOT_FOUND may be."""
     ordered = np.sort(indices, axis=1)
     return ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_FOUND)).any(axis=1)
-
-
-def open_affinities(given: Any) -> "GivenAffinities":
-    """Return affinities of any of `AFFINITY_KINDS`; refuse unusable ones."""
-    if isinstance(given, GivenAffinities):
-        return given
-    matrix = take_pairwise(given, CONNECTIVITIES)
-    if hasattr(matrix, "tocsr"):
-        matrix = matrix.tocsr()
-    elif not (isinstance(matrix, str | Path | PointsSource) or hasattr(matrix, "__array__")):
-        raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(given).__name__}")
-    return GivenAffinities(open_points(matrix))
-
-
-def opener_instead(metric: str | None, affinity: str | None) -> Callable[[Any], PointsSource] | None:
-    """Return the opener of precomputed affinities or neighbours; None where points are given."""
-    if affinity == PRECOMPUTED:
-        return open_affinities
-    return open_lists if metric == PRECOMPUTED else None
 
 
 def take_pairwise(given: Any, name: str) -> Any:
@@ -468,6 +437,30 @@ class DistanceMatrix(Source):
                 indices[row], distances[row] = listed, away[listed]
         return NeighborLists(indices, distances, self.description)
 
+    def closest_pairs(self, lists: NeighborLists) -> Bridges | None:
+        """Return the closest pairs that join the pieces of neighbour lists; None where these are connected.
+
+        Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
+        """
+        rows, columns = np.repeat(np.arange(len(lists.indices)), lists.n_neighbors), lists.indices.ravel()
+        edges = sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=self.shape)
+        n_pieces, labels = connected_components(edges, directed=False)
+        found, step = [], max(1, DISTANCE_BYTES // (self.shape[0] * self.dtype.itemsize))
+        while n_pieces > 1:
+            queries = np.flatnonzero(labels != np.argmax(np.bincount(labels)))
+            nearest, away = np.empty(len(queries), np.int64), np.empty(len(queries))
+            for start in range(0, len(labels), step):
+                few = slice(*np.searchsorted(queries, (start, start + step)))
+                if few.start == few.stop:
+                    continue
+                block = self.read(start, min(start + step, len(labels)))[queries[few] - start]
+                block = np.where(labels[queries[few], np.newaxis] == labels, np.inf, block)
+                nearest[few], away[few] = block.argmin(axis=1), block.min(axis=1)
+            bridges, joined = boruvka_round(labels, queries, nearest, away)
+            found.append(bridges)
+            n_pieces, labels = len(joined.sizes), joined.labels
+        return Bridges(*map(np.concatenate, zip(*found, strict=True))) if found else None
+
     def _checked(self, start: int, stop: int) -> np.ndarray:
         block, listed = self.read(start, stop), f"the neighbour lists in {self.description}"
         check_finite_block(block, start, f"distances in {self.description}")
@@ -489,102 +482,6 @@ def smallest(away: np.ndarray, row: int, n_smallest: int) -> np.ndarray:
     near = np.flatnonzero(away <= bound)
     near = near[near != row]
     return near[np.argsort(away[near], kind="stable")][:n_smallest]
-
-
-class GivenAffinities(Source):
-    """W, the affinities (N, N) between N points, by sparse rows: symmetric, without a diagonal, in float32.
-
-    Parameters
-    ----------
-    matrix : (N, N) affinities, sparse or dense, read whole; where it is not symmetric, W is the mean of it and its
-        transpose. The diagonal is left out: no affinity of a point to itself moves it.
-
-    Attributes
-    ----------
-    component_sizes : (c,) int64, points in each connected component, the largest first
-
-    Raises
-    ------
-    DataError
-        For what is not square, for affinities that are negative, not finite or beyond float32, and for points without
-        an affinity to another one.
-    """
-
-    def __init__(self, matrix: PointsSource) -> None:
-        description = matrix.description
-        remedy = "give the affinities of each point to all, or points with another affinity than precomputed"
-        check_square(matrix, "affinities between points", remedy)
-        super().__init__(matrix.shape, AFFINITY_DTYPE, description)
-        given = checked_affinities(whole_matrix(matrix), description)
-        self.matrix, self.remark = symmetric_mean(given, description)
-        isolated = {"have no affinity to another point": np.diff(self.matrix.indptr) == 0}
-        refuse_rows(isolated, f"the affinities in {description}", AFFINITY_REMEDY)
-        _, labels = connected_components(joining(self.matrix), directed=False)
-        self.component_sizes = np.sort(np.bincount(labels))[::-1]
-
-    @property
-    def nonzeros(self) -> int:
-        """The nonzeros of W."""
-        return int(self.matrix.nnz)
-
-    def rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
-        return self.matrix[start:stop]
-
-    read_sparse = rows
-
-
-def joining(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
-    """Return the edges of W (N, N) that join their ends: those that count in D^-1/2 W D^-1/2."""
-    roots = np.sqrt(np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel())
-    rows = np.repeat(roots, np.diff(matrix.indptr))
-    kept = matrix.data >= LEAST_ENTRY * rows * roots[matrix.indices]
-    joined = sparse.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape, copy=True)
-    joined.eliminate_zeros()  # what is stored is an edge, whatever its value
-    return joined
-
-
-def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
-    """Return all rows of a matrix (N, N) as sparse ones; dense ones are read some at a time."""
-    n_points = matrix.shape[0]
-    if isinstance(matrix, SparseRows):
-        return matrix.read_sparse(0, n_points)
-    step = max(1, AFFINITY_BYTES // (n_points * np.dtype(matrix.dtype).itemsize))
-    parts = [read_rows(matrix, start, min(start + step, n_points), sparse=True) for start in range(0, n_points, step)]
-    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
-
-
-def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.csr_matrix:
-    """Return affinities (N, N) in float64 without their diagonal; refuse those that are none."""
-    check_finite_block(matrix, 0, f"affinities in {description}")
-    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    faults = {
-        "hold affinities that are negative": matrix.data < 0,
-        "hold affinities that are too large for float32": matrix.data > np.finfo(AFFINITY_DTYPE).max,
-    }
-    rows = {fault: np.bincount(row_of[entries]) > 0 for fault, entries in faults.items()}
-    refuse_rows(rows, f"the affinities in {description}", AFFINITY_REMEDY)
-    kept = row_of != matrix.indices
-    parts = (matrix.data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
-    return sparse.csr_matrix(parts, shape=matrix.shape)
-
-
-def symmetric_mean(given: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:
-    """Return the mean (N, N) float32 of affinities and their transpose, and a warning where they differ.
-
-    Symmetric affinities are their own mean, to the last bit. Those that vanish in float32 are zeros.
-    """
-    transposed = given.T.tocsr()
-    difference = float(abs(given - transposed).max())
-    mean = ((given + transposed) * 0.5).astype(AFFINITY_DTYPE)
-    mean.eliminate_zeros()
-    mean.sort_indices()
-    if difference <= ROUNDING * given.max():
-        return mean, ""
-    return mean, (
-        f"{description} is not symmetric, affinities of the same two points differ by up to {difference:.3g}: the mean "
-        "of it and its transpose is taken"
-    )
 
 
 def check_square(matrix: PointsSource, what: str, remedy: str) -> None:

@@ -1,4 +1,4 @@
-"""Side data: what accompanies points, labels, weights, init, landmarks and duplicates, as one record."""
+"""Side data: what accompanies points, labels, weights, init, landmarks, duplicates and closest pairs, as one record."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -10,10 +10,12 @@ import numpy as np
 from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
+from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import points_in_memory
-from scalemani.io.sources.precomputed import DistanceMatrix, GivenAffinities, NeighborLists, found_first, open_graph
+from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, found_first, open_graph
+from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
@@ -181,6 +183,21 @@ class GivenLists:
 
 
 @dataclass(frozen=True, eq=False)
+class Pairs:
+    """The closest pairs of points of pieces of neighbour lists, where the distances between all points were given."""
+
+    bridges: Bridges
+
+    @cached_property
+    def digest(self) -> str:
+        """Of all pairs and their distances."""
+        return digest(b"".join(part.tobytes() for part in self.bridges))
+
+    def of_rows(self, rows: np.ndarray) -> None:
+        """Return none: some of the points are those of one piece."""
+
+
+@dataclass(frozen=True, eq=False)
 class SideData:
     """What accompanies points (N, D), each part None where it was not given; all of it is in this process."""
 
@@ -190,6 +207,7 @@ class SideData:
     landmarks: Landmarks | None = None
     duplicates: Duplicates | None = None
     lists: GivenLists | None = None
+    pairs: Pairs | None = None
 
     def of_rows(self, rows: np.ndarray) -> "SideData":
         """Return what accompanies some of the points, by their rows (M,)."""

@@ -77,6 +77,19 @@ def join_neighbors(
 
 
 @compiled
+def join_rows(
+    parents: np.ndarray, rows: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, roots: np.ndarray
+) -> None:
+    """Add rows [start, start + n) of W, (indptr, indices, values), as `join_neighbors` does; degrees are those of W."""
+    indptr, indices, values = rows
+    for row in range(indptr.shape[0] - 1):
+        least = LEAST_ENTRY * roots[start + row]
+        for entry in range(indptr[row], indptr[row + 1]):
+            if values[entry] > 0 and values[entry] >= least * roots[indices[entry]]:
+                unite(parents, start + row, indices[entry])
+
+
+@compiled
 def _number_roots(parents: np.ndarray, labels: np.ndarray) -> None:
     count = 0
     for row in range(parents.shape[0]):
@@ -122,6 +135,24 @@ class Bridges(NamedTuple):
 
     rows: np.ndarray
     distances: np.ndarray
+
+
+def nearest_pairs(labels: np.ndarray, rows: np.ndarray, distances: np.ndarray) -> Bridges:
+    """Return the nearest of pairs (E, 2) of rows for every two components (N,) that some of them lead between."""
+    apart = labels[rows[:, 0]] != labels[rows[:, 1]]
+    ends, away = np.sort(rows[apart].astype(np.int64), axis=1), distances[apart]
+    order = np.lexsort((ends[:, 1], ends[:, 0], away))
+    of_ends = np.sort(labels[ends[order]], axis=1)
+    _, first = np.unique(of_ends, axis=0, return_index=True)
+    chosen = order[np.sort(first)]
+    return Bridges(ends[chosen], away[chosen])
+
+
+def spanning_pairs(labels: np.ndarray, pairs: Bridges) -> Bridges:
+    """Return those of some pairs, nearest first and ties by row, that join components (N,) which others have not."""
+    nearest, parents = nearest_pairs(labels, *pairs), separate_items(int(labels.max()) + 1)
+    joining = [i for i, (one, other) in enumerate(labels[nearest.rows]) if unite(parents, one, other)]
+    return Bridges(nearest.rows[joining], nearest.distances[joining])
 
 
 class Cells(NamedTuple):

@@ -221,7 +221,8 @@ class Multilevel:
                 vectors = self._refined(vectors, level, steps)
         return vectors
 
-    def _refined(self, vectors: np.ndarray, level: int, steps: int) -> np.ndarray:
+    def problem(self, level: int) -> RefinementProblem:
+        """Return what refines vectors on a level, corrected from the coarser ones."""
         graph = self._graphs[level]
 
         def correct(residuals: np.ndarray) -> np.ndarray:
@@ -230,13 +231,16 @@ class Multilevel:
                 return residuals
             return self.correct_below(self._transfers[level], level + 1, graph.smoothing, residuals)
 
-        problem = RefinementProblem(graph.product, correct, graph.trivial, graph.workspace)
+        return RefinementProblem(graph.product, correct, graph.trivial, graph.workspace)
+
+    def _refined(self, vectors: np.ndarray, level: int, steps: int) -> np.ndarray:
+        problem = self.problem(level)
         state = initial_state(vectors, problem, vectors.shape[1])
         for _ in range(steps):
             if state.residuals.max() <= LEAST_RESIDUAL:
                 break
             state = step(state, problem, LEAST_RESIDUAL)
-        return graph.workspace.concatenate([state.vectors])
+        return problem.workspace.concatenate([state.vectors])
 
     def _eigendecomposition(self) -> "Eigendecomposition":
         matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))

@@ -6,13 +6,13 @@ from scalemani.io.sources import PointsSource, map_points
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.kmeans import assign
 from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features, finite_rows
-from scalemani.runs.new_points.placements import NEEDS_POINTS, Placement, read_placement
+from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
 from scalemani.runs.new_points.quality import Account, Placed
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.embeddings import StoredClustering
 from scalemani.stages.clustering import unit_rows
 
-__all__ = ["NEEDS_POINTS", "NewPoints", "Placement", "centers_of", "nearest_clusters", "place_rows", "read_placement"]
+__all__ = ["NewPoints", "Placement", "centers_of", "nearest_clusters", "place_rows", "read_placement", "refusal_of"]
 
 
 def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> tuple[Placed, np.ndarray]:

@@ -33,6 +33,7 @@ from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import (
     StoredDiffusionCoordinates,
+    StoredEmbedding,
     StoredLandmarkScores,
     StoredLayout,
     StoredPlacement,
@@ -57,6 +58,10 @@ COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions a
 NEEDS_POINTS = (
     "placing new points needs the points that were embedded, and this embedding was made of neighbours alone, or of "
     "affinities (metric or affinity precomputed): embed the points themselves"
+)
+IN_PIECES = (
+    "new points have no place in coordinates of several pieces (components.disconnected=separate), each of which has "
+    "its own: embed with components.disconnected connect or largest, or by a descent"
 )
 
 
@@ -422,6 +427,14 @@ BY_DESCENT = Placing(
 )
 
 
+def refusal_of(run: Run) -> str:
+    """Return why no new points can be placed in a run; "" where they can."""
+    if run.metric == PRECOMPUTED:
+        return NEEDS_POINTS
+    by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
+    return IN_PIECES if by_coordinates and StoredEmbedding(run.group(StoredEmbedding.STAGE)).in_pieces else ""
+
+
 def placing_of(run: Run) -> Placing:
     """Return how the new points of a run are placed.
 
@@ -429,8 +442,8 @@ def placing_of(run: Run) -> Placing:
     `read_placement(run, in_memory)`; `AMONG_NEIGHBORS`, whether points are placed among their neighbours; and, where it
     holds more than landmarks, `placement_held(run, points, rows)`.
     """
-    if run.metric == PRECOMPUTED:
-        raise ConfigError(NEEDS_POINTS)
+    if refused := refusal_of(run):
+        raise ConfigError(refused)
     if run.last_stage == StoredLayout.STAGE:
         return BY_DESCENT
     for own in filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys)):

@@ -30,7 +30,26 @@ class StoredEmbedding(StoredStage, stage="embedding"):
     """The spectral embedding."""
 
     embedding = embedding_rows("eigenvectors of L v = lambda D v, rows in input order")
-    eigenvalues = component_values("the eigenvalue of each column, ascending, the trivial one left out")
+    eigenvalues = component_values(
+        "the eigenvalue of each column, ascending, the trivial one left out; of a graph in pieces those of the largest"
+    )
+    pieces = Whole(
+        "point",
+        "int32",
+        "the piece of the graph that each point is in, by size, rows in input order; stored where there are several",
+        "piece",
+    )
+    piece_eigenvalues = Whole(
+        "piece component",
+        "float64",
+        "the eigenvalues of each piece, 1 where it has too few points for a column, which is 0; stored with `pieces`",
+    )
+    PIECES_UNIT: ClassVar = "pieces"
+
+    @property
+    def in_pieces(self) -> bool:
+        """Whether the graph fell into pieces, each embedded by itself."""
+        return self.group.committed(self.PIECES_UNIT)
 
 
 class StoredDiffusionCoordinates(StoredStage, stage="diffusion_coordinates"):

@@ -38,6 +38,7 @@ from scalemani.kernels.spectral.accuracy import (
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
+from scalemani.kernels.spectral.pieces import PieceTarget
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
@@ -53,6 +54,7 @@ from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoar
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
+from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_held, pieces_of, pieces_written
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks, write_embedding
 
@@ -96,7 +98,7 @@ def memory(sizes: Sizes) -> list[Held]:
         held += entries_held("W and its scaled copies", EACH_PROCESS, sizes.nonzeros, COPIES_OF_MATRIX)
         basis = 2 * width + FEWEST_LANCZOS_VECTORS
         held.append(Held("Lanczos vectors", EACH_PROCESS, n_points, basis, copies=COPIES_OF_LANCZOS, step="solving"))
-    return [*held, *passes_held(sizes)]
+    return [*held, *pieces_held(sizes), *passes_held(sizes)]
 
 
 def passes_held(sizes: Sizes) -> list[Held]:
@@ -127,7 +129,9 @@ def passes_held(sizes: Sizes) -> list[Held]:
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding; and the checkpoints of a refinement."""
     n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    stored = written(StoredEmbedding.ARRAYS, sizes)
+    stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
+    if sizes.params.may_fall_apart:
+        stored += pieces_written(sizes)
     if not sizes.params.embedding.by_passes:
         return stored
     columns = COPIES_IN_CHECKPOINT * n_columns(width, n_points)
@@ -136,19 +140,21 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
-    solver = work.task.params.embedding.solver
+    params = work.task.params
+    solver = params.embedding.solver
     if solver in declared("SOLVERS"):
         certificates: dict[str, Any] = load("SOLVERS", solver)(work)
         return certificates
     workspace = work.workspace()
-    solved = SOLVERS[solver](work, workspace)
-    rounding = rounding_of(np.float64 if solved.vectors is None else solved.vectors.dtype)
-    solved = with_small_eigenvalues(work, workspace, solved, rounding)
-    residual = float(solved.residuals.max())
-    if work.task.params.embedding.by_passes and residual > work.task.params.residual:
+    rounding = rounding_of(vector_dtype(params))
+    solved, of_pieces = by_pieces(work, workspace)
+    if solved is None:
+        solved = with_small_eigenvalues(work, workspace, SOLVERS[solver](work, workspace), rounding)
+    residual = of_pieces.get("residual", float(solved.residuals.max()))
+    if params.embedding.by_passes and residual > params.residual:
         work.warn(
             f"embedding: residual {residual:.1e} after {solved.passes} passes is above the "
-            f"{work.task.params.residual:.1e} asked for: raise embedding.max_passes",
+            f"{params.residual:.1e} asked for: raise embedding.max_passes",
             ShortfallWarning,
         )
     accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
@@ -165,10 +171,28 @@ def run(work: StageWork) -> dict[str, Any]:
         write_by_blocks(work)
     else:
         write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
-    work.task.output.write_whole({StoredEmbedding.eigenvalues: solved.eigenvalues})
+    stored = np.ones(params.n_components)  # without an eigenvector where the largest piece has too few points
+    stored[: len(solved.eigenvalues)] = solved.eigenvalues
+    work.task.output.write_whole({StoredEmbedding.eigenvalues: stored})
     Checkpoints(work.task.output).clear()
     found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
-    return {**found, "near_zero_eigenvalues": n_zero}
+    return {**found, "near_zero_eigenvalues": n_zero, **of_pieces}
+
+
+def by_pieces(work: StageWork, workspace: Workspace) -> tuple["Solved | None", dict[str, Any]]:
+    """Return the solution and certificates of a graph in pieces, each solved by itself; None where it is connected."""
+    params = work.task.params
+    if not params.may_fall_apart:
+        return None, {}
+    found = pieces_of(work, StreamedGraph(work, workspace).degrees, workspace)
+    if found is None:
+        return None, {}
+    asked, exact = params.embedding, params.embedding.solver == "exact"
+    target = PieceTarget(
+        params.n_components, exact, params.residual, asked.max_passes, vector_dtype(params), params.seed
+    )
+    vectors, largest, certificates = embed_pieces(work, found, target, workspace)
+    return Solved(vectors, *largest[1:]), certificates
 
 
 def with_small_eigenvalues(work: StageWork, workspace: Workspace, solved: "Solved", rounding: float) -> "Solved":

@@ -29,6 +29,7 @@ from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.product import spread_to_neighbors
 from scalemani.kernels.machine.compile import COMPILING
+from scalemani.kernels.spectral.pieces import side_by_side
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
@@ -118,8 +119,10 @@ def noise(task: StageTask) -> np.ndarray:
 
 
 def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
-    """Return the spectral embedding in input order."""
-    return StoredEmbedding(task.inputs["embedding"]).embedding.read()
+    """Return the spectral embedding in input order, the pieces of a graph side by side."""
+    stored = StoredEmbedding(task.inputs["embedding"])
+    positions = stored.embedding.read()
+    return side_by_side(positions, stored.pieces.read()) if stored.in_pieces else positions
 
 
 def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:

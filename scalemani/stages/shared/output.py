@@ -11,7 +11,7 @@ import functools
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.engine.needs import GROWING, Held
+from scalemani.engine.needs import EACH_PROCESS, GROWING, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
@@ -79,6 +79,13 @@ def embedding_held(sizes: Sizes) -> Held:
     return Held(
         "embedding and rows, in work and in input order", GROWING, n_points, width + 1, copies=2, step="writing"
     )
+
+
+def pieces_read(sizes: Sizes) -> list[Held]:
+    """List what a stage takes that reads in which piece of a graph each point is."""
+    if not sizes.params.may_fall_apart:
+        return []
+    return [Held("piece of each point", EACH_PROCESS, sizes.dimensions.n_points, 1, "int32", 2)]
 
 
 def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:

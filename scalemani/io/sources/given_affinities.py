@@ -1,0 +1,146 @@
+"""Affinities in the place of points, of every kind that is read, and what opens what is given instead of points."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.sparse.csgraph import connected_components
+
+from scalemani.config.validation import check_finite_block
+from scalemani.errors import DataError
+from scalemani.io.sources.base import PointsSource, Source, read_rows
+from scalemani.io.sources.opening import open_points
+from scalemani.io.sources.precomputed import check_square, open_lists, refuse_rows, take_pairwise
+from scalemani.io.sources.sliced import SparseRows
+from scalemani.kernels.graph.components import LEAST_ENTRY
+from scalemani.kernels.rows.metrics import PRECOMPUTED
+
+AFFINITY_KINDS = (
+    "a matrix of affinities (N, N), sparse with those above zero or dense with all, whatever has `tocsr()`, an AnnData "
+    "with obsp['connectivities'], or the path of one of these (.npz, .npy, .zarr, .h5ad, .h5ad::obsp/connectivities)"
+)
+AFFINITY_REMEDY = (
+    "Affinities are above zero between near points and not stored between others; correct these rows, or leave them "
+    "out with their columns"
+)
+CONNECTIVITIES = "connectivities"  # scanpy's, in `obsp`
+AFFINITY_DTYPE = np.dtype(np.float32)  # of stored affinities
+ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric matrix differ by less
+AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
+
+
+def opener_instead(metric: str | None, affinity: str | None) -> Callable[[Any], PointsSource] | None:
+    """Return the opener of precomputed affinities or neighbours; None where points are given."""
+    if affinity == PRECOMPUTED:
+        return open_affinities
+    return open_lists if metric == PRECOMPUTED else None
+
+
+def open_affinities(given: Any) -> "GivenAffinities":
+    """Return affinities of any of `AFFINITY_KINDS`; refuse unusable ones."""
+    if isinstance(given, GivenAffinities):
+        return given
+    matrix = take_pairwise(given, CONNECTIVITIES)
+    if hasattr(matrix, "tocsr"):
+        matrix = matrix.tocsr()
+    elif not (isinstance(matrix, str | Path | PointsSource) or hasattr(matrix, "__array__")):
+        raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(given).__name__}")
+    return GivenAffinities(open_points(matrix))
+
+
+class GivenAffinities(Source):
+    """W, the affinities (N, N) between N points, by sparse rows: symmetric, without a diagonal, in float32.
+
+    Parameters
+    ----------
+    matrix : (N, N) affinities, sparse or dense, read whole; where it is not symmetric, W is the mean of it and its
+        transpose. The diagonal is left out: no affinity of a point to itself moves it.
+
+    Attributes
+    ----------
+    component_sizes : (c,) int64, points in each connected component, the largest first
+
+    Raises
+    ------
+    DataError
+        For what is not square, for affinities that are negative, not finite or beyond float32, and for points without
+        an affinity to another one.
+    """
+
+    def __init__(self, matrix: PointsSource) -> None:
+        description = matrix.description
+        remedy = "give the affinities of each point to all, or points with another affinity than precomputed"
+        check_square(matrix, "affinities between points", remedy)
+        super().__init__(matrix.shape, AFFINITY_DTYPE, description)
+        given = checked_affinities(whole_matrix(matrix), description)
+        self.matrix, self.remark = symmetric_mean(given, description)
+        isolated = {"have no affinity to another point": np.diff(self.matrix.indptr) == 0}
+        refuse_rows(isolated, f"the affinities in {description}", AFFINITY_REMEDY)
+        _, labels = connected_components(joining(self.matrix), directed=False)
+        self.component_sizes = np.sort(np.bincount(labels))[::-1]
+
+    @property
+    def nonzeros(self) -> int:
+        """The nonzeros of W."""
+        return int(self.matrix.nnz)
+
+    def rows(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
+        return self.matrix[start:stop]
+
+    read_sparse = rows
+
+
+def joining(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
+    """Return the edges of W (N, N) that join their ends: those that count in D^-1/2 W D^-1/2."""
+    roots = np.sqrt(np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel())
+    rows = np.repeat(roots, np.diff(matrix.indptr))
+    kept = matrix.data >= LEAST_ENTRY * rows * roots[matrix.indices]
+    joined = sparse.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape, copy=True)
+    joined.eliminate_zeros()  # what is stored is an edge, whatever its value
+    return joined
+
+
+def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
+    """Return all rows of a matrix (N, N) as sparse ones; dense ones are read some at a time."""
+    n_points = matrix.shape[0]
+    if isinstance(matrix, SparseRows):
+        return matrix.read_sparse(0, n_points)
+    step = max(1, AFFINITY_BYTES // (n_points * np.dtype(matrix.dtype).itemsize))
+    parts = [read_rows(matrix, start, min(start + step, n_points), sparse=True) for start in range(0, n_points, step)]
+    return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
+
+
+def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.csr_matrix:
+    """Return affinities (N, N) in float64 without their diagonal; refuse those that are none."""
+    check_finite_block(matrix, 0, f"affinities in {description}")
+    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    faults = {
+        "hold affinities that are negative": matrix.data < 0,
+        "hold affinities that are too large for float32": matrix.data > np.finfo(AFFINITY_DTYPE).max,
+    }
+    rows = {fault: np.bincount(row_of[entries]) > 0 for fault, entries in faults.items()}
+    refuse_rows(rows, f"the affinities in {description}", AFFINITY_REMEDY)
+    kept = row_of != matrix.indices
+    parts = (matrix.data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
+    return sparse.csr_matrix(parts, shape=matrix.shape)
+
+
+def symmetric_mean(given: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:
+    """Return the mean (N, N) float32 of affinities and their transpose, and a warning where they differ.
+
+    Symmetric affinities are their own mean, to the last bit. Those that vanish in float32 are zeros.
+    """
+    transposed = given.T.tocsr()
+    difference = float(abs(given - transposed).max())
+    mean = ((given + transposed) * 0.5).astype(AFFINITY_DTYPE)
+    mean.eliminate_zeros()
+    mean.sort_indices()
+    if difference <= ROUNDING * given.max():
+        return mean, ""
+    return mean, (
+        f"{description} is not symmetric, affinities of the same two points differ by up to {difference:.3g}: the mean "
+        "of it and its transpose is taken"
+    )

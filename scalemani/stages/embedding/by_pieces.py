@@ -1,0 +1,140 @@
+"""The embedding of a graph in pieces: each by its own eigenvectors, one after the other, in memory or mapped files."""
+
+from typing import Any
+
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, GROWING, Held, Written, entries_held
+from scalemani.engine.sizes import Sizes, grouping_held, written
+from scalemani.engine.work import Arrays, StageWork
+from scalemani.kernels.arrays.grouping import group_large, inverse_order, separate_items
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.graph.components import Components, components, join_rows
+from scalemani.kernels.graph.product import Rows
+from scalemani.kernels.spectral.accuracy import count_near_zero
+from scalemani.kernels.spectral.coarsening import DENSE_NODES, row_slice
+from scalemani.kernels.spectral.pieces import PieceMap, PieceTarget, numbered_by_size, piece_map
+from scalemani.stages.arrays.affinities import affinity_graph
+from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.shared.output import in_input_order
+
+REPORTED_SIZES = 10
+COPIES_OF_SUMS = 2  # rows that are summed for the next coarse graph: by panel, and together
+COPIES_OF_PLACES = 3  # labels, numbers by size, parents
+COPIES_OF_DENSE = 5  # with what LAPACK works in
+
+
+def pieces_held(sizes: Sizes) -> list[Held]:
+    """List what finding pieces takes, and W by pieces with the coarse graphs of the largest while they are made."""
+    if not sizes.params.may_fall_apart:
+        return []
+    n_points, width, nonzeros = sizes.dimensions.n_points, sizes.params.n_components, sizes.nonzeros
+    dense = min(n_points, DENSE_NODES)
+    sums = [("rows summed by node", COPIES_OF_SUMS), ("coarse graphs of a piece", 1)]
+    return [
+        Held("pieces of the points", GROWING, n_points, 1, "int32", COPIES_OF_PLACES),
+        *grouping_held(n_points, "points by piece", "pieces of these points", "pieces"),
+        Held("places of the points in W by pieces, and bounds of its rows", GROWING, n_points, 2, "int64"),
+        *([] if sizes.params.embedding.by_passes else entries_held("W by pieces", GROWING, nonzeros, values="float32")),
+        *(one for name, copies in sums for one in entries_held(name, GROWING, nonzeros, copies, "pieces")),
+        Held("vectors of a piece at unit length, and their products", GROWING, n_points, width, copies=3),
+        Held("a small piece, dense", EACH_PROCESS, dense, dense, copies=COPIES_OF_DENSE, step="pieces"),
+    ]
+
+
+def pieces_written(sizes: Sizes) -> list[Written]:
+    """List what is stored of pieces, two points each at least."""
+    n_pieces = sizes.dimensions.n_points // 2
+    return written([StoredEmbedding.pieces, StoredEmbedding.piece_eigenvalues], sizes, piece=n_pieces)
+
+
+def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Components | None:
+    """Return the pieces of W by its degrees (N,), in work order and numbered by size; None where it is connected."""
+    if not work.task.params.may_fall_apart:
+        return None
+    stored, dimensions, empty = affinity_graph(work.task.inputs), work.task.dimensions, workspace.empty
+    parents, roots = separate_items(dimensions.n_points, empty), workspace.as_large(np.sqrt(degrees))
+    for block in range(dimensions.n_blocks):
+        join_rows(parents, stored.read_rows(block), dimensions.rows(block)[0], roots)
+    found = components(parents, empty)
+    return numbered_by_size(found) if len(found.sizes) > 1 else None
+
+
+def rows_by_piece(work: StageWork, found: Components, order: np.ndarray, workspace: Workspace) -> Rows:
+    """Return W with rows by piece, in `order` (N,), columns counted from the first row of their piece.
+
+    Edges between pieces, which rounding alone would count, are left out.
+    """
+    stored, dimensions, labels = affinity_graph(work.task.inputs), work.task.dimensions, found.labels
+    places, firsts = inverse_order(order), np.cumsum(found.sizes) - found.sizes
+    counts, passes = np.zeros(dimensions.n_points, np.int64), []
+    for block in range(dimensions.n_blocks):
+        start, stop = dimensions.rows(block)
+        indptr, indices, _ = stored.read_rows(block)
+        owners = np.repeat(np.arange(start, stop), np.diff(indptr))
+        inside = labels[indices] == labels[owners]
+        passes.append(int(np.count_nonzero(inside)))
+        counts[places[start:stop]] = np.bincount(owners[inside] - start, minlength=stop - start)
+    bounds = workspace.as_large(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
+    columns, weights = workspace.empty((sum(passes),), np.int32), workspace.empty((sum(passes),), np.float32)
+    for block in range(dimensions.n_blocks):
+        start, stop = dimensions.rows(block)
+        indptr, indices, values = stored.read_rows(block)
+        owners = np.repeat(np.arange(start, stop), np.diff(indptr))
+        inside = labels[indices] == labels[owners]
+        own = counts[places[start:stop]]
+        within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
+        targets = np.repeat(bounds[places[start:stop]], own) + within
+        columns[targets] = places[indices[inside]] - firsts[labels[indices[inside]]]
+        weights[targets] = values[inside]
+    return bounds, columns, weights
+
+
+def embed_pieces(
+    work: StageWork, found: Components, target: PieceTarget, workspace: Workspace
+) -> tuple[np.ndarray, PieceMap, dict[str, Any]]:
+    """Return the vectors (N, d) in work order, the map of the largest piece, and certificates; store the pieces.
+
+    Columns that a small piece has no eigenvector for are zero, and their eigenvalues 1.
+    """
+    n_pieces, width = len(found.sizes), target.n_components
+    order, bounds = group_large(found.labels.__getitem__, len(found.labels), n_pieces, workspace.empty)
+    rows = rows_by_piece(work, found, order, workspace)
+    vectors = workspace.zeros((len(found.labels), width), np.float64)
+    values, maps = np.ones((n_pieces, width)), []
+    work.executor.progress.start(work.task.stage, n_pieces, "piece")
+    for piece in range(n_pieces):
+        first, stop = bounds[piece], bounds[piece + 1]
+        solved = piece_map(row_slice(rows, first, stop), target, workspace)
+        count = len(solved.eigenvalues)
+        vectors[order[first:stop], :count], values[piece, :count] = solved.vectors, solved.eigenvalues
+        maps.append(solved if piece == 0 else solved._replace(vectors=solved.vectors[:0]))
+        work.executor.progress.advance()
+    by_input = in_input_order(work.task, found.labels[:, np.newaxis]).astype(np.int32)[:, 0]
+    stored: Arrays = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
+    work.task.output.write_whole(stored, StoredEmbedding.PIECES_UNIT)
+    tell_of_pieces(work, found.sizes)
+    certificates = {
+        "residual": max(float(solved.residuals.max(initial=0.0)) for solved in maps),
+        "near_zero_eigenvalues": sum(count_near_zero(solved.eigenvalues) for solved in maps),
+        "pieces": n_pieces,
+        "largest_pieces": found.sizes[:REPORTED_SIZES].tolist(),
+        "small_piece_points": int(found.sizes[found.sizes <= width].sum()),
+    }
+    return vectors, maps[0], certificates
+
+
+def tell_of_pieces(work: StageWork, sizes: np.ndarray) -> None:
+    """Say into how many pieces the graph falls, by their sizes (P,), and what that means for the result."""
+    params = work.task.params
+    means = (
+        "the descent starts from all of them side by side, by size"
+        if params.layout.objective is not None
+        else "coordinates compare points of one piece, and not of several"
+    )
+    remedy = "give more neighbours a point" if params.given_instead else "raise neighbors.n_neighbors"
+    work.warn(
+        f"{work.task.stage}: the graph has {len(sizes)} pieces that no edge joins (largest: "
+        f"{sizes[:REPORTED_SIZES].tolist()}); each is embedded from its own eigenvectors: {means}; {remedy} where that "
+        "should be one graph"
+    )
