@@ -40,6 +40,7 @@ CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pe
 # The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
 SELF_SIGNED += ["-subj", "/CN=scalemani", "-days", "365"]
+START_ATTEMPTS = 4
 STOP_SECONDS = 30  # of processes that were started here, which end with this one in any case
 SCRATCH_PREFIX = "scalemani-"
 DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
@@ -150,16 +151,7 @@ def local_processes(count: int) -> Iterator[Client]:
         dask.config.set({**SETTINGS, "temporary-directory": folder}),
         same_process(),
     ):
-        cluster = LocalCluster(
-            n_workers=count,
-            threads_per_worker=1,
-            host="127.0.0.1",
-            dashboard_address=None,
-            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
-            memory_limit=0,
-            silence_logs=logging.CRITICAL,
-            security=security,
-        )
+        cluster = local_cluster(count, security)
         try:
             with Client(cluster) as client:
                 yield client
@@ -171,6 +163,28 @@ def local_processes(count: int) -> Iterator[Client]:
                         os.kill(nanny.pid, signal.SIGKILL)
             with contextlib.suppress(TimeoutError):
                 cluster.close(timeout=STOP_SECONDS)
+
+
+def local_cluster(count: int, security: Security, attempts: int = START_ATTEMPTS) -> LocalCluster:
+    """Start a scheduler and workers of one thread; again where one ends as it starts, for which Dask gives up all."""
+    try:
+        return LocalCluster(
+            n_workers=count,
+            threads_per_worker=1,
+            host="127.0.0.1",
+            dashboard_address=None,
+            scheduler_kwargs={"dashboard_address": "127.0.0.1:0"},  # of metrics; without, it is port 8787
+            memory_limit=0,
+            silence_logs=logging.CRITICAL,
+            security=security,
+        )
+    except RuntimeError as error:
+        if attempts > 1:
+            return local_cluster(count, security, attempts - 1)
+        raise WorkersLostError(
+            f"{count} worker processes did not start, {START_ATTEMPTS} times: free memory for them, give fewer "
+            "--workers, or use threads, and run the same command again"
+        ) from error
 
 
 @contextlib.contextmanager

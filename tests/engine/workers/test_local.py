@@ -108,3 +108,14 @@ def test_a_link_that_somebody_planted_leads_nowhere(tmp_path, monkeypatch):
     with scratch_folder():
         pass
     assert (tmp_path / "elsewhere" / DRIVER).exists()
+
+
+def test_a_worker_that_ends_as_it_starts_is_started_again():
+    with subprocess.Popen([sys.executable, "-c", STARTED], stdout=subprocess.PIPE, text=True) as driver:
+        try:
+            children = psutil.Process(driver.pid).children
+            starting = settled(lambda: [one for one in children(recursive=True) if "spawn_main" in str(one.cmdline())])
+            starting[-1].kill()
+            assert driver.stdout.readline() == "started\n"
+        finally:
+            driver.kill()
