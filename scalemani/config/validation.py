@@ -146,6 +146,18 @@ def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> 
     )
 
 
+def refuse_gaps(gaps: np.ndarray, first_row: int, name: str) -> None:
+    """Refuse values that are missing, (n, D) bool, in rows [first_row, first_row + n)."""
+    rows = np.flatnonzero(gaps.any(axis=1))
+    if len(rows):
+        bounds, column = f"[{first_row}, {first_row + len(gaps)})", int(np.argmax(gaps[rows[0]]))
+        raise DataError(
+            f"{name} has {np.count_nonzero(gaps)} values that are missing in rows {bounds}: the first at row "
+            f"{first_row + rows[0]}, column {column}; "
+            f"{len(rows)} rows concerned. Remove these rows or fill in the values"
+        )
+
+
 def row_of_nonzero(rows: sp.csr_matrix, entry: int) -> int:
     """Return the row that a nonzero of sparse rows is in, by its number."""
     return int(np.flatnonzero(rows.indptr <= entry)[-1])
