@@ -21,7 +21,7 @@ from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile import COMPILING
-from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
+from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Component, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run, outline_within
@@ -75,7 +75,7 @@ def run(
     RunStore(root).check_free()
     params, source = follow_source(params, map_points(params.points.metric, source))
     with executor.started(), computed_once(source, root, executor, block_rows) as rows:
-        source = merge_duplicates(rows, params, executor, block_rows)
+        source = distinct_rows(rows, params, executor, block_rows)
         outline = outline_within(
             method, params, survey(source, executor, block_rows), executor.driver_memory, RunStore(root)
         )
@@ -104,7 +104,7 @@ def plan_run(
     # Local processes would take longer to start than what they would read.
     started = executor.started() if executor.on_cluster else contextlib.nullcontext()
     with started, computed_once(source, root, executor, block_rows) as rows:
-        source, store = merge_duplicates(rows, params, executor, block_rows), RunStore(root)
+        source, store = distinct_rows(rows, params, executor, block_rows), RunStore(root)
         surveyed = survey(source, executor, block_rows)
         plan = make_plan(store, outline_within(method, params, surveyed, executor.driver_memory, store), executor)
         while (component := largest_component(plan)) is not None:

@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, SPECTRAL_START, WINDOW
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_START, LEAVE_OUT, SPECTRAL_START, WINDOW
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
@@ -31,6 +31,7 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
+from scalemani.io.sources.base import innermost
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
@@ -247,7 +248,8 @@ class Requested:
         if opener is None:
             windowed = self.settings.get("neighbors.method") == WINDOW
             pixels = windowed and self.settings.get("neighbors.image_rows") is None
-            source = open_training_points(open_pixels(points) if pixels else points, use_rep)
+            gaps = self.settings.get("points.missing") == LEAVE_OUT
+            source = open_training_points(open_pixels(points) if pixels else points, use_rep, gaps)
         else:
             source = opener(points)
         if self.start is not None:
@@ -288,15 +290,18 @@ def given_weights(side_data: Mapping[str, Any]) -> Any:
     return side_data.get("sample_weight")
 
 
-def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:
+def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = False) -> PointsSource:
     """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
-    points = take_representation(points, use_rep)
-    return open_points(points if is_stored(points) else check_points(points, "X", 2, convert_objects=True))
+    points = take_representation(points, use_rep, gaps)
+    if gaps or is_stored(points):
+        return open_points(points, gaps)
+    return open_points(check_points(points, "X", 2, convert_objects=True))
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
-    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+    gaps = getattr(innermost(source), "gaps", False)
+    points = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
     validate_data(estimator, columns_shown(points, source.shape[1]), skip_check_array=True)
 
 

@@ -20,7 +20,7 @@ import zarr
 from scipy import sparse
 from zarr.core.sync import sync
 
-from scalemani.config.validation import check_dtype, check_exact, refuse_gaps
+from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, with_nan
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import Source, as_damage, as_store_errors
 
@@ -152,17 +152,20 @@ class Packing:
             "each, and values of gaps are numbers"
         )
 
-    def unpacked(self, stored: np.ndarray, first_row: int, description: str) -> np.ndarray:
-        """Return the numbers (n, D) of stored rows; refuse gaps."""
-        if self.fills:
-            gaps = np.isin(stored, np.array(self.fills, stored.dtype))
-            refuse_gaps(gaps, first_row, f"{description} ({' or '.join(GAPS)} {', '.join(map(str, self.fills))})")
-        if not self.scaled:
+    def unpacked(self, stored: np.ndarray, first_row: int, points: Source) -> np.ndarray:
+        """Return the numbers (n, D) of stored rows; refuse gaps, or give NaN for them where the points do."""
+        gaps = np.isin(stored, np.array(self.fills, stored.dtype)) if self.fills else np.zeros((1, 1), bool)
+        if not points.gaps:
+            marks = f"{' or '.join(GAPS)} {', '.join(map(str, self.fills))}"
+            refuse_gaps(gaps, first_row, f"{points.description} ({marks})")
+        if not (self.scaled or (points.gaps and gaps.any())):
             return stored
-        check_exact(stored, first_row, description)
-        numbers = stored.astype(np.float64)
-        numbers *= self.scale
-        numbers += self.offset
+        check_exact(np.where(gaps, 0, stored), first_row, points.description)
+        numbers = stored.astype(points.dtype)
+        if self.scaled:
+            numbers *= self.scale
+            numbers += self.offset
+        numbers[np.broadcast_to(gaps, numbers.shape)] = np.nan
         return numbers
 
 
@@ -198,7 +201,13 @@ class SlicedPoints(Source):
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
             rows = np.asarray(self.array[start:stop])
-        return self.packing.unpacked(rows, start, self.description)
+        return self.packing.unpacked(rows, start, self)
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        if self.packing.fills:
+            self.dtype = with_nan(self.dtype)
 
 
 def is_sliced(points: Any) -> bool:
