@@ -276,6 +276,15 @@ def gaps_of_rows(rows: Points, metric: str, first_row: int) -> tuple[Gaps, Point
     return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum())), filled
 
 
+def rows_without_gaps(points: PointsSource, metric: str, start: int, stop: int) -> np.ndarray:
+    """Return those of rows [start, stop) that have no gap, of points as the metric maps them."""
+    given = innermost(points)
+    if not getattr(given, "gaps", False):
+        return np.arange(start, stop)
+    rows = read_rows(given, start, stop, nonzeros_of(given) is not None)
+    return start + np.flatnonzero(~gaps_of_rows(rows, metric, start)[0].rows)
+
+
 def leave_out_gaps(
     source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
 ) -> PointsSource:

@@ -162,3 +162,14 @@ def test_what_cannot_leave_out_rows_is_refused():
 def test_clusters_of_rows_left_out_are_none():
     found = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS)
     assert np.array_equal(np.flatnonzero(found.labels_ == -1), [7, 200, 1299])
+
+
+def test_new_points_with_a_gap_are_nan():
+    model = sm.LaplacianEigenmaps(perplexity=10, n_landmarks=100, settings=LEAVE_OUT).fit(GAPS)
+    placed = model.transform(GAPS[:300])
+    assert np.array_equal(np.flatnonzero(np.isnan(placed[:, 0])), [7, 200])
+    kept = np.setdiff1d(np.arange(300), [7, 200])
+    assert np.array_equal(placed[kept], model.transform(POINTS[kept]))
+    assert np.isnan(model.transform(GAPS[[7, 200]])).all()
+    clusters = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS).predict(GAPS[:300])
+    assert np.array_equal(np.flatnonzero(clusters == -1), [7, 200])

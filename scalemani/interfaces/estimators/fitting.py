@@ -31,7 +31,7 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
-from scalemani.io.sources.base import innermost
+from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
@@ -300,17 +300,19 @@ def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = F
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
-    gaps = getattr(innermost(source), "gaps", False)
-    points = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
-    validate_data(estimator, columns_shown(points, source.shape[1]), skip_check_array=True)
+    if not is_frame(points):
+        points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+        points = columns_shown(points, source.shape[1])
+    validate_data(estimator, points, skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
-    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
-    stored = is_stored(points)
-    given = open_points(points if stored else check_points(points, "X", min_rows=0, convert_objects=True))
-    check_columns(estimator, points)
+    gaps = isinstance(estimator, Embedder) and requested_of(estimator).settings.get("points.missing") == LEAVE_OUT
+    taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
+    stored = gaps or is_stored(taken)
+    given = open_points(taken if stored else check_points(taken, "X", min_rows=0, convert_objects=True), gaps)
+    check_columns(estimator, points if is_frame(points) else taken)
     return given
 
 

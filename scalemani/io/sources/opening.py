@@ -98,7 +98,9 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
-    if hasattr(points, "isetitem"):  # a frame of pandas
+    if is_frame(points):
+        if len(points.columns) and all(hasattr(dtype, "fill_value") for dtype in points.dtypes):
+            return sparse_frame(points)
         return with_numbers(points, f"{type(points).__name__} in memory", gaps)
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
         return take_vectors(points)
@@ -113,6 +115,17 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
     if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
         return SparseRows(*sparse_parts(matrix.group, dict(matrix.group.attrs), f"{type(points).__name__}.{name}"))
     return matrix
+
+
+def is_frame(points: Any) -> bool:
+    """Return whether points are a frame of pandas."""
+    return hasattr(points, "isetitem")
+
+
+def sparse_frame(frame: Any) -> Any:
+    """Return the sparse rows of a frame of pandas of sparse columns; a frame of which gaps are not zero as it is."""
+    zeros = all(dtype.fill_value == 0 and dtype.subtype.kind in "biuf" for dtype in frame.dtypes)
+    return frame.sparse.to_coo().tocsr() if zeros else frame
 
 
 def stored_representation(location: str | Path, use_rep: str | None) -> str | Path:

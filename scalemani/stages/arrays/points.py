@@ -182,8 +182,8 @@ class StoredDuplicates(StoredStage, stage="duplicates"):
     points = Whole(
         "given_row",
         "int64",
-        "the row in `points` of the point that each row given is; -1 where that is in a component that was left out, or "
-        "has a gap",
+        "the row in `points` of the point that each row given is; -1 where that has a gap, or is in a component that "
+        "was left out",
         "input row",
     )
 
