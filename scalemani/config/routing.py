@@ -21,6 +21,7 @@ from scalemani.config.stages import (
     DUPLICATES,
     LANDMARKS,
     LAYOUT,
+    LEAVE_OUT,
     LISTS,
     NEIGHBORS,
     PARTITION,
@@ -48,7 +49,8 @@ def route(
 
     `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
     "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
-    "landmark_covariances" where landmarks are joined by what is around them.
+    "landmark_covariances" where landmarks are joined by what is around them, "leave-out" where rows with a gap are left
+    out, which is recorded as equal rows are.
 
     Where the metric is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
     does: stages that need points are left out.
@@ -59,6 +61,11 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     given = given_instead(metric, affinities)
+    if LEAVE_OUT in optional:
+        check_leaves_out(given, neighbors)
+        others = [name for name in optional if name != LEAVE_OUT]
+        stages = route(method, solver, metric, start, neighbors, affinities, others)
+        return stages if DUPLICATES in stages else (DUPLICATES, *stages)
     if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]:
         return stages_of_solver(method, solver, given, optional)
     if LISTS.name in optional:
@@ -203,6 +210,15 @@ def check_takes_lists(method: str, given: str, merged: bool) -> None:
         raise ConfigError(f"{given} and neighbour lists accompany points: {without}")
     if merged:
         raise ConfigError(f"lists name rows of all points, and equal rows are to be one: {without} or --deduplicate")
+
+
+def check_leaves_out(given: str, neighbors: str) -> None:
+    """Raise ConfigError where no row can be left out: without points, and of pixels."""
+    without = f"leave out points.missing={LEAVE_OUT}"
+    if given:
+        raise ConfigError(f"{given} and no rows of points that could have gaps: {without}")
+    if neighbors == WINDOW:
+        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, all of which have neighbours: {without}")
 
 
 def check_follows_classes(method: str, neighbors: str) -> None:

@@ -58,6 +58,7 @@ class Stage:
     package: str = "scalemani.stages"
 
 
+LEAVE_OUT = "leave-out"  # of points.missing
 DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
 POINTS = Stage("points", (), continues=("points",))
 PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))

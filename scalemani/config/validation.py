@@ -94,6 +94,11 @@ def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
     return np.dtype(native if native in KEPT_DTYPES else CAST_DTYPES.get(native, "float64"))
 
 
+def with_nan(dtype: np.dtype) -> np.dtype:
+    """Return the dtype of points of `dtype`, a result of `check_dtype`, with NaN in the place of gaps."""
+    return np.dtype(np.result_type(dtype, np.float32))
+
+
 def check_shape(shape: tuple[int, ...], name: str = "points", min_rows: int = 1) -> None:
     """Refuse whatever is not a table of at least `min_rows` rows and one column, with a DataError."""
     if len(shape) != 2:
@@ -144,6 +149,18 @@ def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> 
         f"[{first_row}, {first_row + len(block)}): the first at row {first_row + rows[0]}, column {first_column}; "
         f"{len(rows)} rows concerned, first {listed}{whole}. Remove these rows or fill in the values"
     )
+
+
+def refuse_gaps(gaps: np.ndarray, first_row: int, name: str) -> None:
+    """Refuse values that are missing, (n, D) bool, in rows [first_row, first_row + n)."""
+    rows = np.flatnonzero(gaps.any(axis=1))
+    if len(rows):
+        bounds, column = f"[{first_row}, {first_row + len(gaps)})", int(np.argmax(gaps[rows[0]]))
+        raise DataError(
+            f"{name} has {np.count_nonzero(gaps)} values that are missing in rows {bounds}: the first at row "
+            f"{first_row + rows[0]}, column {column}; "
+            f"{len(rows)} rows concerned. Remove these rows or fill in the values"
+        )
 
 
 def row_of_nonzero(rows: sp.csr_matrix, entry: int) -> int:
@@ -285,12 +302,15 @@ def refuse_masked(values: Any, name: str) -> None:
         )
 
 
-def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_objects: bool = False) -> np.ndarray:
+def check_points(
+    points: Any, name: str = "points", min_rows: int = 1, convert_objects: bool = False, gaps: bool = False
+) -> np.ndarray:
     """Return `points` as a finite, native, real (N, D) array, without a copy where none is needed.
 
     Parameters
     ----------
     points : array-like (N, D) of real numbers: an array of any order or strides, a list of lists, a data frame
+    gaps : whether values may be missing, which are then NaN; what is not finite is looked at later
 
     Returns
     -------
@@ -306,6 +326,8 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
             f"{name} is a sparse {type(points).__name__}, which is not supported: pass {name}.toarray() if it fits "
             "in memory, or reduce it first, for example with sklearn.decomposition.TruncatedSVD"
         )
+    if gaps and np.ma.isMaskedArray(points):
+        points = np.ma.filled(points.astype(with_nan(check_dtype(points.dtype, name))), np.nan)
     refuse_masked(points, name)
     try:
         table = np.asarray(points)
@@ -313,7 +335,7 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
         raise DataError(f"{name} is not a table: its rows differ in length ({error})") from error
     if table.ndim == 0:
         refuse_promise(points, name)
-    if table.dtype == object and convert_objects:
+    if table.dtype == object and (convert_objects or gaps):
         check_shape(table.shape, name, min_rows)
         try:
             table = table.astype(np.float64)
@@ -326,5 +348,6 @@ def check_points(points: Any, name: str = "points", min_rows: int = 1, convert_o
     check_exact_columns(points, table, name)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         table = table.astype(dtype, copy=False)
-    check_finite_block(table, 0, name)
+    if not gaps:
+        check_finite_block(table, 0, name)
     return table

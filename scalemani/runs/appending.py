@@ -117,8 +117,8 @@ def check_growing(run: Run, freeze: bool) -> None:
         )
     if StoredDuplicates.STAGE in run.keys:
         raise ConfigError(
-            "points cannot be appended to a run in which equal rows are one point: new rows would change the weights "
-            "of earlier points; embed all points anew, with --deduplicate or without"
+            "points cannot be appended to a run in which equal rows are one point or rows with gaps are left out: new "
+            "rows would change the weights and the order of earlier points; embed all points anew"
         )
     if StoredWeights.STAGE in run.keys:
         raise ConfigError(

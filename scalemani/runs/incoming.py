@@ -7,6 +7,7 @@ import uuid
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, NamedTuple
 
 import dask
 import numpy as np
@@ -28,9 +29,10 @@ from scalemani.errors import (
     StoreLockedError,
 )
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
-from scalemani.io.sources.base import innermost, nonzeros_of, read_rows, with_innermost
+from scalemani.io.sources.base import check_rows, innermost, nonzeros_of, read_rows, with_innermost
 from scalemani.io.sources.lazy import ComputedPoints, KeptRows
 from scalemani.io.sources.side_data import (
+    LEFT_OUT,
     AccompaniedPoints,
     Duplicates,
     GivenLists,
@@ -41,8 +43,9 @@ from scalemani.io.sources.side_data import (
     side_data_of,
     with_side_data,
 )
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
-from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.runs.plan import DiskUse, check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, LEAST_POINTS, dimensions_of
 from scalemani.store.run_store import RunStore
@@ -181,7 +184,9 @@ def computed_once(
         with objects.lock():
             kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, points.description)
             keep_chunks(points, kept, executor)
-            yield with_innermost(source, ComputedPoints(kept, points.starts))
+            computed = ComputedPoints(kept, points.starts)
+            computed.column_names, computed.gaps = points.column_names, points.gaps
+            yield with_innermost(source, computed)
     finally:
         store.objects.delete_below(name)
         store.remove_empty()
@@ -277,6 +282,89 @@ class SelectedRows:
         return panels
 
 
+class Gaps(NamedTuple):
+    """Which rows (n,) have a gap, how many rows have one in each column (D,), and rows without a direction."""
+
+    rows: np.ndarray
+    counts: np.ndarray
+    n_empty: int
+
+
+def gaps_of_rows(rows: Points, metric: str, first_row: int) -> tuple[Gaps, Points]:
+    """Return the gaps of rows (n, D), and these with zeros in their place; refuse what is no gap and cannot be used."""
+    values = rows.data if sp.issparse(rows) else rows
+    missing = rows.copy()
+    if sp.issparse(rows):
+        missing.data = np.isnan(values)
+    else:
+        missing = np.isnan(values)
+    gaps = np.asarray(missing.sum(axis=1)).ravel() > 0
+    filled = rows
+    if gaps.any():
+        filled = rows.copy()
+        (filled.data if sp.issparse(rows) else filled)[np.isnan(values)] = 0
+    check_finite_block(filled, first_row)
+    check_rows(filled, metric, first_row, with_empty=False)
+    empty = np.zeros(len(gaps), bool)
+    for refusal in METRICS[metric].refusals:
+        if refusal.empty:
+            empty |= refusal.concerns(filled) & ~gaps
+    return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum())), filled
+
+
+def rows_without_gaps(points: PointsSource, metric: str, start: int, stop: int) -> np.ndarray:
+    """Return those of rows [start, stop) that have no gap, of points as the metric maps them."""
+    given = innermost(points)
+    if not getattr(given, "gaps", False):
+        return np.arange(start, stop)
+    rows = read_rows(given, start, stop, nonzeros_of(given) is not None)
+    return start + np.flatnonzero(~gaps_of_rows(rows, metric, start)[0].rows)
+
+
+def leave_out_gaps(
+    source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
+) -> PointsSource:
+    """Return the rows of a source without a gap and which these are, where parameters ask for it; else the source.
+
+    Parameters
+    ----------
+    source : (n, D), rows as the metric maps them, that gives gaps as NaN
+    block_rows : rows a block, as in `run`
+
+    Raises
+    ------
+    DataError
+        For rows that cannot be used, gaps aside, and where too few have no gap.
+    """
+    if not params.leaves_out_gaps:
+        return source
+    points, metric = innermost(source), params.points.metric
+    dimensions = dimensions_of(points, executor, block_rows)
+    executor.progress.start("gaps", dimensions.n_blocks)
+
+    def look(block: int) -> list[Gaps]:
+        start, stop = dimensions.rows(block)
+        return [gaps_of_rows(read_rows(points, start, stop, dimensions.sparse), metric, start)[0]]
+
+    found = executor.fold_locally(look, joined, range(dimensions.n_blocks), points.sequential)
+    gaps, counts = np.concatenate([one.rows for one in found]), np.sum([one.counts for one in found], axis=0)
+    kept = np.flatnonzero(~gaps)
+    names = list(getattr(points, "column_names", ())) or range(dimensions.n_features)
+    by_column = {str(names[column]): int(counts[column]) for column in np.flatnonzero(counts)}
+    if n_empty := sum(one.n_empty for one in found):
+        by_column[f"rows without a direction by {metric}"] = n_empty
+    if len(kept) < LEAST_POINTS:
+        raise DataError(
+            f"{len(kept)} of {len(gaps)} rows of {points.description} have no gap, at least {LEAST_POINTS} are needed: "
+            "leave out the columns with most gaps"
+        )
+    numbers = np.full(len(gaps), LEFT_OUT)
+    numbers[kept] = np.arange(len(kept))
+    side = replace(side_data_of(source).of_rows(kept), duplicates=Duplicates(numbers, len(kept), by_column))
+    executor.progress.note(str(side.duplicates))
+    return AccompaniedPoints(with_innermost(points_of(source), SelectedRows(points, kept)), side)
+
+
 def merge_duplicates(
     source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
 ) -> PointsSource:
@@ -320,6 +408,14 @@ def merge_duplicates(
     return merged
 
 
+def distinct_rows(
+    source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
+) -> PointsSource:
+    """Return the points of a source without the rows that `leave_out_gaps` and `merge_duplicates` take out."""
+    kept = leave_out_gaps(source, params, executor, block_rows)
+    return merge_duplicates(kept, params, executor, block_rows)
+
+
 def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows: np.ndarray) -> AccompaniedPoints:
     """Return the distinct points of a source, with the side data of these, and their weights.
 
@@ -330,11 +426,13 @@ def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows
     first_rows : (N,) the first row of each point, ascending
     """
     side, n_points = side_data_of(source), len(first_rows)
+    side, earlier = replace(side, duplicates=None), side.duplicates
     given = None if side.weights is None else side.weights.values
     labels = None if side.labels is None else side.labels.of_distinct(points_of_rows, n_points)
     weights = Weights(np.bincount(points_of_rows, given, n_points).astype(np.float64))
     kept = replace(side, labels=None).of_rows(first_rows)
-    merged = replace(kept, labels=labels, weights=weights, duplicates=Duplicates(points_of_rows, n_points))
+    duplicates = Duplicates(points_of_rows, n_points) if earlier is None else earlier.merged(points_of_rows, n_points)
+    merged = replace(kept, labels=labels, weights=weights, duplicates=duplicates)
     return AccompaniedPoints(SelectedRows(points_of(source), first_rows), merged)
 
 
@@ -357,7 +455,7 @@ def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: fl
     return [digests_of_rows(cells_of_rows(rows, tolerance) if tolerance > 0 else rows)]
 
 
-def joined(one: list[np.ndarray], other: list[np.ndarray]) -> list[np.ndarray]:
-    """Return the digests of consecutive blocks; the list of the first is lengthened."""
+def joined(one: list[Any], other: list[Any]) -> list[Any]:
+    """Return what was found of consecutive blocks; the list of the first is lengthened."""
     one.extend(other)
     return one

@@ -21,7 +21,7 @@ from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints, points_of
 from scalemani.kernels.machine.code_cache import distrust
 from scalemani.kernels.machine.compile import COMPILING
-from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
+from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run, outline_within
@@ -119,7 +119,7 @@ def outlined(
     store.check_free()
     params, source = follow_source(params, source)
     with started, computed_once(source, root, executor, block_rows) as rows:
-        source = merge_duplicates(rows, params, executor, block_rows)
+        source = distinct_rows(rows, params, executor, block_rows)
         yield (
             outline_within(method, params, survey(source, executor, block_rows), executor.driver_memory, store),
             source,

@@ -11,6 +11,8 @@ from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.stages.arrays.points import StoredDuplicates
 from scalemani.stages.shared.beside_points import given_beside
 
+SHOWN_COLUMNS = 1000  # with gaps, and the rows of each
+
 
 def memory(sizes: Sizes) -> list[Held]:
     """List the points of the rows, as they are written and without those of rows that were left out."""
@@ -18,9 +20,16 @@ def memory(sizes: Sizes) -> list[Held]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Write the point of each row; certify how many rows repeat others."""
-    points_of_rows = given_beside(work, "duplicates").points_of_rows
+    """Write the point of each row; certify how many rows repeat others, and how many were left out for gaps."""
+    given = given_beside(work, "duplicates")
+    points_of_rows = given.points_of_rows
     work.task.output.write_whole({StoredDuplicates.points: points_of_rows})
     kept = points_of_rows[points_of_rows != LEFT_OUT]
     counts = np.bincount(kept)
-    return {"rows": len(kept), "duplicate_rows": len(kept) - len(counts), "most_rows_a_point": int(counts.max())}
+    found = {"rows": len(kept), "duplicate_rows": len(kept) - len(counts), "most_rows_a_point": int(counts.max())}
+    if given.gaps is None:
+        return found
+    by_column = [f"{name} ({count})" for name, count in given.gaps.items()]
+    listed = ", ".join((*by_column[:SHOWN_COLUMNS], *(["..."] if len(by_column) > SHOWN_COLUMNS else [])))
+    left_out = len(points_of_rows) - len(kept)
+    return {**found, "rows_left_out": left_out, "columns_with_gaps": listed or "none"}

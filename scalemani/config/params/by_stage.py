@@ -62,15 +62,20 @@ else:
 
 @parameters()
 class PointsParams:
-    """The points: the `metric` in which they are compared.
+    """The points: the `metric` in which they are compared, and what to do with rows with a gap.
 
     It is euclidean, cosine, correlation, hellinger, hamming (of bits) or precomputed.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
     `landmarks` are in that geometry; distances that users are given are those of the metric.
     Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
+
+    `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.
+    Gaps are NaN, NA, None, masked values, `_FillValue` and `missing_value` of packed arrays, and rows without a
+    direction in the metric: zeros under cosine and hellinger, one value under correlation.
     """
 
     metric: Metric = "euclidean"
+    missing: Literal["refuse", "leave-out"] = "refuse"
 
 
 @parameters()

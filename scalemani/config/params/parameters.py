@@ -29,7 +29,7 @@ from scalemani.config.params.fields import fields_of, names_of, parameters, tune
 from scalemani.config.params.parsing import checked, replaced, set_value
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LISTS, WEIGHTS, Stage
+from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LEAVE_OUT, LISTS, WEIGHTS, Stage
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -161,7 +161,7 @@ class DiffusionCoordinatesParams:
 
 # Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
 UNKEYED_DEFAULTS = {
-    "points": ("metric",),
+    "points": ("metric", "missing"),
     "neighbors": ("window", "frames", "image_rows", "image_columns"),
     "affinities": ("n_neighbors",),
     "symmetric_affinities": ("target_weight",),
@@ -197,6 +197,11 @@ class Parameters:
     def merges_duplicates(self) -> bool:
         """Whether equal rows are one point."""
         return self.duplicates.tolerance is not None
+
+    @property
+    def leaves_out_gaps(self) -> bool:
+        """Whether rows with a gap are left out."""
+        return self.points.missing == LEAVE_OUT
 
     @property
     def follows_classes(self) -> bool:
@@ -262,6 +267,7 @@ class Parameters:
         wanted = {
             DUPLICATES.name: self.merges_duplicates,
             WEIGHTS.name: weighted or self.merges_duplicates,
+            LEAVE_OUT: self.leaves_out_gaps,
             CLASSES.name: self.follows_classes,
             LISTS.name: self.neighbors.method == GIVEN_LISTS,
             "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",

@@ -242,7 +242,10 @@ class Options(Resources):
 
         refuse_output_in_input(self.run, self.points)
         opener = opener_instead(params.points.metric, params.affinities.kind)
-        source = (opener or (open_pixels if params.neighbors.takes_image else open_points))(self.points)
+        if opener or params.neighbors.takes_image:
+            source = (opener or open_pixels)(self.points)
+        else:
+            source = open_points(self.points, params.leaves_out_gaps)
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)

@@ -15,7 +15,15 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, SPECTRAL_START, WINDOW
+from scalemani.config.stages import (
+    COMPUTED_STARTS,
+    GIVEN_LANDMARKS,
+    GIVEN_LISTS,
+    GIVEN_START,
+    LEAVE_OUT,
+    SPECTRAL_START,
+    WINDOW,
+)
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
@@ -31,6 +39,7 @@ from scalemani.io.sources import (
     opener_instead,
     take_representation,
 )
+from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
@@ -258,7 +267,8 @@ class Requested:
         if opener is None:
             windowed = self.settings.get("neighbors.method") == WINDOW
             pixels = windowed and self.settings.get("neighbors.image_rows") is None
-            source = open_training_points(open_pixels(points) if pixels else points, use_rep)
+            gaps = self.settings.get("points.missing") == LEAVE_OUT
+            source = open_training_points(open_pixels(points) if pixels else points, use_rep, gaps)
         else:
             source = opener(points)
         if self.start is not None:
@@ -303,24 +313,29 @@ def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
     return side_data.get("sample_weight"), side_data.get("graph")
 
 
-def open_training_points(points: Any, use_rep: str | None = None) -> PointsSource:
+def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = False) -> PointsSource:
     """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
-    points = take_representation(points, use_rep)
-    return open_points(points if is_stored(points) else check_points(points, "X", 2, convert_objects=True))
+    points = take_representation(points, use_rep, gaps)
+    if gaps or is_stored(points):
+        return open_points(points, gaps)
+    return open_points(check_points(points, "X", 2, convert_objects=True))
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
-    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
-    validate_data(estimator, columns_shown(points, source.shape[1]), skip_check_array=True)
+    if not is_frame(points):
+        points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+        points = columns_shown(points, source.shape[1])
+    validate_data(estimator, points, skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
-    points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
-    stored = is_stored(points)
-    given = open_points(points if stored else check_points(points, "X", min_rows=0, convert_objects=True))
-    check_columns(estimator, points)
+    gaps = isinstance(estimator, Embedder) and requested_of(estimator).settings.get("points.missing") == LEAVE_OUT
+    taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
+    stored = gaps or is_stored(taken)
+    given = open_points(taken if stored else check_points(taken, "X", min_rows=0, convert_objects=True), gaps)
+    check_columns(estimator, points if is_frame(points) else taken)
     return given
 
 

@@ -224,6 +224,8 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "rows": "rows given, of which equal ones are one point",
         "duplicate_rows": "rows that repeat an earlier one",
         "most_rows_a_point": "rows of the point that has most of them",
+        "rows_left_out": "rows that were left out, those with a gap among them",
+        "columns_with_gaps": "columns with gaps, and how many rows have one there",
     },
     "weights": {
         "total_weight": "sum of the weights of the points",

@@ -21,7 +21,7 @@ from scalemani.interfaces.tuning.scores import SCORES, Judge
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.measures import Measure
-from scalemani.runs.incoming import computed_once, follow_source, merge_duplicates
+from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_within
 from scalemani.runs.plan import make_plan
@@ -213,9 +213,9 @@ class SurveyedPoints:
     def outline(self, root: str | Path, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
         """Return what a run of the points at `root` computes, and the points as it takes them; errors are of `run`."""
         asked, source = follow_source(params, self.source)
-        known = params.points.metric, params.duplicates.tolerance, source.shape
+        known = params.points, params.duplicates.tolerance, source.shape
         if known not in self._seen:
-            source = merge_duplicates(source, params, self.executor, self.block_rows)
+            source = distinct_rows(source, params, self.executor, self.block_rows)
             self._seen[known] = source, survey(source, self.executor, self.block_rows)
         source, surveyed = self._seen[known]
         return outline_within(method, asked, surveyed, self.executor.driver_memory, RunStore(root)), source

@@ -40,12 +40,12 @@ EXACT_IN_FLOAT32 = ("uint8", "int8", "uint16", "int16", "float32")
 class ArrayPoints(Source):
     """Points in memory: an array, a data frame, a list of lists."""
 
-    def __init__(self, points: Any) -> None:
-        checked = check_points(points, min_rows=0)
+    def __init__(self, points: Any, gaps: bool = False) -> None:
+        checked = check_points(points, min_rows=0, gaps=gaps)
         super().__init__(checked.shape, checked.dtype, f"{type(points).__name__} in memory")
         if isinstance(points, np.ndarray):
             self.given_dtype = points.dtype
-        self.points = checked
+        self.points, self.column_names = checked, list(getattr(points, "columns", ()))
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) without a copy."""

@@ -119,6 +119,8 @@ class Source(ABC):
     remote: bool = False
     file: Path | None = None  # that other processes read rows from as well, where they see it
     remark: str = ""  # a warning for users of the points
+    gaps: bool = False  # whether gaps are given as NaN; else they are refused
+    column_names: Sequence[Any] = ()  # of a table whose columns have names
     held_bytes: int = 0  # in memory while rows are read, besides these rows: the largest piece that is read whole
     reopening: tuple[Callable[..., Any], tuple[Any, ...]] | None = (
         None  # how other processes get a source of open files
@@ -133,6 +135,10 @@ class Source(ABC):
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.reopening or super().__reduce_ex__(protocol)
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, where they would be refused."""
+        self.gaps = True
 
     @abstractmethod
     def rows(self, start: int, stop: int) -> Any:
@@ -193,6 +199,8 @@ def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
 
 def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
     """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
+    if getattr(points, "gaps", False) and np.ma.isMaskedArray(given) and points.dtype.kind == "f":
+        given = np.ma.filled(given.astype(points.dtype), np.nan)
     refuse_masked(given, points.description)
     rows = given.toarray() if sp.issparse(given) else np.asarray(given)
     if rows.shape != (stop - start, points.shape[1]):
@@ -332,12 +340,15 @@ class MetricPoints(WrappedPoints):
         return map_rows(rows, self.metric)
 
 
-def check_rows(rows: Points, metric: str, first_row: int = 0) -> None:
-    """Refuse rows (n, D) that a metric cannot take; `first_row` is the number of the first one in the whole input."""
+def check_rows(rows: Points, metric: str, first_row: int = 0, with_empty: bool = True) -> None:
+    """Refuse rows (n, D) that a metric cannot take; `first_row` is the number of the first one in the whole input.
+
+    Without `with_empty`, rows that hold nothing that it compares are not looked at.
+    """
     if rows.shape[0] == 0:
         return
     for refusal in METRICS[metric].refusals:
-        refused = np.flatnonzero(refusal.concerns(rows))
+        refused = np.flatnonzero(refusal.concerns(rows)) if with_empty or not refusal.empty else ()
         if len(refused):
             listed = ", ".join(str(first_row + row) for row in refused[:N_REPORTED_ROWS])
             raise DataError(

@@ -76,15 +76,18 @@ if TYPE_CHECKING:
     from distributed import Client
 
 
-def open_dask_frame(frame: Any) -> "DaskPoints":
+def open_dask_frame(frame: Any, gaps: bool = False) -> "DaskPoints":
     """Open a frame of Dask, whose partitions are computed for their lengths; see `with_numbers`."""
-    if hasattr(frame, "columns"):
-        meta = with_numbers(frame._meta, "the Dask frame")
+    names = list(getattr(frame, "columns", ()))
+    if names:
+        meta = with_numbers(frame._meta, "the Dask frame", gaps)
         if meta is not frame._meta:
-            frame = frame.map_partitions(with_numbers, "a partition of the Dask frame", meta=meta)
+            frame = frame.map_partitions(with_numbers, "a partition of the Dask frame", gaps, meta=meta)
     if len(set(getattr(frame, "dtypes", ()))) > 1:
         frame = frame.map_partitions(exact_part, meta=frame._meta)
-    return DaskPoints(frame.to_dask_array(lengths=True))
+    points = DaskPoints(frame.to_dask_array(lengths=True))
+    points.column_names = names
+    return points
 
 
 def exact_part(part: Any) -> Any:

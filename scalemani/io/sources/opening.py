@@ -89,16 +89,19 @@ def is_column_of_objects(points: Any) -> bool:
     return in_memory and getattr(points, "ndim", None) == 1 and points.dtype == object
 
 
-def take_representation(points: Any, use_rep: str | None = None) -> Any:
+def take_representation(points: Any, use_rep: str | None = None, gaps: bool = False) -> Any:
     """Return the matrix of an AnnData, the table of a column of vectors, or anything else as it is.
 
     `use_rep` is "X" or a name in `obsm`; by default "X_pca" where there is one, else "X". NumPy must not see an
-    AnnData: it takes one for nested sequences and does not return.
+    AnnData: it takes one for nested sequences and does not return. Columns of a frame may have `gaps`, which are then
+    NaN.
     """
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
-    if hasattr(points, "isetitem"):  # a frame of pandas
-        return with_numbers(points, f"{type(points).__name__} in memory")
+    if is_frame(points):
+        if len(points.columns) and all(hasattr(dtype, "fill_value") for dtype in points.dtypes):
+            return sparse_frame(points)
+        return with_numbers(points, f"{type(points).__name__} in memory", gaps)
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
         return take_vectors(points)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
@@ -114,6 +117,17 @@ def take_representation(points: Any, use_rep: str | None = None) -> Any:
     return matrix
 
 
+def is_frame(points: Any) -> bool:
+    """Return whether points are a frame of pandas."""
+    return hasattr(points, "isetitem")
+
+
+def sparse_frame(frame: Any) -> Any:
+    """Return the sparse rows of a frame of pandas of sparse columns; a frame of which gaps are not zero as it is."""
+    zeros = all(dtype.fill_value == 0 and dtype.subtype.kind in "biuf" for dtype in frame.dtypes)
+    return frame.sparse.to_coo().tocsr() if zeros else frame
+
+
 def stored_representation(location: str | Path, use_rep: str | None) -> str | Path:
     """Return the location of the requested matrix of a stored AnnData; a path that names one stays as it is."""
     if use_rep is None or "::" in str(location) or Path(location).suffix.lower() not in ANNOTATED_SUFFIXES:
@@ -121,7 +135,7 @@ def stored_representation(location: str | Path, use_rep: str | None) -> str | Pa
     return f"{location}::{WHOLE if use_rep == WHOLE else f'obsm/{use_rep}'}"
 
 
-def open_points(points: Any) -> PointsSource:
+def open_points(points: Any, gaps: bool = False) -> PointsSource:
     """Return the source of points (N, D): nothing but headers is read yet.
 
     Parameters
@@ -131,6 +145,7 @@ def open_points(points: Any) -> PointsSource:
         URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, or one column of
         lists), Arrow or a data set of Hugging Face, .h5ad (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder
         of .npy files
+    gaps : whether values that are missing are given as NaN; else they are refused
 
     Raises
     ------
@@ -141,8 +156,12 @@ def open_points(points: Any) -> PointsSource:
     UnsafeStoreError
         When it holds Python objects or asks for a codec that could run code.
     """
-    points = take_representation(points)
-    return next((reader for is_kind, reader in READERS if is_kind(points)), ArrayPoints)(points)
+    points = take_representation(points, gaps=gaps)
+    reader = next((reader for is_kind, reader in READERS if is_kind(points)), ArrayPoints)
+    source = reader(points, gaps) if reader in (ArrayPoints, open_dask_frame) else reader(points)
+    if gaps and isinstance(source, Source):
+        source.give_gaps()
+    return source
 
 
 def is_stored(points: Any) -> bool:

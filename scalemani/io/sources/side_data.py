@@ -1,5 +1,6 @@
 """Side data: what accompanies points, labels, weights, init, landmarks, duplicates and closest pairs, as one record."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -139,10 +140,14 @@ class Landmarks:
 
 @dataclass(frozen=True, eq=False)
 class Duplicates:
-    """The point of each row of the input, (n,) int64, LEFT_OUT for rows of points that were left out."""
+    """The point of each row of the input, (n,) int64, LEFT_OUT for rows of points that were left out.
+
+    `gaps` are the rows with a gap, which were left out: how many, by column, where these were looked for.
+    """
 
     points_of_rows: np.ndarray
     n_points: int
+    gaps: Mapping[str, int] | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -150,14 +155,20 @@ class Duplicates:
         return digest(self.points_of_rows.data)
 
     def __str__(self) -> str:
-        n_rows = len(self.points_of_rows)
+        n_rows = int(np.count_nonzero(self.points_of_rows != LEFT_OUT))
+        if self.gaps is not None and n_rows == self.n_points:
+            return f"{len(self.points_of_rows) - n_rows} of {len(self.points_of_rows)} rows have a gap and are left out"
         return f"{n_rows} rows are {self.n_points} distinct points, each weighs as much as its rows"
 
     def of_rows(self, rows: np.ndarray) -> "Duplicates":
         """Return which of some distinct points each row of the input is."""
         numbers = np.full(self.n_points + 1, LEFT_OUT)  # the last one is that of rows left out already
         numbers[rows] = np.arange(len(rows))
-        return Duplicates(numbers[self.points_of_rows], len(rows))
+        return Duplicates(numbers[self.points_of_rows], len(rows), self.gaps)
+
+    def merged(self, points_of_points: np.ndarray, n_points: int) -> "Duplicates":
+        """Return which of fewer distinct points each row of the input is, by those of the points (N,)."""
+        return Duplicates(np.append(points_of_points, LEFT_OUT)[self.points_of_rows], n_points, self.gaps)
 
 
 @dataclass(frozen=True, eq=False)

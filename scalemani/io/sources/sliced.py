@@ -1,12 +1,17 @@
 """Points in arrays that are read by slices of rows: zarr, HDF5, memory maps, labelled arrays, other libraries' own.
 
 Sparse rows are three such arrays. Libraries read chunks that are missing as a fill value without a warning;
-`missing_chunks` finds them.
+`missing_chunks` finds them. What the attributes of an array say of its numbers, by the CF conventions that xarray and
+netCDF follow, is applied: scale, offset, and the values that stand for gaps.
 """
 
+import base64
+import contextlib
 import math
 import re
-from collections.abc import Sequence
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -15,7 +20,7 @@ import zarr
 from scipy import sparse
 from zarr.core.sync import sync
 
-from scalemani.config.validation import check_exact
+from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, with_nan
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import Source, as_damage, as_store_errors
 
@@ -25,6 +30,8 @@ SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
 BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
 INDEX_BYTES = 4  # of the column of a nonzero
+GAPS, SCALES = ("_FillValue", "missing_value"), ("scale_factor", "add_offset")  # attributes of the CF conventions
+XARRAY = "_ARRAY_DIMENSIONS"  # an attribute of arrays that xarray writes to zarr of format 2
 LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
 
@@ -114,11 +121,78 @@ def is_fill_declared(dataset: Any) -> bool:
     return bool(dataset.id.get_create_plist().fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED)
 
 
+@dataclass(frozen=True)
+class Packing:
+    """How stored values stand for numbers: times `scale` plus `offset` where `scaled`; `fills` are gaps."""
+
+    fills: tuple[float, ...] = ()
+    scale: float = 1.0
+    offset: float = 0.0
+    scaled: bool = False
+
+    @classmethod
+    def of(cls, array: Any, description: str) -> "Packing":
+        """Return what the attributes of an array say, those of zarr, h5py and xarray."""
+        attributes = getattr(array, "attrs", None)
+        if not isinstance(attributes, Mapping):
+            return cls()
+        if str(attributes.get("_Unsigned", "false")).lower() == "true":
+            raise DataError(
+                f"{description} declares _Unsigned, which is not applied: open it with xarray, and give the array"
+            )
+        found = {name: attributes[name] for name in (*GAPS, *SCALES) if name in attributes}
+        if isinstance(array, zarr.Array) and array.metadata.zarr_format == 2 and XARRAY in attributes:
+            found.setdefault("_FillValue", array.fill_value)  # where xarray keeps it in this format
+        with contextlib.suppress(TypeError, ValueError, struct.error):
+            fills = [fill for name in GAPS for fill in fill_values(found.get(name), array.dtype)]
+            scale, offset = (float(np.asarray(found.get(name, 1 - place)).item()) for place, name in enumerate(SCALES))
+            return cls(tuple(dict.fromkeys(fills)), scale, offset, not found.keys().isdisjoint(SCALES))
+        raise DataError(
+            f"{description} has attributes that are not one number: {found}; {' and '.join(SCALES)} are one number "
+            "each, and values of gaps are numbers"
+        )
+
+    def unpacked(self, stored: np.ndarray, first_row: int, points: Source) -> np.ndarray:
+        """Return the numbers (n, D) of stored rows; refuse gaps, or give NaN for them where the points do."""
+        gaps = np.isin(stored, np.array(self.fills, stored.dtype)) if self.fills else np.zeros((1, 1), bool)
+        if not points.gaps:
+            marks = f"{' or '.join(GAPS)} {', '.join(map(str, self.fills))}"
+            refuse_gaps(gaps, first_row, f"{points.description} ({marks})")
+        if not (self.scaled or (points.gaps and gaps.any())):
+            return stored
+        check_exact(np.where(gaps, 0, stored), first_row, points.description)
+        numbers = stored.astype(points.dtype)
+        if self.scaled:
+            numbers *= self.scale
+            numbers += self.offset
+        numbers[np.broadcast_to(gaps, numbers.shape)] = np.nan
+        return numbers
+
+
+def fill_values(given: Any, dtype: Any) -> list[float]:
+    """Return the values of `dtype` that are gaps by an attribute: none where it is not there, NaN or of another type.
+
+    xarray keeps the bytes of a float64 in base64.
+    """
+    if isinstance(given, str):
+        with contextlib.suppress(ValueError):
+            return fill_values(float(given), dtype)
+        given = struct.unpack("<d", base64.b64decode(given))[0]
+    values = [] if given is None else np.ravel(np.asarray(given)).tolist()
+    if dtype.kind == "f":
+        return [float(np.asarray(value, dtype)) for value in values if value == value]
+    limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.uint8)
+    return [int(value) for value in values if limits.min <= value <= limits.max and value == int(value)]
+
+
 class SlicedPoints(Source):
     """An object with a shape and a dtype whose slices of rows become arrays; no more is read than is requested."""
 
     def __init__(self, array: Any, description: str | None = None) -> None:
-        super().__init__(tuple(array.shape), array.dtype, description or f"{type(array).__name__} in memory")
+        where = description or f"{type(array).__name__} in memory"
+        check_dtype(array.dtype, where)  # before its attributes are looked at
+        self.packing = Packing.of(array, where)
+        super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else array.dtype, where)
         self.array, self.remark = array, missing_chunks(array, self.description)
         most_rows, self.preferred_rows, _ = chunks_of(array)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
@@ -126,7 +200,14 @@ class SlicedPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
-            return np.asarray(self.array[start:stop])
+            rows = np.asarray(self.array[start:stop])
+        return self.packing.unpacked(rows, start, self)
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        if self.packing.fills:
+            self.dtype = with_nan(self.dtype)
 
 
 def is_sliced(points: Any) -> bool:

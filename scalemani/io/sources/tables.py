@@ -7,7 +7,7 @@ import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
 from typing import Any
@@ -17,10 +17,12 @@ import numpy as np
 from scalemani.config.validation import (
     LARGEST_EXACT,
     N_REPORTED_ROWS,
+    check_dtype,
     check_exact,
     check_shape,
     is_wide_integer,
     lost_digits,
+    with_nan,
 )
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
 from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
@@ -37,27 +39,31 @@ COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator
 Place = Path | BucketFile
 
 
-def with_numbers(frame: Any, where: str) -> Any:
+def with_numbers(frame: Any, where: str, gaps: bool = False) -> Any:
     """Return a frame of pandas with float64 in the place of columns that are nullable or hold Python objects.
 
-    The first column that does not convert is refused by its name and row, as are integers that would lose digits.
+    The first column that does not convert is refused by its name and row, as are integers that would lose digits;
+    missing values are NaN where there may be `gaps`.
     """
     if np.asarray(frame.iloc[:0]).dtype.kind in "biufc":  # what all columns make together
         return frame
     converted = frame.copy(deep=False)
     for position, (name, dtype) in enumerate(frame.dtypes.items()):
         if not (isinstance(dtype, np.dtype) and dtype.kind in "iufc"):
-            converted.isetitem(position, column_of_numbers(frame.iloc[:, position], name, where))
+            converted.isetitem(position, column_of_numbers(frame.iloc[:, position], name, where, gaps))
     return converted
 
 
-def column_of_numbers(column: Any, name: Any, where: str) -> np.ndarray:
+def column_of_numbers(column: Any, name: Any, where: str, with_gaps: bool) -> np.ndarray:
     """Return a column (n,) of a frame of pandas in float64; see `with_numbers`."""
     values, gaps = np.asarray(column), np.flatnonzero(column.isna())
     if values.dtype.kind in "Mm" or getattr(column.dtype, "type", None) is str:
         raise DataError(f"{where} has a column that is no number: {name} ({column.dtype}); leave it out")
     remedy = "fill it in, or leave out the row or the column"
-    if len(gaps):
+    if len(gaps) and with_gaps:
+        values = values.astype(object)
+        values[gaps] = np.nan
+    elif len(gaps):
         raise DataError(f"column {name} of {where} has no value in {len(gaps)} rows, the first row {gaps[0]}: {remedy}")
     try:
         numbers = values.astype(np.float64)
@@ -94,23 +100,33 @@ class PointColumns:
     lists: bool = False
     width: int | None = None
 
-    def rows(self, batch: Any, where: str, first_row: int = 0, width: int | None = None) -> np.ndarray:
-        """Return the coordinates (n, D) of a record batch; refuse missing values and lists of different lengths."""
+    def rows(
+        self, batch: Any, where: str, first_row: int = 0, width: int | None = None, gaps: bool = False
+    ) -> np.ndarray:
+        """Return the coordinates (n, D) of a record batch; refuse lists of different lengths.
+
+        Missing values are refused, or NaN where there may be `gaps`.
+        """
         columns = [batch.column(name) for name in self.names]
         if self.lists:
             return listed_rows(columns[0], self.names[0], where, first_row, width)
-        missing = [
-            f"{name} ({column.null_count})"
-            for name, column in zip(self.names, columns, strict=True)
-            if column.null_count
-        ]
-        if missing:
-            raise DataError(f"{where} has missing values in {', '.join(missing[:5])}: fill them or remove their rows")
+        missing = [(name, column) for name, column in zip(self.names, columns, strict=True) if column.null_count]
+        if missing and not gaps:
+            listed = ", ".join(f"{name} ({column.null_count})" for name, column in missing[:5])
+            row = first_row + int(np.argmax(np.asarray(missing[0][1].is_null())))
+            raise DataError(
+                f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
+                "remove their rows"
+            )
+        for name, column in zip(self.names, columns, strict=True):  # before they become one type
+            if str(column.type) in ("int64", "uint64"):
+                check_exact(np.asarray(column.fill_null(0))[:, np.newaxis], first_row, where, (name,))
         values = [column.to_numpy(zero_copy_only=False) for column in columns]
-        for name, column in zip(self.names, values, strict=True):  # before they become one type
-            if column.dtype.kind in "iu":
-                check_exact(column[:, np.newaxis], first_row, where, (name,))
-        return np.column_stack(values)
+        return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
+
+    def with_gaps(self) -> "PointColumns":
+        """Return the same columns with NaN in the place of missing values."""
+        return replace(self, dtype=with_nan(self.dtype))
 
 
 class ArrowTable(Source):
@@ -131,6 +147,13 @@ class ArrowTable(Source):
             first = self.table.slice(0, 1).to_batches()
             width = self.columns.rows(first[0], description).shape[1] if first else 0
         super().__init__((self.table.num_rows, width), self.columns.dtype, description)
+        self.column_names = self.columns.names if self.named else ()
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        self.columns = self.columns.with_gaps()
+        self.dtype = check_dtype(self.columns.dtype)
 
     @property
     def named(self) -> bool:
@@ -143,7 +166,7 @@ class ArrowTable(Source):
         rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
         for batch in self.table.slice(start, stop - start).to_batches():
             last = row + len(batch)
-            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, width)
+            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, width, self.gaps)
             row = last
         return rows
 
@@ -318,6 +341,7 @@ class TableFiles(Source):
         assert columns is not None  # of at least one file
         self.columns, self.starts = columns, [0, *accumulate(lengths)]
         super().__init__((self.starts[-1], self._width()), columns.dtype, str(path))
+        self.column_names = () if columns.lists else columns.names
 
     def __reduce__(self) -> tuple[type["TableFiles"], tuple[Place, tuple[str, ...] | None]]:
         return TableFiles, (self.path, self.requested)
@@ -341,6 +365,12 @@ class TableFiles(Source):
             self._batches = batches
         return rows
 
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        self.columns = self.columns.with_gaps()
+        self.dtype = check_dtype(self.columns.dtype)
+
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
         names = list(self.columns.names)
         n_rows = min(BATCH_ROWS, max(1, BATCH_BYTES // (width * self.columns.dtype.itemsize))) if width else 1
@@ -348,7 +378,7 @@ class TableFiles(Source):
         for (file, part), row in zip(self.parts[first_part:], self.starts[first_part:-1], strict=True):
             with opened(file) as table:
                 for batch in table.batches(part, names, n_rows):
-                    yield self.columns.rows(batch, str(file), row, listed_width)
+                    yield self.columns.rows(batch, str(file), row, listed_width, self.gaps)
                     row += len(batch)
 
     def _width(self) -> int:

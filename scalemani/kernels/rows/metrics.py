@@ -19,10 +19,14 @@ UNITS_PER_DISTANCE = np.sqrt(2.0)  # of unit vectors of square roots, which are 
 
 
 class Refusal(NamedTuple):
-    """Rows that a metric cannot take: which (n,) of the rows (n, D) these are, and what is wrong with them."""
+    """Rows that a metric cannot take: which (n,) of the rows (n, D) these are, and what is wrong with them.
+
+    `empty` says that such rows hold nothing that the metric compares, as rows with gaps.
+    """
 
     concerns: Callable[[Points], np.ndarray]
     why: str
+    empty: bool = False
 
 
 class Metric(NamedTuple):
@@ -148,14 +152,14 @@ PRECOMPUTED = "precomputed"
 METRICS = {
     EUCLIDEAN: Metric((), as_given, as_given, "the points as given"),
     "cosine": Metric(
-        (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction"),),
+        (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
         normalize_rows,
         halve_squares,
         "rows at unit length",
         normalize_nonzeros,
     ),
     "correlation": Metric(
-        (Refusal(find_constant_rows, "hold one value only, which correlates with nothing"),),
+        (Refusal(find_constant_rows, "hold one value only, which correlates with nothing", True),),
         standardize_rows,
         halve_squares,
         "rows less their mean, at unit length",
@@ -163,7 +167,7 @@ METRICS = {
     "hellinger": Metric(
         (
             Refusal(find_negative_rows, "hold negative values, which are no frequencies"),
-            Refusal(find_zero_rows, "hold nothing but zeros, which are no frequencies"),
+            Refusal(find_zero_rows, "hold nothing but zeros, which are no frequencies", True),
         ),
         take_root_shares,
         shrink_distances,

@@ -3,8 +3,11 @@
 import numpy as np
 
 from scalemani.io.sources import PointsSource, map_points
+from scalemani.io.sources.base import innermost, with_innermost
+from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.kmeans import assign
+from scalemani.runs.incoming import SelectedRows, rows_without_gaps
 from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features, finite_rows
 from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
 from scalemani.runs.new_points.quality import Account, Placed
@@ -55,7 +58,17 @@ class NewPoints:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
-        placed, far = place_rows(self._placement, self._points, start, stop)
+        kept = rows_without_gaps(self._points, self._placement.metric, start, stop)
+        points = self._points
+        if len(kept) < stop - start:
+            points = with_innermost(points, SelectedRows(innermost(points), kept))
+            coordinates = np.full((stop - start, self.shape[1]), np.nan)
+            if len(kept):
+                placed, far = place_rows(self._placement, points, 0, len(kept))
+                self.account.add(start, kept[far] - start, placed)
+                coordinates[kept - start] = placed.coordinates
+            return coordinates
+        placed, far = place_rows(self._placement, points, start, stop)
         self.account.add(start, far, placed)
         return placed.coordinates
 
@@ -73,5 +86,11 @@ def centers_of(run: Run) -> np.ndarray:
 
 
 def nearest_clusters(coordinates: np.ndarray, centers: np.ndarray) -> np.ndarray:
-    """Return the cluster (n,) int32 of coordinates (n, d): of their directions, as k-means took them, the nearest."""
-    return assign(unit_rows(coordinates), centers)[0]
+    """Return the cluster (n,) int32 of coordinates (n, d): of their directions, as k-means took them, the nearest.
+
+    Rows of NaN have none.
+    """
+    placed = ~np.isnan(coordinates[:, 0])
+    clusters = np.full(len(coordinates), NO_CLASS, np.int32)
+    clusters[placed] = assign(unit_rows(coordinates[placed]), centers)[0]
+    return clusters

@@ -177,12 +177,13 @@ def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
 
 
 class StoredDuplicates(StoredStage, stage="duplicates"):
-    """Which of the distinct points each row that was given is; computed where equal rows are one point."""
+    """Which of the distinct points each row given is; computed where equal rows are one, or rows with gaps left out."""
 
     points = Whole(
         "given_row",
         "int64",
-        "the row in `points` of the point that each row given is; -1 where that is in a component that was left out",
+        "the row in `points` of the point that each row given is; -1 where that has a gap, or is in a component that "
+        "was left out",
         "input row",
     )
 

@@ -206,6 +206,7 @@ def of_ascent(value: Any, under: Mapping[str, Any] = MappingProxyType({})) -> Ro
 ROWS: dict[str, Rows] = {
     "seed": (searched(1, methods=GRAPHS), Row(1, {"embedding.solver": "lll"}, methods=EMBEDDINGS)),
     "points.metric": (Row("cosine"),),
+    "points.missing": (Same("leave-out", "no row has a gap"),),
     "duplicates.tolerance": (Row(1.5, points="apart"),),
     "partition.sketch_dimensions": (searched(3),),
     "partition.cell_points": (searched(40),),

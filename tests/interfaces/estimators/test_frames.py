@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import scalemani as sm
 from scalemani.errors import DataError
@@ -28,3 +29,15 @@ def test_what_is_no_number_among_objects_is_a_data_error(value, kind):
     rows[7, 1] = value
     with pytest.raises(DataError):
         sm.LaplacianEigenmaps().fit(kind(rows.tolist()))
+
+
+def test_names_of_sparse_columns_are_kept():
+    pandas = pytest.importorskip("pandas")
+    counts = sp.random(300, 40, density=0.1, format="csr", random_state=0)
+    frame = pandas.DataFrame.sparse.from_spmatrix(counts, columns=[f"word{i}" for i in range(40)])
+    model = sm.LaplacianEigenmaps(perplexity=10).fit(frame)
+    assert list(model.feature_names_in_) == list(frame.columns)
+    assert np.array_equal(model.embedding_, sm.LaplacianEigenmaps(perplexity=10).fit(counts).embedding_)
+    assert np.array_equal(model.transform(frame[:5]), model.transform(counts[:5]))
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(frame.rename(columns={"word3": "word40"}))

@@ -4,6 +4,7 @@ import datetime
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from scalemani.errors import DataError
 from scalemani.io.sources import open_points, take_representation
@@ -82,3 +83,15 @@ def test_nullable_columns_of_dask_are_those_of_pandas():
 def test_integers_keep_their_digits_up_to_the_largest_that_float64_has():
     frame = with_column(pandas.array([2**53] * 300, dtype="Int64"))
     assert set(open_points(frame).read(0, 300)[:, 3]) == {2.0**53}
+
+
+def test_sparse_columns_stay_sparse_rows():
+    counts = sparse.random(300, 60, density=0.05, format="csr", random_state=0)
+    source = open_points(pandas.DataFrame.sparse.from_spmatrix(counts))
+    assert source.nonzeros == counts.nnz
+    assert (source.read_sparse(0, 300) != counts).nnz == 0
+
+
+def test_sparse_columns_of_other_values_than_zero_are_read_dense():
+    frame = pandas.DataFrame({"a": pandas.arrays.SparseArray([1.0, 1.0, 2.0], fill_value=1.0)})
+    assert open_points(frame).read(0, 3).ravel().tolist() == [1.0, 1.0, 2.0]

@@ -1,0 +1,175 @@
+"""Rows with a gap that are left out: the run of the other rows, and NaN in the place of these in all results."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import open_points
+from scalemani.io.sources.side_data import with_weights
+from scalemani.runs.walk import run
+
+POINTS = np.random.default_rng(0).normal(size=(1300, 4)) * [4.0, 2.0, 1.0, 0.5]
+GAPS = POINTS.copy()
+GAPS[7, 1] = GAPS[200, 0] = GAPS[200, 1] = GAPS[1299, 3] = np.nan
+KEPT = np.setdiff1d(np.arange(1300), [7, 200, 1299])
+LEAVE_OUT = {"points.missing": "leave-out"}
+COUNTS = "{} (1), {} (2), {} (1)"
+
+
+def fit(points, **given):
+    settings = LEAVE_OUT | given.pop("settings", {})
+    return sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30, settings=settings, **given).fit(points)
+
+
+@pytest.fixture(scope="module")
+def expected():
+    found = np.full((1300, 2), np.nan)
+    found[KEPT] = sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30).fit(POINTS[KEPT]).embedding_
+    return found
+
+
+def nullable(pandas):
+    frame = pandas.DataFrame(GAPS, columns=list("abcd")).astype("Float64")
+    return frame.mask(frame.isna())
+
+
+def listed(values):
+    return [None if np.isnan(value) else value for value in values]
+
+
+def forms():
+    yield "array", lambda: GAPS, "013"
+    yield "masked array", lambda: np.ma.masked_array(POINTS, np.isnan(GAPS)), "013"
+    yield "lists with None", lambda: [listed(row) for row in GAPS.tolist()], "013"
+    yield "pandas", lambda: nullable(pytest.importorskip("pandas")), "abd"
+    yield "dask frame", lambda: dask_frame(), "abd"
+    yield "dask array", lambda: pytest.importorskip("dask.array").from_array(GAPS, chunks=(400, 4)), "013"
+    yield "polars", lambda: polars_frame(), "abd"
+
+
+def dask_frame():
+    frame = nullable(pytest.importorskip("pandas"))
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=3)
+
+
+def polars_frame():
+    return pytest.importorskip("polars").DataFrame(dict(zip("abcd", map(listed, GAPS.T), strict=True)))
+
+
+@pytest.mark.parametrize(("given", "names"), [pytest.param(make, names, id=kind) for kind, make, names in forms()])
+def test_results_are_those_of_the_other_rows_and_nan(given, names, expected):
+    found = fit(given())
+    assert np.array_equal(found.embedding_, expected, equal_nan=True)
+    certificates = found.certificates_["duplicates"]
+    assert certificates["rows_left_out"] == 3
+    assert certificates["columns_with_gaps"] == COUNTS.format(*names)
+
+
+@pytest.mark.parametrize("kind", ["parquet", "arrow"])
+def test_columns_of_integers_in_files(tmp_path, kind):
+    arrow = pytest.importorskip("pyarrow")
+    whole = np.rint(POINTS * 100).astype(np.int64)
+    columns = [arrow.array(column, mask=np.isnan(gaps)) for column, gaps in zip(whole.T, GAPS.T, strict=True)]
+    table = arrow.table(columns, names=list("abcd"))
+    path = tmp_path / f"points.{kind}"
+    if kind == "parquet":
+        pytest.importorskip("pyarrow.parquet").write_table(table, path, row_group_size=500)
+    else:
+        pytest.importorskip("pyarrow.feather").write_feather(table, path)
+    found = fit(str(path)).embedding_
+    assert np.array_equal(np.flatnonzero(~np.isnan(found[:, 0])), KEPT)
+    wanted = sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30).fit(whole[KEPT].astype(np.float64))
+    assert np.array_equal(found[KEPT], wanted.embedding_)
+    with pytest.raises(DataError, match=r"a \(1\), b \(2\).*, the first of a in row 200"):
+        sm.LaplacianEigenmaps().fit(str(path))
+
+
+@pytest.mark.parametrize("scaled", [True, False])
+def test_packed_zarr(tmp_path, scaled):
+    xarray = pytest.importorskip("xarray")
+    encoding = {"dtype": "int16", "_FillValue": -32768} | ({"scale_factor": 0.001, "add_offset": 1.0} if scaled else {})
+    given = xarray.Dataset({"v": (("cell", "band"), GAPS * (1 if scaled else 1000))})
+    given.to_zarr(f"{tmp_path}/cube.zarr", encoding={"v": encoding}, zarr_format=2)
+    decoded = xarray.open_zarr(f"{tmp_path}/cube.zarr").v.values
+    found = fit(f"{tmp_path}/cube.zarr::v").embedding_
+    wanted = sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30).fit(decoded[KEPT]).embedding_
+    assert np.array_equal(found[KEPT], wanted)
+    assert np.isnan(np.delete(found, KEPT, axis=0)).all()
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_rows_without_a_direction_have_a_gap(sparse):
+    counts = sp.random(400, 60, density=0.2, format="csr", random_state=0)
+    counts.data[3] = np.nan
+    counts = counts.tolil()
+    counts[5] = 0
+    gap = int(np.flatnonzero(np.isnan(counts.toarray()).any(axis=1))[0])
+    given = counts.tocsr() if sparse else counts.toarray()
+    found = fit(given, metric="cosine")
+    assert np.array_equal(np.flatnonzero(np.isnan(found.embedding_[:, 0])), sorted([gap, 5]))
+    assert "rows without a direction by cosine (1)" in found.certificates_["duplicates"]["columns_with_gaps"]
+
+
+def test_equal_rows_are_merged_among_those_that_are_left():
+    given = np.concatenate([GAPS, GAPS[:300]])
+    found = fit(given, settings={"duplicates.tolerance": 0.0}).embedding_
+    gaps = np.flatnonzero(np.isnan(found[:, 0]))
+    assert np.array_equal(gaps, np.flatnonzero(np.isnan(given).any(axis=1)))
+    assert np.array_equal(found[1300:], found[:300], equal_nan=True)
+
+
+def test_weights_labels_and_blocks_belong_to_the_rows_that_are_left(tmp_path):
+    weights = np.random.default_rng(1).integers(1, 4, 1300)
+    params = Parameters().with_values({"affinities": {"perplexity": 10.0}})
+    values = params.with_values({"points": {"missing": "leave-out"}})
+    runs = [
+        run(
+            with_weights(open_points(GAPS, gaps=True), weights),
+            tmp_path / f"{rows}",
+            "laplacian-eigenmaps",
+            values,
+            Executor(workers=2),
+            rows,
+        )
+        for rows in (1024, None)
+    ]
+    given = with_weights(open_points(POINTS[KEPT]), weights[KEPT])
+    plain = run(given, tmp_path / "plain", "laplacian-eigenmaps", params, Executor(workers=1))
+    for found in runs:
+        assert found.n_input_points == 1300
+        assert np.array_equal(found.input_rows, KEPT)
+        assert np.array_equal(np.asarray(found.embedding[...]), np.asarray(plain.embedding[...]))
+
+
+def test_infinity_is_no_gap():
+    given = GAPS.copy()
+    given[1100, 2] = np.inf
+    with pytest.raises(DataError, match=r"1 inf.*row 1100, column 2"):
+        fit(given)
+
+
+def test_what_cannot_leave_out_rows_is_refused():
+    with pytest.raises(DataError, match="0 of 50 rows"):
+        fit(np.full((50, 3), np.nan))
+    with pytest.raises(ConfigError, match=r"points\.missing=leave-out"):
+        fit(sm.knn_graph(POINTS, 40), metric="precomputed")
+
+
+def test_clusters_of_rows_left_out_are_none():
+    found = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS)
+    assert np.array_equal(np.flatnonzero(found.labels_ == -1), [7, 200, 1299])
+
+
+def test_new_points_with_a_gap_are_nan():
+    model = sm.LaplacianEigenmaps(perplexity=10, n_landmarks=100, settings=LEAVE_OUT).fit(GAPS)
+    placed = model.transform(GAPS[:300])
+    assert np.array_equal(np.flatnonzero(np.isnan(placed[:, 0])), [7, 200])
+    kept = np.setdiff1d(np.arange(300), [7, 200])
+    assert np.array_equal(placed[kept], model.transform(POINTS[kept]))
+    assert np.isnan(model.transform(GAPS[[7, 200]])).all()
+    clusters = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS).predict(GAPS[:300])
+    assert np.array_equal(np.flatnonzero(clusters == -1), [7, 200])
