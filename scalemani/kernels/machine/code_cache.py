@@ -51,6 +51,7 @@ ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 32  # of SHA-256 in a name: 128 bits
 ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+TYPES_IN_WORDS = 6  # of the parts of an entry: for people, a quarter of its bytes; left out
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
 MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
@@ -178,9 +179,11 @@ class CodeCache(NullCache):
         depends_on_process = data.library.has_dynamic_globals or any(not part.can_cache for part in data.lifted)
         if name is None or folder is None or depends_on_process:
             return
+        parts = data._reduce()
+        parts = (*parts[:TYPES_IN_WORDS], "", *parts[TYPES_IN_WORDS + 1 :])
         with contextlib.suppress(OSError):
             with _opened(folder, make=True) as opened:
-                _write(opened, name, _packed(dumps((sig, data._reduce()))))
+                _write(opened, name, _packed(dumps((sig, parts))))
             _remove_unused(folder.parent)
 
     def _name_of(self, sig: Any) -> str | None:
@@ -275,7 +278,7 @@ class InstalledCode(NamedTuple):
 @functools.cache
 def installed_code(processor: tuple[str, ...] | None = None) -> InstalledCode:
     """Return which machine code of the wheel is used on a processor as numba describes it, this one by default."""
-    _, _, features = processor or cpu_target.target_context.codegen().magic_tuple()
+    *_, features = processor or cpu_target.target_context.codegen().magic_tuple()
     try:
         wheel = json.loads(_installed_entry(INSTALLED, BUILT_WITH))
         held = [level for level in LEVELS if (INSTALLED / level).exists()]
@@ -333,6 +336,13 @@ def writable_folder() -> Path | None:
             with _opened(folder, make=True) as descriptor:
                 return folder if os.access(".", os.W_OK, dir_fd=descriptor) else None
     return None
+
+
+def is_compiled() -> bool:
+    """Return whether this machine has machine code of kernels, of the wheel or in the cache."""
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    folder = _folder_for(processor)
+    return installed_code(processor).level is not None or (folder is not None and any(folder.glob("*")))
 
 
 def distrust() -> str:
