@@ -62,13 +62,14 @@ embed_at_once() {
     $run scalemani doctor | grep "machine code.*of the wheel"
     (
         ulimit -t 6
-        $run python -c "
+        SCALEMANI_CACHE=$PWD/cache $run python -c "
 import resource
 from sklearn.datasets import load_digits
 import scalemani
 scalemani.TSNE().fit(load_digits().data)
 print(f'digits: {sum(resource.getrusage(resource.RUSAGE_SELF)[:2]):.1f} s of processor time')"
     )
+    [ ! -e cache ] # what is compiled is kept
 }
 
 "$python" -m venv "$room/build"
