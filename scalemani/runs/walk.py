@@ -19,8 +19,8 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints, points_of
-from scalemani.kernels.machine.code_cache import distrust
-from scalemani.kernels.machine.compile import COMPILING
+from scalemani.kernels.machine.code_cache import distrust, is_compiled
+from scalemani.kernels.machine.compile import COMPILING, PLAIN
 from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
 from scalemani.runs.opened import Run
@@ -178,6 +178,8 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
         executor.check_reach(store.root)
         for remark in filter(None, (remark_on(store.root), distrust())):
             executor.progress.warn(remark)
+        if not (PLAIN or is_compiled()):
+            executor.progress.note("compiling kernels, once on this machine: about 40 s")
         yield WritableRun(store, lock, executor, only)
 
 

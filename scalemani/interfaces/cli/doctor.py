@@ -17,7 +17,7 @@ from llvmlite import binding
 from threadpoolctl import threadpool_info
 
 from scalemani.interfaces.cli.output import say
-from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, writable_folder
+from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, installed_code, writable_folder
 from scalemani.kernels.machine.compile import PLAIN, PLAIN_VARIABLE
 
 PACKAGES = (
@@ -67,6 +67,7 @@ def examine(folder: Path) -> dict[str, Any]:
         },
         "disk": disk,
         "temporary files": disk_of(Path(tempfile.gettempdir())),
+        "machine code": installed_code()._asdict(),
         "compiled kernels": str(cache_home() or "nowhere"),
     }
     return {**found, "slow": list(slow_here(found))}
@@ -139,6 +140,8 @@ def show_examination(found: dict[str, Any]) -> None:
     for name in ("disk", "temporary files"):
         disk = found[name]
         lines[name] = f"{format_bytes(disk['free'])} free at {disk['path']} ({disk['filesystem']})"
+    level, unused = found["machine code"].values()
+    lines["machine code"] = f"of the wheel, for {level}" if level else f"compiled at first use: {unused}"
     lines["compiled kernels"] = found["compiled kernels"]
     for name, text in lines.items():
         say(f"{name:<18}{text}")

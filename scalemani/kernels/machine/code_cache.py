@@ -8,12 +8,16 @@ entry is a digest of all that its machine code follows from: sources, signature,
 A compiled function holds the code of functions that it calls and the values of constants that it reads, whatever file
 they stand in. So a file's digest covers all files of the package that it names, that these name, and so on. Every
 dotted name counts, in a docstring too: a file too many costs a compilation, a file too few a wrong result.
+
+A wheel may hold entries of its own, compiled for levels of x86-64 in place of one processor. They are read first, and
+never written. Another version of what compiles, or other sources, leave them unused.
 """
 
 import contextlib
 import functools
 import glob
 import hashlib
+import json
 import os
 import pickle
 import re
@@ -23,7 +27,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import llvmlite
 import numba
@@ -47,11 +51,24 @@ ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 32  # of SHA-256 in a name: 128 bits
 ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
+TYPES_IN_WORDS = 6  # of the parts of an entry: for people, a quarter of its bytes; left out
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
 MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
 # Variables of numba that change no machine code. All others make caches of their own.
 WITHOUT_EFFECT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"}
+PROCESSOR_VARIABLES = {"NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}  # what they say is in the description of the processor
+
+INSTALLED = Path(PACKAGE_FOLDER, "kernels", "machine", "code")  # a folder for each level; none in the sources
+BUILT_WITH = "versions.json"
+_V3 = "+avx,+avx2,+bmi,+bmi2,+cx16,+f16c,+fma,+lzcnt,+movbe,+popcnt,+sahf,+sse4.2,+xsave"
+# Levels by the names that LLVM has for them, best first, and the features that the code of each needs. By default LLVM
+# halves the vectors of v4, since the first processors of that level slowed down; sums then have another order than in
+# code for later processors.
+LEVELS = {
+    "x86-64-v4": f"{_V3},+avx512bw,+avx512cd,+avx512dq,+avx512f,+avx512vl,-prefer-256-bit",
+    "x86-64-v3": _V3,
+}
 
 
 class Source(NamedTuple):
@@ -143,39 +160,39 @@ class CodeCache(NullCache):
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Return what was compiled for a signature, or None."""
         target_context.refresh()  # an entry refers to functions that numba's modules register there
-        place = self._place(sig, target_context)
-        if place is None:
+        name, processor = self._name_of(sig), target_context.codegen().magic_tuple()
+        if name is None:
             return None
-        try:
-            with _opened(place[0]) as folder:
-                entry = _unpacked(_content(folder, place[1]))
-            if entry is None or entry[0] != sig:
-                return None
-            return CompileResult._rebuild(target_context, *entry[1])
-        except Exception:  # an entry that cannot be read is compiled again
-            return None
+        level, kept = installed_code(processor).level, _folder_for(processor)
+        for entry_of, folder in ((_installed_entry, level and INSTALLED / level), (_entry, kept)):
+            try:
+                entry = _unpacked(entry_of(folder, name)) if folder else None
+                if entry is not None and entry[0] == sig:
+                    return CompileResult._rebuild(target_context, *entry[1])
+            except Exception:  # an entry that cannot be read is compiled again
+                continue
+        return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         """Keep what was compiled for a signature."""
-        place = self._place(sig, data.target_context)
+        name, folder = self._name_of(sig), _folder_for(data.target_context.codegen().magic_tuple())
         depends_on_process = data.library.has_dynamic_globals or any(not part.can_cache for part in data.lifted)
-        if place is None or depends_on_process:
+        if name is None or folder is None or depends_on_process:
             return
+        parts = data._reduce()
+        parts = (*parts[:TYPES_IN_WORDS], "", *parts[TYPES_IN_WORDS + 1 :])
         with contextlib.suppress(OSError):
-            with _opened(place[0], make=True) as folder:
-                _write(folder, place[1], _packed(dumps((sig, data._reduce()))))
-            _remove_unused(place[0].parent)
+            with _opened(folder, make=True) as opened:
+                _write(opened, name, _packed(dumps((sig, parts))))
+            _remove_unused(folder.parent)
 
-    def _place(self, sig: Any, target_context: Any) -> tuple[Path, str] | None:
-        """Return the folder and the name of a signature's entry, or None where nothing is kept."""
+    def _name_of(self, sig: Any) -> str | None:
+        """Return the name of a signature's entry, the same for all processors, or None where nothing is kept."""
         if self._identity is None:
-            return None
-        folder = _folder_for(target_context.codegen().magic_tuple())
-        if folder is None:
             return None
         arguments, _ = sigutils.normalize_signature(sig)
         facts = (*self._identity, *(_described(kind) for kind in arguments))
-        return folder, f"{self._name}-{_digest_of(facts)}"
+        return f"{self._name}-{_digest_of(facts)}"
 
 
 def _described(kind: Any) -> str:
@@ -200,17 +217,29 @@ def _unpacked(content: bytes) -> tuple[Any, tuple[Any, ...]] | None:
     return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
 
 
-def _content(folder: int, name: str) -> bytes:
-    """Return what an entry of a folder holds, which only this user or root has written; note that it is in use."""
-    descriptor = os.open(name, os.O_RDONLY | ENTRY, dir_fd=folder)
-    with os.fdopen(descriptor, "rb") as file:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise UntrustedFolderError(f"{name} is no file")
-        _check(status, name)
+def _entry(folder: Path, name: str) -> bytes:
+    """Return what an entry of the user's cache holds, which only this user or root has written; note its use."""
+    with _opened(folder) as opened, _opened_entry(name, opened) as file:
+        _check(os.fstat(file.fileno()), name)
         with contextlib.suppress(OSError):
-            os.utime(descriptor)
+            os.utime(file.fileno())
         return file.read()
+
+
+def _installed_entry(folder: Path, name: str) -> bytes:
+    """Return what a file of the installed code holds; it is left untouched."""
+    with _opened_entry(str(folder / name)) as file:
+        _check_as_sources(os.fstat(file.fileno()), name)
+        return file.read()
+
+
+def _opened_entry(name: str, folder: int | None = None) -> BinaryIO:
+    """Open a regular file, no link, to read it."""
+    file = os.fdopen(os.open(name, os.O_RDONLY | ENTRY, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise UntrustedFolderError(f"{name} is no file")
+    return file
 
 
 def _write(folder: int, name: str, content: bytes) -> None:
@@ -233,9 +262,70 @@ def _folder_for(processor: tuple[str, ...]) -> Path | None:
     if home is None:
         return None
     settings = sorted((k, v) for k, v in os.environ.items() if k.startswith("NUMBA_") and k not in WITHOUT_EFFECT)
+    level = installed_code(processor).level  # what is compiled may hold code of the level that it calls
     versions = (sys.version, numba.__version__, llvmlite.__version__, binding.llvm_version_info, np.__version__)
-    facts = (*versions, vars(numba.config)["USING_SVML"], *processor, *settings)
+    facts = (*versions, vars(numba.config)["USING_SVML"], *processor, *settings, *([level] if level else []))
     return home / "kernels" / _digest_of(facts)
+
+
+class InstalledCode(NamedTuple):
+    """The level of the wheel's machine code that is used, or why none is."""
+
+    level: str | None
+    unused: str | None = None
+
+
+@functools.cache
+def installed_code(processor: tuple[str, ...] | None = None) -> InstalledCode:
+    """Return which machine code of the wheel is used on a processor as numba describes it, this one by default."""
+    *_, features = processor or cpu_target.target_context.codegen().magic_tuple()
+    try:
+        wheel = json.loads(_installed_entry(INSTALLED, BUILT_WITH))
+        held = [level for level in LEVELS if (INSTALLED / level).exists()]
+        for folder in (INSTALLED, *(INSTALLED / level for level in held)):
+            _check_as_sources(folder.lstat(), str(folder))
+    except FileNotFoundError:
+        return InstalledCode(None, "this installation holds none")
+    except (OSError, ValueError, NotImplementedError) as error:
+        return InstalledCode(None, str(error))
+    differences = [
+        f"{name} is {version}, the wheel's was {wheel.get(name)}"
+        for name, version in built_with().items()
+        if wheel.get(name) != version
+    ]
+    differences += [f"{name} is set" for name in sorted(os.environ) if _changes_code(name)]
+    if differences:
+        return InstalledCode(None, "; ".join(differences))
+    for level in held:
+        needed = {feature for feature in LEVELS[level].split(",") if feature.startswith("+")}
+        if needed <= set(features.split(",")):
+            return InstalledCode(level)
+    return InstalledCode(None, f"the wheel's code needs {' or '.join(held)}, which this processor does not have")
+
+
+def built_with() -> dict[str, str]:
+    """Return the versions that entries of a wheel follow from: those that numba itself looks at."""
+    return {
+        "Python": str(sys.implementation.cache_tag),
+        "numba": numba.__version__,
+        "llvmlite": llvmlite.__version__,
+        "LLVM": ".".join(map(str, binding.llvm_version_info)),
+        "NumPy": ".".join(np.__version__.split(".")[:2]),
+        "SVML": str(vars(numba.config)["USING_SVML"]),
+    }
+
+
+def _changes_code(variable: str) -> bool:
+    return variable.startswith("NUMBA_") and variable not in WITHOUT_EFFECT | PROCESSOR_VARIABLES
+
+
+def _check_as_sources(status: os.stat_result, name: str) -> None:
+    """Refuse what others may write to than this user, root, and whoever may write to the sources, which run as well."""
+    writers = [(one.st_uid, one.st_gid, one.st_mode & WRITABLE_BY_OTHERS) for one in (status, os.stat(__file__))]
+    if stat.S_ISLNK(status.st_mode):
+        raise UntrustedFolderError(f"{name} is a link")
+    if writers[0] != writers[1]:
+        _check(status, name)
 
 
 def writable_folder() -> Path | None:
@@ -246,6 +336,13 @@ def writable_folder() -> Path | None:
             with _opened(folder, make=True) as descriptor:
                 return folder if os.access(".", os.W_OK, dir_fd=descriptor) else None
     return None
+
+
+def is_compiled() -> bool:
+    """Return whether this machine has machine code of kernels, of the wheel or in the cache."""
+    processor = cpu_target.target_context.codegen().magic_tuple()
+    folder = _folder_for(processor)
+    return installed_code(processor).level is not None or (folder is not None and any(folder.glob("*")))
 
 
 def distrust() -> str:

@@ -12,11 +12,19 @@ import time
 from pathlib import Path
 
 import pytest
+from llvmlite import binding
 
 import scalemani
 from scalemani.engine.workers.executor import Executor
 from scalemani.interfaces.cli.doctor import slow_here
-from scalemani.kernels.machine.code_cache import UNUSED_SECONDS, cache_home, distrust
+from scalemani.kernels.machine.code_cache import (
+    BUILT_WITH,
+    LEVELS,
+    UNUSED_SECONDS,
+    built_with,
+    cache_home,
+    distrust,
+)
 from scalemani.kernels.machine.compile import PLAIN
 from scalemani.runs.walk import locked_run
 
@@ -407,6 +415,113 @@ def test_of_many_bytes_those_used_longest_ago_are_removed(filled):
     left = [path.name for path in entries(filled) if path.name.startswith("large")]
     assert left == ["large0", "large1", "large2"]
     assert used.exists()
+
+
+V4, V3 = LEVELS
+TOLD = f"""
+{LOGARITHM}
+import json
+from scalemani.kernels.machine.code_cache import installed_code
+hits, misses = (sum(counts.values()) for counts in (kernel.stats.cache_hits, kernel.stats.cache_misses))
+raise SystemExit(print(json.dumps([installed_code().level or installed_code().unused, hits, misses])))
+"""
+runs_v3 = pytest.mark.skipif(
+    not all(binding.get_host_cpu_features().get(feature[1:]) for feature in LEVELS[V3].split(",")),
+    reason="this processor cannot run code of x86-64-v3",
+)
+
+
+@pytest.fixture(scope="module")
+def compiled_once(tmp_path_factory):
+    """A cache with the logarithm for x86-64-v3."""
+    cache = tmp_path_factory.mktemp("level") / "cache"
+    run(LOGARITHM, SCALEMANI_CACHE=cache, NUMBA_CPU_NAME=V3, NUMBA_CPU_FEATURES=LEVELS[V3])
+    return cache
+
+
+@pytest.fixture
+def wheel(compiled_once, tmp_path):
+    """A copy of the package with that code in it, as a wheel would install it."""
+    package = copied_package(tmp_path)
+    code = package / "kernels/machine/code"
+    shutil.copytree(entries(compiled_once)[0].parent, code / V3)
+    (code / V3).chmod(0o755)
+    (code / BUILT_WITH).write_text(json.dumps(built_with()))
+    return package
+
+
+def used(wheel, cache, **environment):
+    """Return what is said of the code of a wheel, how many kernels were found, and how many compiled."""
+    return run(TOLD, wheel.parent, SCALEMANI_CACHE=cache, **environment)
+
+
+@runs_v3
+def test_code_of_a_wheel_is_loaded_and_nothing_is_written(wheel, cache):
+    before = {path: path.stat().st_mtime_ns for path in wheel.rglob("*")}
+    assert used(wheel, cache) == [V3, 1, 0]
+    assert {path: path.stat().st_mtime_ns for path in wheel.rglob("*")} == before
+    assert not cache.exists()
+    assert used(wheel, cache, NUMBA_CPU_NAME=V3, NUMBA_CPU_FEATURES=LEVELS[V3]) == [V3, 1, 0]
+
+
+@runs_v3
+def test_the_best_level_that_the_processor_has_is_taken(wheel, cache):
+    code = wheel / "kernels/machine/code"
+    shutil.copytree(code / V3, code / V4)
+    assert used(wheel, cache, NUMBA_CPU_FEATURES=LEVELS[V4]) == [V4, 1, 0]
+    assert used(wheel, cache, NUMBA_CPU_FEATURES=LEVELS[V3]) == [V3, 1, 0]
+    told = f"the wheel's code needs {V4} or {V3}, which this processor does not have"
+    assert used(wheel, cache, NUMBA_CPU_FEATURES="+sse4.2") == [told, 0, 1]
+
+
+@runs_v3
+@pytest.mark.parametrize("name", ["Python", "numba", "llvmlite", "LLVM", "NumPy"])
+def test_code_of_other_versions_is_not_loaded_and_the_reason_is_told(wheel, cache, name):
+    (wheel / "kernels/machine/code" / BUILT_WITH).write_text(json.dumps({**built_with(), name: "0.1"}))
+    assert used(wheel, cache) == [f"{name} is {built_with()[name]}, the wheel's was 0.1", 0, 1]
+    assert len(entries(cache)) == 1
+    assert used(wheel, cache)[1:] == [1, 0]
+
+
+@runs_v3
+def test_code_of_a_wheel_is_not_that_of_other_settings_or_edited_sources(wheel, cache):
+    assert used(wheel, cache, NUMBA_OPT="1") == ["NUMBA_OPT is set", 0, 1]
+    source = wheel / "kernels/machine/vector_math.py"
+    source.write_text(source.read_text().replace("LOG_2 = 0.6931471805599453\n", "LOG_2 = 0.6931471805599454\n"))
+    assert used(wheel, cache) == [V3, 0, 1]
+
+
+@runs_v3
+@pytest.mark.parametrize("place", ["", V3, BUILT_WITH, "entry"])
+@pytest.mark.parametrize("change", [belonging_to_another, lambda path: path.chmod(path.stat().st_mode | 0o022), linked])
+def test_code_that_others_may_have_put_into_a_wheel_is_not_loaded(wheel, cache, tmp_path, place, change):
+    code = wheel / "kernels/machine/code"
+    (entry,) = (code / V3).iterdir()
+    plant(entry, tmp_path / "ran")
+    change(entry if place == "entry" else code / place)
+    assert used(wheel, cache)[1:] == [0, 1]
+    assert not (tmp_path / "ran").exists()
+
+
+@runs_v3
+def test_who_may_write_the_sources_may_write_the_code_beside_them(wheel, cache):
+    for path in (wheel / "kernels/machine").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o020)  # as a umask of 002 leaves them
+    assert used(wheel, cache) == [V3, 1, 0]
+
+
+@runs_v3
+def test_damaged_code_of_a_wheel_is_compiled_anew(wheel, cache):
+    (entry,) = (wheel / "kernels/machine/code" / V3).iterdir()
+    entry.write_bytes(entry.read_bytes()[:-1])
+    assert used(wheel, cache) == [V3, 0, 1]
+    assert used(wheel, cache) == [V3, 1, 0]
+
+
+def test_doctor_says_where_machine_code_is_from(scalemani):
+    found = json.loads(scalemani("doctor", "--json")[1])
+    assert found["machine code"] == {"level": None, "unused": "this installation holds none"}
+    assert "compiled at first use: this installation holds none" in scalemani("doctor")[1]
 
 
 OF_A_USER = """
