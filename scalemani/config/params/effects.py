@@ -78,7 +78,7 @@ def of_stage(stage: str, *names: str) -> tuple[str, ...]:
 
 
 ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
-SEARCHED = ("partition", "pynndescent")
+SEARCHED = ("partition", "pynndescent", "leaves")
 ROUNDS = of_stage("neighbors", "recall", "max_rounds", "sampled_queries", "few_candidates")
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
 SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
@@ -86,6 +86,7 @@ SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
 CONDITIONS = (
     one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
     one_of("partition", names=("neighbors.n_probes",), on="neighbors.method"),
+    one_of("leaves", names=("neighbors.leaf_points",), on="neighbors.method"),
     Condition(
         ("neighbors.few_candidates",),
         "neighbors.n_neighbors",

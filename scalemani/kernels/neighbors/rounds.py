@@ -8,6 +8,10 @@ import numpy as np
 from scalemani.kernels.machine.compile import compiled
 
 MORE_CELLS = 3  # times as many cells visited after a further round over cells as before it
+LEFT_BY_NEAR = (
+    0.3  # of what leaves miss, by two rounds among neighbours of neighbours: 0.5 of hard data, 0.15 of others
+)
+MOST_LEAVES_FIRST = 4  # rounds over leaves before any other: each later one brings less than one among neighbours
 NEXT_GAIN = 0.3  # of what a round over neighbours of neighbours brought, what another one brings, on hard and easy data
 
 
@@ -16,13 +20,14 @@ class Round(NamedTuple):
 
     A round without cells (`first == last`) looks among the neighbours of neighbours. `candidates` is how many times as
     many as in the first rounds are settled by exact distances. `of_changed` says that points alone look there whose
-    lists the round before has changed.
+    lists the round before has changed. `over_leaves` says that the round looks within leaves of leaders of its own.
     """
 
     first: int
     last: int
     candidates: int = 1
     of_changed: bool = False
+    over_leaves: bool = False
 
     @property
     def over_cells(self) -> bool:
@@ -55,6 +60,29 @@ def next_round(
     if visited < n_cells:
         return Round(visited, min(MORE_CELLS * visited, n_cells), more)
     return Round(0, n_cells, more) if more > candidates else None
+
+
+def next_round_of_leaves(rounds: Sequence[Round], recalls: Sequence[float], asked: float) -> Round | None:
+    """Return the round after `rounds`, the first of them over leaves, or None where the recall is reached.
+
+    There are two rounds over leaves, and more where these miss too much for rounds among neighbours of neighbours:
+    what leaves miss falls by the same factor from each to the next. Where another round among neighbours of neighbours
+    would bring less than is missing, leaves are searched again.
+
+    Parameters
+    ----------
+    recalls : the share of true neighbours after each, in [0, 1]
+    """
+    if recalls[-1] >= asked:
+        return None
+    if not rounds[-1].over_leaves:
+        near = NEXT_GAIN * (recalls[-1] - recalls[-2]) > asked - recalls[-1]
+    elif all(one.over_leaves for one in rounds):
+        enough = LEFT_BY_NEAR * (1.0 - recalls[-1]) <= 1.0 - asked
+        near = len(rounds) >= MOST_LEAVES_FIRST or (enough and len(rounds) > 1)
+    else:
+        near = True
+    return Round(0, 0, over_leaves=not near)
 
 
 @compiled

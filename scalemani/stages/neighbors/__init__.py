@@ -1,7 +1,8 @@
 """The k-nearest-neighbour graph of the work points, in rounds, until its measured recall is what was asked.
 
 Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
-Candidates are chosen by sketches and settled by exact distances. Each round is a full set of arrays, so that a round
+With `neighbors.method` leaves the first rounds look within overlapping leaves instead. Candidates are chosen by
+sketches, or by all coordinates, and settled by exact distances. Each round is a full set of arrays, so that a round
 that was cut short goes on where it stopped. What a round has found is all that the next one needs, and a measured round
 is described by its recall: a round is removed once the one after it was measured. Where blocks of the last measured
 round were lost and the round before is removed, the rounds are computed anew from the first on, to the same bits.
@@ -19,13 +20,14 @@ from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
+from scalemani.kernels.neighbors.rounds import Round, next_round, next_round_of_leaves, without_known
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, recall_unit, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
+from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
@@ -82,7 +84,9 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
 
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
+RAISED = "neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
 FindBlock = Callable[[StageTask, int], Arrays]
+FindRound = Callable[[StageWork, int], None]
 
 __all__ = ["disk", "memory", "run"]
 
@@ -103,9 +107,13 @@ def run(work: StageWork) -> dict[str, Any]:
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
-    rounds = [first_round(task) if method == "partition" else Round(0, 1)]
+    if method == "leaves":
+        rounds = [Round(0, 0, over_leaves=True)]
+    else:
+        rounds = [first_round(task) if method == "partition" else Round(0, 1)]
     needed = first_needed(work)
-    recalls = [run_measured_round(work, 0, needed, continued_block if continued else first)]
+    find_first = functools.partial(run_round, function=continued_block if continued else first)
+    recalls = [run_measured_round(work, 0, needed, search_leaves if method == "leaves" else find_first)]
     while len(rounds) <= asked.max_rounds:
         following = following_round(work, rounds, recalls, continued)
         if following is None:
@@ -113,13 +121,13 @@ def run(work: StageWork) -> dict[str, Any]:
         number = len(rounds)
         compute = further_cells_block if following.over_cells else near_neighbors_block
         rounds.append(following)
-        find = functools.partial(compute, following, number)
-        recalls.append(run_measured_round(work, number, needed, find))
+        find = functools.partial(run_round, function=functools.partial(compute, following, number))
+        recalls.append(run_measured_round(work, number, needed, search_leaves if following.over_leaves else find))
     recall = recalls[-1]
     if recall.value < asked.recall:
         work.warn(
             f"neighbors: recall {recall.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions",
+            f"for: raise {'neighbors.max_rounds or neighbors.leaf_points' if method == 'leaves' else RAISED}",
             ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
@@ -130,6 +138,7 @@ def run(work: StageWork) -> dict[str, Any]:
         "rounds": len(recalls) - 1,
         "sampled_queries": recall.n_sampled,
         **({"probes": rounds[0].last} if method == "partition" else {}),
+        **({"rounds_of_leaves": sum(one.over_leaves for one in rounds)} if method == "leaves" else {}),
     }
 
 
@@ -138,9 +147,11 @@ def following_round(
 ) -> Round | None:
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
     task = work.task
+    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
+    if rounds[0].over_leaves:
+        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought)
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
-    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
     if not continued:
         return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
     # Appended points have been through cells alone, which the recall of all points does not show. What the round among
@@ -156,18 +167,19 @@ def run_round(work: StageWork, number: int, function: FindBlock) -> None:
     work.map_blocks(function, round_step(number))
 
 
-def run_measured_round(work: StageWork, number: int, first: int, function: FindBlock) -> Measure:
+def run_measured_round(work: StageWork, number: int, first: int, find: FindRound) -> Measure:
     """Compute what is missing of a round and of its recall; return the recall.
 
     The round before is removed then, unless rounds are kept.
 
     Parameters
     ----------
+    find : computes the missing blocks of a round
     first : the first round whose arrays are needed, see `first_needed`: of those before it the recall is known
     """
     output, unit = work.task.output, recall_unit(number)
     if number >= first:
-        run_round(work, number, function)
+        find(work, number)
         if number >= n_measured(output):
             recall = np.array(measured_recall(work.task, number), np.float64)
             output.write_whole({StoredNeighbors.recall: recall}, unit, unit)

@@ -7,12 +7,16 @@ import numpy as np
 from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
+from scalemani.kernels.neighbors.leaves import count_leaders
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
 KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an interrupted run computes again
+LEAVES_OF_GROUP = 64  # that are one task: some seconds
+LISTS_OF_LEAF = 4  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
+MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
 
@@ -61,3 +65,33 @@ def n_candidates(search: StageTask | Sizes, number: int) -> int:
 def n_listed(params: Parameters) -> int:
     """Return how much of the list of a neighbour is looked at."""
     return min(params.neighbors.most_listed, params.n_neighbors)
+
+
+def n_leaves_of_point(search: StageTask | Sizes) -> int:
+    """Return in how many leaves a point is."""
+    return min(search.params.neighbors.leaf_overlap, search.dimensions.n_points)
+
+
+def n_points_of_leaf(search: StageTask | Sizes) -> int:
+    """Return how many points a leaf is to have: several times as many as a list."""
+    return max(search.params.neighbors.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
+
+
+def n_leaders(search: StageTask | Sizes) -> int:
+    """Return how many leaves a round draws."""
+    return count_leaders(search.dimensions.n_points, n_points_of_leaf(search), n_leaves_of_point(search))
+
+
+def n_groups_of_leaves(search: StageTask | Sizes) -> int:
+    """Return in how many tasks the leaves of a round are searched, whatever the workers."""
+    return -(-search.dimensions.n_points * n_leaves_of_point(search) // points_of_group(search))
+
+
+def points_of_group(search: StageTask | Sizes) -> int:
+    """Return how many points the leaves of a task have together."""
+    return LEAVES_OF_GROUP * n_points_of_leaf(search)
+
+
+def n_together(search: StageTask | Sizes) -> int:
+    """Return how many points of one leaf are in memory together: larger leaves are cut."""
+    return MOST_TOGETHER * n_points_of_leaf(search)

@@ -23,7 +23,12 @@ def arrays(task: StageTask) -> list[RowArray]:
 def no_known(task: StageTask, block: int) -> Neighbors:
     """Return the lists of a block before anything is known."""
     start, stop = task.dimensions.rows(block)
-    empty = no_neighbors(stop - start, task.params.n_neighbors)
+    return empty_lists(task, stop - start)
+
+
+def empty_lists(task: StageTask, count: int) -> Neighbors:
+    """Return so many lists before anything is known."""
+    empty = no_neighbors(count, task.params.n_neighbors)
     return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
 
 

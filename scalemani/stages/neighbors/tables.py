@@ -16,6 +16,7 @@ from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import copy_to_file, read_only
 from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
@@ -118,17 +119,47 @@ def short_sketches(task: StageTask) -> tuple[Table, float]:
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
     tuning, output = task.params.neighbors, StoredNeighbors(task.output)
-    scale, sampled = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale, task.once(query_sketches)
+    scale, by_all = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale, tuning.method == "leaves"
+    sampled = task.once(query_coordinates if by_all else query_sketches)
     step, width = rounding_step(sampled), sampled.shape[1]
     close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
     if not 0 < rounding_error(step, width) * scale <= tuning.rounding_share * close < np.inf:
         together = sampled.itemsize * width * task.dimensions.n_points
+        if by_all:
+            return filled_by_blocks(task, together, width, np.float32, coordinates_of_block), scale
         return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, together)), scale
-    n_points = task.dimensions.n_points
-    rounded = empty_table(task, n_points * width, (n_points, width), np.int8)
+
+    def rounded(task: StageTask, block: int) -> np.ndarray:
+        return rounded_sketches((coordinates_of_block if by_all else sketches_of_block)(task, block), step)
+
+    return filled_by_blocks(task, task.dimensions.n_points * width, width, np.int8, rounded), step * scale
+
+
+def filled_by_blocks(
+    task: StageTask, together: int, width: int, dtype: DTypeLike, of_block: Callable[[StageTask, int], np.ndarray]
+) -> Table:
+    """Return a table (N, width) of what `of_block` returns of each block: other parameters are of `empty_table`."""
+    table = empty_table(task, together, (task.dimensions.n_points, width), dtype)
     for block in range(task.dimensions.n_blocks):
-        rounded[slice(*task.dimensions.rows(block))] = rounded_sketches(sketches_of_block(task, block), step)
-    return rounded, step * scale
+        table[slice(*task.dimensions.rows(block))] = of_block(task, block)
+    return table
+
+
+def coordinates_of(task: StageTask, points: np.ndarray) -> np.ndarray:
+    """Return all coordinates (n, D) float32 of dense points about the mean of the sketches, in their unit of length."""
+    basis = StoredPartition(task.inputs[StoredPartition.STAGE]).basis
+    return about(basis.mean, points, basis.scale)
+
+
+def coordinates_of_block(task: StageTask, block: int) -> np.ndarray:
+    """Return what `coordinates_of` does, of a block."""
+    return coordinates_of(task, work_points_of(task).points.read_block(block))
+
+
+def query_coordinates(task: StageTask) -> np.ndarray:
+    """Return what `coordinates_of` does, of the points by which the recall is measured."""
+    rows = StoredNeighbors(task.output).query_rows.read_once()
+    return coordinates_of(task, work_points_of(task).points.gather(rows))
 
 
 def query_sketches(task: StageTask) -> np.ndarray:

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
+from scalemani.kernels.neighbors.rounds import Round, next_round, next_round_of_leaves, without_known
 
 SHARES = st.floats(0.0, 1.0)
 
@@ -35,6 +35,39 @@ def test_every_search_ends_and_visits_every_cell_before_it_gives_up(asked, found
         recalls.append(found[min(len(rounds), len(found)) - 1])
         assert len(rounds) < 40
     assert recalls[-1] >= asked or (rounds[-1].last == n_cells and rounds[-1].candidates == 16)
+
+
+LEAVES, NEAR = Round(0, 0, over_leaves=True), Round(0, 0)
+
+
+def rounds_of_leaves(asked, missing_by_leaves, left_by_near):
+    """The rounds of a search whose rounds over leaves and among neighbours leave given shares of what was missing."""
+    rounds, recalls = [LEAVES], [1 - missing_by_leaves]
+    while len(rounds) < 40 and (following := next_round_of_leaves(rounds, recalls, asked)) is not None:
+        rounds.append(following)
+        left = missing_by_leaves if following.over_leaves else left_by_near
+        recalls.append(1 - left * (1 - recalls[-1]))
+    return rounds, recalls
+
+
+def test_two_rounds_over_leaves_come_first_then_neighbours_of_neighbours():
+    rounds, _ = rounds_of_leaves(0.95, 0.4, 0.35)
+    assert rounds == [LEAVES, LEAVES, NEAR, NEAR]
+
+
+def test_more_rounds_over_leaves_come_first_where_two_miss_much():
+    rounds, _ = rounds_of_leaves(0.95, 0.6, 0.5)
+    assert rounds == [LEAVES, LEAVES, LEAVES, LEAVES, NEAR, NEAR]
+
+
+def test_leaves_are_searched_again_where_neighbours_of_neighbours_bring_little():
+    rounds, recalls = rounds_of_leaves(0.99, 0.5, 0.9)
+    assert rounds[:6] == [LEAVES, LEAVES, LEAVES, LEAVES, NEAR, LEAVES]
+    assert recalls[-1] >= 0.99
+
+
+def test_a_recall_that_leaves_reach_ends_the_search():
+    assert rounds_of_leaves(0.95, 0.04, 0.5)[0] == [LEAVES]
 
 
 @given(st.integers(0, 2**32 - 1))

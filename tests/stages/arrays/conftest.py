@@ -91,6 +91,15 @@ def wide(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def by_leaves(tmp_path_factory) -> Run:
+    """Return a run of points whose neighbours were found within leaves, with all that such a search writes."""
+    values = {"n_neighbors": 8, "method": "leaves", "leaf_points": 50, "recall": 1.0, "max_rounds": 1}
+    points = np.random.default_rng(6).normal(size=(1500, 12)).astype(np.float32)
+    folder, params = tmp_path_factory.mktemp("records") / "leaves", Parameters().with_values({"neighbors": values})
+    return run(open_points(points), folder, "knn-graph", params, Executor(workers=2, keep=True), BLOCK_ROWS)
+
+
+@pytest.fixture(scope="session")
 def pictured(tmp_path_factory) -> Run:
     """Return a run of the pixels of an image."""
     values = {"neighbors": {"method": "window", "window": 3}, "landmarks": {"n_landmarks": 60}}

@@ -94,6 +94,15 @@ def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_ke
     assert all_rounds - last == one.params.neighbors.max_rounds * (graph - compressed)
 
 
+def test_a_search_within_leaves_writes_no_more_than_it_lists(by_leaves):
+    need = disk_need(STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, rounds_kept=True)))
+    arrays = arrays_of(by_leaves, "neighbors")
+    within = {name: array for name, array in arrays.items() if name.startswith(("leaves_", "joined_"))}
+    assert len(within) == 2 * (1 + 4)
+    passing = sum(array.nbytes for array in within.values())
+    assert 0.25 * need.passing < passing <= need.passing  # what a later round finds again is within its limits
+
+
 def test_entries_of_graphs_take_the_bytes_that_are_listed(groups):
     seen = set()
     for label, one, stage in groups:

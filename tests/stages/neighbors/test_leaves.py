@@ -1,0 +1,234 @@
+"""Rounds over leaves: the same bits whatever the blocks, memory and workers, exact distances, and a true recall."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.spatial.distance import cdist
+
+import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.task import StageTask
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError
+from scalemani.io.sources import open_points
+from scalemani.kernels.arrays import grouping
+from scalemani.kernels.neighbors.leaves import LARGE
+from scalemani.runs.opened import open_run
+from scalemani.runs.walk import run
+from scalemani.stages import neighbors
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.neighbors import counts, leaves
+from scalemani.stages.neighbors.leaves import joined_part, merged_blocks
+from scalemani.stages.neighbors.tables import list_tables
+
+K, N_POINTS = 9, 2500
+ASKED = {"n_neighbors": K, "method": "leaves", "leaf_points": 60, "sampled_queries": 400, "recall": 0.93}
+
+
+def params_of(**asked):
+    return Parameters().with_values({"neighbors": {**ASKED, **asked}, "partition": {"sketch_dimensions": 4}})
+
+
+@pytest.fixture(scope="module")
+def points():
+    """Points without leading axes, some of them equal, about a mean far away."""
+    points = 50 + np.random.default_rng(7).normal(size=(N_POINTS, 24)).astype(np.float32)
+    points[1000:1200] = points[1000]
+    return points
+
+
+@pytest.fixture(scope="module")
+def finished(points, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("runs") / "graph"
+    return run(open_points(points), folder, "knn-graph", params_of(), Executor(workers=2, keep=True), 1024)
+
+
+def distances_of(points):
+    away = cdist(points.astype(np.float64), points.astype(np.float64))
+    np.fill_diagonal(away, np.inf)
+    return away
+
+
+def test_the_recall_is_reached_and_true_and_distances_are_exact(points, finished):
+    away, certificate = distances_of(points), finished.certificates["neighbors"]
+    graph = finished.group("graph")
+    indices, distances = graph.read("indices"), graph.read("distances")
+    np.testing.assert_allclose(distances, np.take_along_axis(away, indices, axis=1), rtol=1e-6)
+    assert all(len(np.unique(row)) == K for row in indices)
+    reached = np.sort(away, axis=1)[:, K - 1 : K] * (1 + 1e-6)
+    true = np.mean(distances <= reached)
+    assert certificate["recall"] >= 0.93
+    assert abs(true - certificate["recall"]) < 5 * certificate["recall_error"] + 1e-3
+    assert certificate["method"] == "leaves"
+    assert 2 <= certificate["rounds_of_leaves"] <= certificate["rounds"] + 1
+
+
+def test_each_round_over_leaves_keeps_what_was_found_and_tells_what_is_new(finished):
+    group = finished.group("neighbors")
+    before, after = (group.read(f"round_{number}/indices") for number in (0, 1))
+    held = np.array([np.isin(row, known) for row, known in zip(after, before, strict=True)])
+    np.testing.assert_array_equal(group.read("round_1/fresh").astype(bool), ~held)
+    farther = group.read("round_0/distances")[:, -1] - group.read("round_1/distances")[:, -1]
+    assert farther.min() >= 0
+    assert farther.mean() > 0
+
+
+def test_a_round_over_leaves_is_all_pairs_that_share_a_leaf(points, finished):
+    """Of leaves that are not split: what SciPy finds among the points that share one, from the leaves as stored."""
+    group = finished.group("neighbors")
+    leaves, rows = group.read("leaves_0/leaves"), finished.group("work_points").read("input_rows")
+    sizes = np.bincount(leaves.ravel())
+    away = distances_of(points[rows])
+    whole = np.flatnonzero((sizes <= LARGE * 60)[leaves].all(axis=1))
+    assert len(whole) > 300
+    listed = group.read("round_0/distances")
+    for row in whole[::7]:
+        met = np.flatnonzero((leaves == leaves[row, :, None, None]).any(axis=(0, 2)))
+        expected = np.sort(away[row, met])[:K]
+        np.testing.assert_allclose(listed[row], expected, rtol=1e-5)
+
+
+@pytest.mark.parametrize(("block_rows", "workers"), [(2048, 1), (4096, 3)])
+def test_blocks_and_threads_do_not_change_a_bit(points, finished, tmp_path, block_rows, workers):
+    again = run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=workers), block_rows)
+    for name in ("indices", "distances"):
+        np.testing.assert_array_equal(again.group("graph").read(name), finished.group("graph").read(name))
+    assert again.certificates["neighbors"] == finished.certificates["neighbors"]
+
+
+def test_groups_of_leaves_do_not_change_a_bit(points, finished, tmp_path, monkeypatch):
+    monkeypatch.setattr(counts, "GROUP_POINTS", 10**6)
+    again = run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=1), 1024)
+    for name in ("indices", "distances"):
+        np.testing.assert_array_equal(again.group("graph").read(name), finished.group("graph").read(name))
+
+
+def test_processes_give_the_same_bits(points, finished, monkeypatch):
+    monkeypatch.undo()  # other processes have groups of their usual size
+    settings = {f"neighbors.{name}": value for name, value in ASKED.items() if name not in ("n_neighbors", "method")}
+    settings = {**settings, "partition.sketch_dimensions": 4}
+    recall = settings.pop("neighbors.recall")
+    again = sm.knn_graph(points, K, "leaves", recall, settings=settings, scheduler="processes", workers=2)
+    np.testing.assert_array_equal(again.indices[...], finished.group("graph").read("indices"))
+
+
+def task_with(finished, cache_bytes, in_memory):
+    groups = {name: finished.group(name) for name in ("work_points", "partition")}
+    output = finished.group("neighbors")
+    return StageTask("neighbors", finished.dimensions, params_of(), groups, output, cache_bytes, in_memory)
+
+
+@pytest.mark.parametrize(("cache_bytes", "in_memory"), [(0, False), (10**6, True), (10**9, True)])
+def test_points_in_files_and_in_memory_give_the_same_lists(finished, cache_bytes, in_memory, monkeypatch):
+    for module in (grouping, leaves):
+        monkeypatch.setattr(module, "PART_ITEMS", 700)
+    task, stored = task_with(finished, cache_bytes, in_memory), StoredNeighbors.JOINED
+    try:
+        part = joined_part(1, task, 2)
+        for described in stored:
+            path = f"joined_1-block-000002/{described.name}"
+            np.testing.assert_array_equal(part[described], task.output.read_rows(path), err_msg=path)
+        for block, arrays in merged_blocks(1, task, [1, 2]):
+            for described, values in arrays.items():
+                np.testing.assert_array_equal(values, task.output.read_block(f"round_1/{described.name}", block))
+    finally:
+        PROCESS.free()
+
+
+def test_later_rounds_rank_candidates_by_all_coordinates(points, finished):
+    task = task_with(finished, 0, True)
+    try:
+        vectors, unit, _ = list_tables(task, "round_1")
+        rows = finished.group("work_points").read("input_rows")
+        assert vectors.shape == points.shape
+        away = unit * np.linalg.norm(vectors[:50, None].astype(float) - vectors[100:150].astype(float), axis=2)
+        np.testing.assert_allclose(away, cdist(points[rows[:50]], points[rows[100:150]]), rtol=0.05, atol=0.2)
+    finally:
+        PROCESS.free()
+
+
+@pytest.fixture(scope="module")
+def bare(points, tmp_path_factory):
+    """A run of which only what is needed is kept."""
+    folder = tmp_path_factory.mktemp("runs") / "bare"
+    return run(open_points(points), folder, "knn-graph", params_of(), Executor(workers=2), 1024)
+
+
+def test_leaves_and_their_lists_are_removed_with_their_round(finished, bare):
+    left = bare.group("neighbors")
+    last = bare.certificates["neighbors"]["rounds"]
+    folders = {name for name in left.objects.names("arrays") if name.startswith(("round_", "leaves_", "joined_"))}
+    assert folders == {f"round_{last}"}
+    assert not [unit for unit in left.units if unit.startswith(("leaves_", "joined_"))]
+    np.testing.assert_array_equal(bare.group("graph").read("indices"), finished.group("graph").read("indices"))
+
+
+@pytest.mark.parametrize("lost", [["last_round"], ["recall_1"], ["queries"]], ids=" ".join)
+def test_what_is_lost_is_computed_again_to_the_same_bits(bare, points, tmp_path, lost):
+    again = run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=2), 1024)
+    last = again.certificates["neighbors"]["rounds"]
+    open_run(tmp_path / "run").group("neighbors").forget([*lost, f"round_{last}-block-000001"])
+    again = run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=2), 1024)
+    assert again.group("neighbors").content_digest == bare.group("neighbors").content_digest
+    assert not again.group("neighbors").damaged_units()
+
+
+@pytest.mark.parametrize("step", ["leaves_block", "joined_part", "merged_blocks"])
+def test_a_search_that_was_stopped_within_a_round_goes_on_to_the_same_bits(bare, points, tmp_path, monkeypatch, step):
+    compute, seen, done = getattr(leaves, step), [], 0 if step == "merged_blocks" else 1
+
+    def stopping(number, task, part):
+        if number == 1:
+            seen.append(part)
+            if len(seen) > done:
+                raise RuntimeError("stopped")
+        return compute(number, task, part)
+
+    monkeypatch.setattr(leaves, step, stopping)
+    with pytest.raises(RuntimeError, match="stopped"):
+        run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=1), 1024)
+    monkeypatch.setattr(leaves, step, compute)
+    again = run(open_points(points), tmp_path / "run", "knn-graph", params_of(), Executor(workers=1), 1024)
+    assert again.group("neighbors").content_digest == bare.group("neighbors").content_digest
+
+
+def test_points_of_small_leaves_have_full_lists(tmp_path):
+    """Groups of five points far from all others: their leaves alone do not fill a list."""
+    rng = np.random.default_rng(0)
+    groups = rng.normal(size=(100, 1, 8)) * 1000 + rng.normal(size=(100, 5, 8))
+    points = np.concatenate([rng.normal(size=(1500, 8)), groups.reshape(-1, 8)]).astype(np.float32)
+    asked = params_of(leaf_points=40, max_rounds=0, recall=0.1)
+    graph = run(open_points(points), tmp_path / "graph", "knn-graph", asked, Executor(workers=2), 1024).group("graph")
+    indices, away = graph.read("indices"), distances_of(points)
+    assert all(len(np.unique(row)) == K for row in indices)
+    np.testing.assert_allclose(graph.read("distances"), np.take_along_axis(away, indices, axis=1), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float64])
+def test_any_type_of_dense_points_is_searched(points, tmp_path, dtype):
+    given = (20 * (points - 50) + 100).clip(0, 255).astype(dtype)
+    found = run(open_points(given), tmp_path / "run", "knn-graph", params_of(), Executor(workers=2), 1024)
+    assert found.certificates["neighbors"]["recall"] >= 0.93
+    away, graph = distances_of(given), found.group("graph")
+    np.testing.assert_allclose(graph.read("distances"), np.take_along_axis(away, graph.read("indices"), 1), rtol=1e-6)
+
+
+def test_sparse_points_are_refused():
+    with pytest.raises(ConfigError, match=r"neighbors\.method=leaves takes dense points"):
+        sm.knn_graph(sparse.random(300, 400, 0.05, format="csr", random_state=0), 5, method="leaves")
+
+
+def test_points_can_be_appended(points, tmp_path):
+    folder, settings = tmp_path / "run", {"neighbors.leaf_points": 60, "neighbors.sampled_queries": 300}
+    sm.knn_graph(points[:2000], K, "leaves", 0.9, settings=settings, store=folder)
+    grown = sm.append(folder, points[2000:]).run
+    assert grown.certificates["neighbors"]["method"] == "leaves"
+    assert grown.certificates["neighbors"]["recall"] >= 0.9
+
+
+def test_what_would_help_is_said_where_the_recall_is_not_reached(points, tmp_path, listening):
+    executor = Executor(workers=2, progress=listening)
+    run(open_points(points), tmp_path / "run", "knn-graph", params_of(max_rounds=0, recall=1.0), executor, 1024)
+    assert any("raise neighbors.max_rounds or neighbors.leaf_points" in told for told in listening.warned)
+    assert neighbors.RAISED not in "".join(listening.warned)
