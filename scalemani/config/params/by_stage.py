@@ -134,7 +134,7 @@ class NeighborsParams:
     image_rows: Count | None = None
     image_columns: Count | None = None
     few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
-    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 1000
+    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 500
 
     # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
     exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained

@@ -177,7 +177,7 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "recall_error": "standard error of the recall, which is measured on a sample",
         "rounds": "rounds that refined the first lists",
         "probes": "cells that a point looked through in the first round",
-        "rounds_of_leaves": "rounds in which all points that share a leader were compared",
+        "draws": "how often leaders were drawn, and all points compared that share one",
         "sampled_queries": "points whose true neighbours were searched for to measure the recall",
     },
     "graph": {"recall": Meaning("that of the neighbours", recall)},

@@ -117,9 +117,7 @@ def nearest_among(
     return Neighbors(lists.indices, lists.distances)
 
 
-def paired_neighbors(
-    rows: SketchedRows, known: Neighbors, map_fn: Mapper = map, limits: np.ndarray | None = None
-) -> Neighbors:
+def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map) -> Neighbors:
     """Return what `nearest_among` does of dense points among themselves, where all are at hand.
 
     Each pair of tiles is multiplied once, for the lists of both. A round has pairs of which no two share a tile.
@@ -128,15 +126,13 @@ def paired_neighbors(
     ----------
     known : (n, k) empty lists
     map_fn : runs the pairs of a round side by side, as the builtin `map` does
-    limits : (n,) distances beyond which no neighbour is wanted, as of `nearest_among`; None for none
 
     Returns
     -------
     Neighbors (n, k) in the dtypes of `known`
     """
     n_points, n_features = rows.points.shape
-    limits = np.full(n_points, np.inf) if limits is None else limits
-    lists = Lists.of(np.arange(n_points), known, limits, rows.scale)
+    lists = Lists.of(np.arange(n_points), known, np.full(n_points, np.inf), rows.scale)
     tiles = [(rows.part(tile), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))]
 
     def search_pair(pair: tuple[int, int]) -> None:

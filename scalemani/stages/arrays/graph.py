@@ -5,7 +5,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from scalemani.engine.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
-from scalemani.store.schema import AS_DISTANCES, ArrayDescription, DtypeRule
+from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
 QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
 ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
@@ -13,28 +13,24 @@ LEAVES_FOLDERS, JOINED_FOLDERS = ("leaves_N",), ("joined_N-block-N",)
 
 
 class JoinedDescription(NamedTuple):
-    """The arrays of lists that a group of leaves gives to some rows."""
+    """The arrays of candidates that a group of leaves gives to some rows."""
 
     rows: ArrayDescription
-    bounds: ArrayDescription
     indices: ArrayDescription
-    distances: ArrayDescription
+    squares: ArrayDescription
 
 
-def joined_lists(stage: str) -> JoinedDescription:
-    """Return the description of the lists that groups of leaves give to their points."""
+def joined_candidates(stage: str) -> JoinedDescription:
+    """Return the description of the candidates that groups of leaves give to their points."""
 
-    def described(name: str, dim: str, dtype: str | DtypeRule, units: str, says: str) -> ArrayDescription:
+    def described(name: str, dim: str, dtype: str, units: str, says: str) -> ArrayDescription:
         return ArrayDescription(stage, f"joined_{name}", "part", (dim,), dtype, units, says, JOINED_FOLDERS)
 
     edge = "joined_edge"
     return JoinedDescription(
         described("rows", "joined_point", "int32", "work row", "the points of some leaves of a round, ascending"),
-        described("bounds", "joined_bound", "int64", "edge", "where the list of each begins and ends"),
-        described(
-            "indices", edge, "int32", "work row", "the nearest that each has in these leaves, as lists have them"
-        ),
-        described("distances", edge, AS_DISTANCES, "metric", "the distances of these, ascending in a list"),
+        described("indices", edge, "int32", "work row", "of each, in turn, the nearest in these leaves; -1 for none"),
+        described("squares", edge, "float32", "scale^2", "half of their squared distances, by products in float32"),
     )
 
 
@@ -81,7 +77,7 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
         "leader",
         folders=LEAVES_FOLDERS,
     )
-    JOINED: ClassVar = joined_lists("neighbors")
+    JOINED: ClassVar = joined_candidates("neighbors")
     recall = WholeInFolders(
         "figure",
         "float64",

@@ -20,12 +20,12 @@ from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.neighbors.rounds import Round, next_round, next_round_of_leaves, without_known
+from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, Round, next_round, next_round_of_leaves, still_fresh
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, recall_unit, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
-from scalemani.stages.neighbors.counts import n_candidates, n_compared
+from scalemani.stages.neighbors.counts import most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
@@ -35,19 +35,20 @@ from scalemani.stages.neighbors.tables import list_tables
 from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup, block_unit
 
-OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
-
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)
-    sketches, unit, lists = list_tables(task, step)
+    sketches, unit, lists = list_tables(task, step, asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
         limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    most_visited = task.params.neighbors.most_visited
-    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
+    own = NeighborLists(indices, fresh.astype(bool))
+    if asked.of_leaves:
+        rows = slice(start, start + len(indices))
+        own = NeighborLists(*(np.ascontiguousarray(table[rows]) for table in lists))
+    visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task, number)
@@ -56,12 +57,6 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     if asked.of_changed:
         found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
     return found
-
-
-def still_fresh(before: NeighborLists, indices: np.ndarray) -> np.ndarray:
-    """Return where (n, k) lists hold what was fresh in them before: points that did not look have yet to meet it."""
-    others = without_known(indices, np.where(before.fresh, before.indices, OF_NO_LIST))
-    return (indices >= 0) & (others < 0)
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:
@@ -107,22 +102,20 @@ def run(work: StageWork) -> dict[str, Any]:
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
-    if method == "leaves":
-        rounds = [Round(0, 0, over_leaves=True)]
-    else:
-        rounds = [first_round(task) if method == "partition" else Round(0, 1)]
+    rounds = [Round(0, 0, draws=FIRST_DRAWS) if method == "leaves" else Round(0, 1)]
+    if method == "partition":
+        rounds = [first_round(task)]
     needed = first_needed(work)
-    find_first = functools.partial(run_round, function=continued_block if continued else first)
-    recalls = [run_measured_round(work, 0, needed, search_leaves if method == "leaves" else find_first)]
+    find = functools.partial(run_round, function=continued_block if continued else first)
+    if method == "leaves":
+        find = functools.partial(search_leaves, rounds[0])
+    recalls = [run_measured_round(work, 0, needed, find)]
     while len(rounds) <= asked.max_rounds:
         following = following_round(work, rounds, recalls, continued)
         if following is None:
             break
-        number = len(rounds)
-        compute = further_cells_block if following.over_cells else near_neighbors_block
         rounds.append(following)
-        find = functools.partial(run_round, function=functools.partial(compute, following, number))
-        recalls.append(run_measured_round(work, number, needed, search_leaves if following.over_leaves else find))
+        recalls.append(run_measured_round(work, len(rounds) - 1, needed, functools.partial(find_round, following)))
     recall = recalls[-1]
     if recall.value < asked.recall:
         work.warn(
@@ -138,7 +131,7 @@ def run(work: StageWork) -> dict[str, Any]:
         "rounds": len(recalls) - 1,
         "sampled_queries": recall.n_sampled,
         **({"probes": rounds[0].last} if method == "partition" else {}),
-        **({"rounds_of_leaves": sum(one.over_leaves for one in rounds)} if method == "leaves" else {}),
+        **({"draws": sum(one.draws for one in rounds)} if method == "leaves" else {}),
     }
 
 
@@ -148,8 +141,12 @@ def following_round(
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
     task = work.task
     sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
-    if rounds[0].over_leaves:
-        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought)
+    if rounds[0].draws:
+        # The error falls with the share that is missed, until that is what was asked.
+        allowed, missed = 1.0 - task.params.neighbors.recall, 1.0 - recalls[-1].value
+        error = recalls[-1].error * np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9)))
+        sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * error)
+        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought, most_draws(task))
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
     if not continued:
@@ -159,6 +156,17 @@ def following_round(
     if len(rounds) == 1:
         return Round(rounds[0].last, rounds[0].last, of_changed=True)
     return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
+
+
+def find_round(asked: Round, work: StageWork, number: int) -> None:
+    """Compute the missing blocks of a round after the first."""
+    if asked.draws:
+        search_leaves(asked, work, number)
+    elif asked.exact:
+        run_round(work, number, exact_search(work))
+    else:
+        compute = further_cells_block if asked.over_cells else near_neighbors_block
+        run_round(work, number, functools.partial(compute, asked, number))
 
 
 def run_round(work: StageWork, number: int, function: FindBlock) -> None:

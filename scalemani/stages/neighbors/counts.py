@@ -16,6 +16,11 @@ FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared wi
 MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an interrupted run computes again
 LEAVES_OF_GROUP = 64  # that are one task: some seconds
 LISTS_OF_LEAF = 4  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
+LEAF_PRODUCTS = 1.7  # of the products of equally large leaves: of one triangle, and what it takes to offer points
+LEAST_MUTUAL = 10
+MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
+BYTES_OF_CANDIDATE = 8
+BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are found, and sorted by leaf
 MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
@@ -67,6 +72,11 @@ def n_listed(params: Parameters) -> int:
     return min(params.neighbors.most_listed, params.n_neighbors)
 
 
+def n_mutual(params: Parameters) -> int:
+    """Return how many neighbours of a point, and how many whose neighbour it is, are looked at after leaves."""
+    return min(params.n_neighbors, LEAST_MUTUAL + params.n_neighbors // 9)
+
+
 def n_leaves_of_point(search: StageTask | Sizes) -> int:
     """Return in how many leaves a point is."""
     return min(search.params.neighbors.leaf_overlap, search.dimensions.n_points)
@@ -78,12 +88,12 @@ def n_points_of_leaf(search: StageTask | Sizes) -> int:
 
 
 def n_leaders(search: StageTask | Sizes) -> int:
-    """Return how many leaves a round draws."""
+    """Return how many leaves a draw has."""
     return count_leaders(search.dimensions.n_points, n_points_of_leaf(search), n_leaves_of_point(search))
 
 
 def n_groups_of_leaves(search: StageTask | Sizes) -> int:
-    """Return in how many tasks the leaves of a round are searched, whatever the workers."""
+    """Return in how many tasks the leaves of a draw are searched, whatever the workers."""
     return -(-search.dimensions.n_points * n_leaves_of_point(search) // points_of_group(search))
 
 
@@ -92,6 +102,24 @@ def points_of_group(search: StageTask | Sizes) -> int:
     return LEAVES_OF_GROUP * n_points_of_leaf(search)
 
 
+def n_joined(search: StageTask | Sizes) -> int:
+    """Return how many candidates of a point a round over leaves settles by exact distances."""
+    return search.params.n_neighbors + MORE_JOINED
+
+
+def joined_bytes(search: StageTask | Sizes) -> int:
+    """Return what candidates and leaves of all points take in memory."""
+    width = n_joined(search) * BYTES_OF_CANDIDATE + n_leaves_of_point(search) * BYTES_OF_MEMBER
+    return search.dimensions.n_points * (width + BYTES_OF_LIMITS)
+
+
 def n_together(search: StageTask | Sizes) -> int:
     """Return how many points of one leaf are in memory together: larger leaves are cut."""
     return MOST_TOGETHER * n_points_of_leaf(search)
+
+
+def most_draws(search: StageTask | Sizes) -> float:
+    """Return how many draws of leaders cost as much as exact search, by their products."""
+    pairs = search.dimensions.n_points * (1 if paired_bytes(search) else 2)
+    per_leaf = LEAF_PRODUCTS * n_points_of_leaf(search) * n_leaves_of_point(search)
+    return pairs / (per_leaf + 2 * n_leaders(search))

@@ -57,9 +57,9 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
     return indices, distances, fresh
 
 
-def holds_points(task: StageTask) -> bool:
-    """Return whether a process that searches holds all points in memory."""
-    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes
+def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
+    """Return whether a process that searches holds all points in memory, and so many bytes more."""
+    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
 
 
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:

@@ -6,28 +6,26 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.exact import SketchedRows, about
+from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.leaves import (
     FEW_LEADERS,
     LARGE,
+    Candidates,
     count_leaders,
     index_leaders,
     join_leaf,
+    merge_candidates,
     nearest_leaders,
     split_leaf,
 )
-from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 
 
-def empty(n_points, k, dtype=np.float64):
-    lists = no_neighbors(n_points, k)
-    return Neighbors(lists.indices, lists.distances.astype(dtype))
-
-
-def joined(points, k, size, limits=None, seed=0):
-    rows = SketchedRows(points, about(points.astype(np.float64).mean(axis=0), points, 1.0), 1.0)
-    limits = np.full(len(points), np.inf) if limits is None else limits
-    return join_leaf(rows, empty(len(points), k), limits, size, np.random.default_rng(seed))
+def joined(points, width, size, limits=None, seed=0):
+    vectors = about(points.astype(np.float64).mean(axis=0), points, 1.0)
+    candidates, labels = Candidates.empty(len(points), width), np.arange(len(points), dtype=np.int32)
+    limits = np.full(len(points), np.inf, np.float32) if limits is None else limits
+    join_leaf(vectors, np.arange(len(points)), labels, limits, candidates, size, np.random.default_rng(seed))
+    return candidates
 
 
 def parts_of(points, size, seed=0):
@@ -35,16 +33,14 @@ def parts_of(points, size, seed=0):
     return list(split_leaf(vectors, size, np.random.default_rng(seed)))
 
 
-def expected_lists(points, k, parts, limits):
-    """Neighbours by SciPy among the points that share a part, ties by number; inf where there are fewer."""
-    away = cdist(points.astype(np.float64), points.astype(np.float64))
-    met = np.zeros(away.shape, bool)
+def expected_squares(points, width, parts):
+    """Half of squared distances by SciPy among the points that share a part, ascending; inf where there are fewer."""
+    squares = cdist(points.astype(np.float64), points.astype(np.float64), "sqeuclidean") / 2
+    met = np.zeros(squares.shape, bool)
     for part in parts:
         met[np.ix_(part, part)] = True
     np.fill_diagonal(met, False)
-    away[~met | (away > limits[:, np.newaxis])] = np.inf
-    order = np.argsort(away, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(away, order, axis=1), order
+    return np.where(met, squares, np.inf)
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -56,18 +52,39 @@ def expected_lists(points, k, parts, limits):
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
-def test_neighbours_within_parts_are_those_of_brute_force(n_points, k, size, dtype, seed, limited):
+def test_candidates_within_parts_are_those_of_brute_force(n_points, width, size, dtype, seed, limited):
     draws = np.random.default_rng(seed)
     points = draws.integers(0, 9, (n_points, 5)).astype(dtype)  # with ties and duplicates
-    limits = draws.choice([0.0, 2.0, 3.5, np.inf], n_points) if limited else np.full(n_points, np.inf)
-    found = joined(points, k, size, limits, seed)
-    distances, order = expected_lists(points, k, parts_of(points, size, seed), limits)
-    listed = np.isfinite(distances)
-    np.testing.assert_allclose(found.distances[listed], distances[listed], rtol=1e-14)
-    # Beyond a limit lists may end or go on: rounding decides.
-    beyond = np.isinf(found.distances) | (found.distances > limits[:, np.newaxis] * (1 - 1e-6))
-    assert beyond[~listed].all()
-    np.testing.assert_array_equal(found.indices[listed], order[listed])
+    limit = 6.1 if limited else np.inf  # between two of the squares that integers have
+    found = joined(points, width, size, np.full(n_points, limit, np.float32), seed)
+    squares = expected_squares(points, width, parts_of(points, size, seed))
+    squares[squares > limit] = np.inf
+    for i in range(n_points):
+        listed = found.indices[i] >= 0
+        labels = found.indices[i][listed]
+        assert len(np.unique(labels)) == len(labels)
+        np.testing.assert_allclose(found.squares[i][listed], squares[i, labels], atol=1e-4)
+        nearest = np.sort(squares[i])[:width]
+        np.testing.assert_allclose(np.sort(squares[i, labels]), nearest[np.isfinite(nearest)], atol=1e-4)
+
+
+def test_candidates_of_several_leaves_do_not_depend_on_their_order():
+    draws = np.random.default_rng(3)
+    offers = [(draws.integers(0, 40, (30, 4)).astype(np.int32), draws.integers(0, 9, (30, 4))) for _ in range(6)]
+    results = []
+    for order in (range(6), range(5, -1, -1)):
+        merged = Candidates.empty(30, 7)
+        for number in order:
+            indices, squares = offers[number]
+            merge_candidates(*merged, np.arange(30), indices, squares.astype(np.float32))
+        results.append([sorted(zip(*rows, strict=True)) for rows in zip(merged.squares, merged.indices, strict=True)])
+    assert results[0] == results[1]
+    for i, row in enumerate(results[0]):
+        least = {}
+        for indices, squares in offers:
+            for label, square in zip(indices[i].tolist(), squares[i].tolist(), strict=True):
+                least[label] = min(square, least.get(label, np.inf))
+        assert row == sorted((square, label) for label, square in least.items())[:7]
 
 
 @pytest.mark.parametrize("size", [20, 100])
@@ -91,8 +108,7 @@ def test_equal_points_are_cut():
     parts = parts_of(np.ones((1000, 4), np.float32), 50)
     assert max(map(len, parts)) <= LARGE * 50
     assert len(np.unique(np.concatenate(parts))) == 1000
-    lists = joined(np.ones((1000, 4), np.float32), 3, 50)
-    assert (lists.distances == 0).all()
+    assert (joined(np.ones((1000, 4), np.float32), 3, 50).squares == 0).all()
 
 
 @pytest.mark.parametrize("n_leaders", [60, FEW_LEADERS + 400])
