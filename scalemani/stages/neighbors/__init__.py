@@ -25,7 +25,7 @@ from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, recal
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
-from scalemani.stages.neighbors.counts import most_draws, n_candidates, n_compared
+from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
@@ -79,7 +79,6 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
 
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
-RAISED = "neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
 FindBlock = Callable[[StageTask, int], Arrays]
 FindRound = Callable[[StageWork, int], None]
 
@@ -120,7 +119,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if recall.value < asked.recall:
         work.warn(
             f"neighbors: recall {recall.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            f"for: raise {'neighbors.max_rounds or neighbors.leaf_points' if method == 'leaves' else RAISED}",
+            f"for: {remedy_of(task, method)}",
             ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
@@ -133,6 +132,15 @@ def run(work: StageWork) -> dict[str, Any]:
         **({"probes": rounds[0].last} if method == "partition" else {}),
         **({"draws": sum(one.draws for one in rounds)} if method == "leaves" else {}),
     }
+
+
+def remedy_of(task: StageTask, method: str) -> str:
+    """Return what reaches a recall that a method has missed."""
+    exact = f"neighbors.method=exact, some {exact_seconds(task):.0f} processor seconds of products"
+    if method == "leaves":
+        return f"raise neighbors.max_rounds or neighbors.leaf_points, or take {exact}"
+    raised = "raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
+    return raised if task.dimensions.sparse else f"take neighbors.method=leaves, or {exact}, or {raised}"
 
 
 def following_round(

@@ -15,8 +15,10 @@ KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an interrupted run computes again
 LEAVES_OF_GROUP = 64  # that are one task: some seconds
-LISTS_OF_LEAF = 4  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
-LEAF_PRODUCTS = 1.7  # of the products of equally large leaves: of one triangle, and what it takes to offer points
+LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
+LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
+PRODUCTS_PER_SECOND = 1e11  # of float32 with 512 bits at 3.5 GHz, additions too: ratios are what matters
+SECONDS_OF_OFFER = 8e-8
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -118,8 +120,20 @@ def n_together(search: StageTask | Sizes) -> int:
     return MOST_TOGETHER * n_points_of_leaf(search)
 
 
+def exact_seconds(search: StageTask | Sizes) -> float:
+    """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
+    n_points, at_once = search.dimensions.n_points, 1 if paired_bytes(search) else 2
+    return at_once * n_points**2 * search.dimensions.n_features / PRODUCTS_PER_SECOND
+
+
+def draw_seconds(search: StageTask | Sizes) -> float:
+    """Return those of a draw of leaders: of products within leaves and with leaders, and to offer what is near."""
+    n_points, n_copies, size = search.dimensions.n_points, n_leaves_of_point(search), n_points_of_leaf(search)
+    compared = LEAF_SPREAD * n_copies * size + 2 * n_leaders(search)
+    products = compared * search.dimensions.n_features / PRODUCTS_PER_SECOND
+    return n_points * (products + n_copies * n_joined(search) * SECONDS_OF_OFFER)
+
+
 def most_draws(search: StageTask | Sizes) -> float:
-    """Return how many draws of leaders cost as much as exact search, by their products."""
-    pairs = search.dimensions.n_points * (1 if paired_bytes(search) else 2)
-    per_leaf = LEAF_PRODUCTS * n_points_of_leaf(search) * n_leaves_of_point(search)
-    return pairs / (per_leaf + 2 * n_leaders(search))
+    """Return how many draws of leaders cost as much as exact search."""
+    return exact_seconds(search) / draw_seconds(search)
