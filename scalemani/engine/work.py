@@ -90,9 +90,9 @@ class StageWork:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
         self._map(functools.partial(one_by_one, function), self._runs(1, count), step, ragged=True, rows=count is None)
 
-    def map_runs(self, function: RunFunction, blocks: int) -> None:
+    def map_runs(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        self._map(function, self._runs(blocks))
+        self._map(function, self._runs(blocks), step)
 
     def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """As `map_runs`, for ragged arrays."""

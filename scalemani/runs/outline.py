@@ -317,6 +317,8 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
             f"N={n_points} points, need more than n_neighbors (k={k}): give more points, or a smaller "
             "neighbors.n_neighbors or affinities.perplexity"
         )
+    if "neighbors" in stages and params.neighbors.method == "leaves" and dimensions.sparse:
+        raise ConfigError("neighbors.method=leaves takes dense points, and these are sparse: take auto, or partition")
     if "affinities" in stages:
         check_affinities(params, "weights" in stages)
     if "landmarks" in stages:

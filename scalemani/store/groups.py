@@ -378,8 +378,10 @@ class StageGroup:
             if unit.startswith(f"{step}-"):
                 self.objects.delete(f"marks/{unit}.json")
                 self._manifest.remove(unit)
+                self.objects.delete_below(f"arrays/{unit}")  # where it is a part
         with self._lock:
-            self._arrays = {name: array for name, array in self._arrays.items() if not name.startswith(f"{step}/")}
+            within = (f"{step}/", f"{step}-")
+            self._arrays = {name: array for name, array in self._arrays.items() if not name.startswith(within)}
         self.objects.delete_below(f"arrays/{step}")
         self.revision = uuid.uuid4().hex
 

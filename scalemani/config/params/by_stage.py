@@ -115,6 +115,12 @@ class NeighborsParams:
     reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact queries, and reached two
     standard errors above what is asked.
 
+    `method` leaves is for dense points without leading axes, as vectors of language and image models are: cells of
+    sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share
+    one of their four nearest leaders; a leaf has `leaf_points` points on average, and larger ones are split.
+    The number of these rounds follows from the recall of the first two; rounds over neighbours of neighbours by all
+    coordinates come next. `max_rounds` counts both.
+
     `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
     are set by the image; give them for a table of pixels, row by row, with features of its own.
@@ -126,7 +132,7 @@ class NeighborsParams:
     """
 
     n_neighbors: Count | None = None
-    method: Literal["auto", "exact", "pynndescent", "partition", "window", "given"] = "auto"
+    method: Literal["auto", "exact", "pynndescent", "partition", "leaves", "window", "given"] = "auto"
     recall: Share = 0.95
     n_probes: Count | None = None
     max_rounds: CountOrZero = 6
@@ -136,6 +142,7 @@ class NeighborsParams:
     image_rows: Count | None = None
     image_columns: Count | None = None
     few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
+    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 500
 
     # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
     exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained
@@ -162,6 +169,7 @@ class NeighborsParams:
     # points have to their last neighbour.
     rounding_share: ClassVar[float] = 0.08
     close_share: ClassVar[float] = 0.1
+    leaf_overlap: ClassVar[int] = 4  # leaves of a point
 
     @property
     def by_window(self) -> bool:
@@ -188,7 +196,7 @@ class NeighborsParams:
         return self.window**2 - 1 + 2 * self.frames * (self.image(n_pixels)[0] > 1)
 
     def method_for(self, n_points: int) -> str:
-        """Return the method that builds the graph of so many points: exact, pynndescent, partition or window."""
+        """Return the method that builds the graph of so many points, auto resolved."""
         if self.method != "auto":
             return self.method
         return "exact" if n_points <= self.exact_below else "partition"

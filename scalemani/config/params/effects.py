@@ -78,7 +78,7 @@ def of_stage(stage: str, *names: str) -> tuple[str, ...]:
 
 
 ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
-SEARCHED = ("partition", "pynndescent")
+SEARCHED = ("partition", "pynndescent", "leaves")
 ROUNDS = of_stage("neighbors", "max_rounds", "few_candidates")
 MEASURED = of_stage("neighbors", "recall", "sampled_queries")
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
@@ -88,6 +88,7 @@ CONDITIONS = (
     one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
     one_of(*SEARCHED, GIVEN_LISTS, names=MEASURED, on="neighbors.method"),
     one_of("partition", names=("neighbors.n_probes",), on="neighbors.method"),
+    one_of("leaves", names=("neighbors.leaf_points",), on="neighbors.method"),
     Condition(
         ("neighbors.few_candidates",),
         "neighbors.n_neighbors",

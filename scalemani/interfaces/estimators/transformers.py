@@ -142,8 +142,9 @@ def knn_graph(
         See `scalemani.io.sources.open_points`.
     n_neighbors : int or None
         k, below N. None: 90, or all other points if fewer.
-    method : {"auto", "exact", "pynndescent", "partition"}
-        Exact for small data; pynndescent in memory; partition out of core.
+    method : {"auto", "exact", "pynndescent", "partition", "leaves"}
+        Exact for small data; pynndescent in memory; partition out of core; leaves out of core for dense points without
+        leading axes, such as vectors of language and image models. auto: exact up to 20,000 points, then partition.
     recall : float, default 0.95
         The measured share of true neighbours at which refinement stops.
     random_state : int, generator or None, default 0

@@ -184,6 +184,7 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "incomplete_lists": "lists of these that missed entries, and were completed",
         "rounds": "rounds that refined the first lists",
         "probes": "cells that a point looked through in the first round",
+        "draws": "how often leaders were drawn, and all points compared that share one",
         "sampled_queries": "points whose true neighbours were searched for to measure the recall",
     },
     "given_lists": {

@@ -33,7 +33,7 @@ class CellGroups(NamedTuple):
     centroids: np.ndarray
 
 
-def group_cells(centroids: np.ndarray) -> CellGroups:
+def group_cells(centroids: np.ndarray, few: int = FEW_CELLS) -> CellGroups:
     """Return as many groups of cells as a group has cells on average, or one of few cells.
 
     The groups come from k-means of the centroids, from evenly spread ones of them.
@@ -41,9 +41,10 @@ def group_cells(centroids: np.ndarray) -> CellGroups:
     Parameters
     ----------
     centroids : (C, s) float32
+    few : up to so many cells are one group
     """
     n_cells = len(centroids)
-    if n_cells <= FEW_CELLS:
+    if n_cells <= few:
         return CellGroups(centroids[:1], np.arange(n_cells), np.array([0, n_cells]), centroids)
     n_groups = max(1, round(np.sqrt(n_cells)))
     centers = centroids[np.linspace(0, n_cells - 1, n_groups).astype(np.int64)]

@@ -122,3 +122,27 @@ def _new_rows(
                 count += np.uint64((marks & bit) == ZERO)
                 seen[word] = marks | bit
     return np.int64(count)
+
+
+@compiled
+def append_sources(start: int, places: np.ndarray, fresh: np.ndarray, lists: NeighborLists) -> None:
+    """Append rows to the second halves of the lists of their neighbours, while there is room; changed in place.
+
+    Parameters
+    ----------
+    start : the n rows are those from `start` on
+    places : (n, w) int, which of the lists each of their neighbours has, -1 for none
+    fresh : (n, w) bool, of these neighbours
+    lists : (u, 2 w), -1 where there is room
+    """
+    indices, flags = lists.indices, lists.fresh
+    width = np.uint64(places.shape[1])
+    for i in range(np.uint64(places.shape[0])):
+        for a in range(width):
+            if places[i, a] >= 0:
+                row, b = np.uint64(places[i, a]), width
+                while b < np.uint64(2) * width and indices[row, b] >= 0:
+                    b += np.uint64(1)
+                if b < np.uint64(2) * width:
+                    indices[row, b] = start + np.int64(i)
+                    flags[row, b] = fresh[i, a]

@@ -1,13 +1,21 @@
 """Which round of the neighbour search comes next, by what the rounds before have brought."""
 
+import math
 from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.neighbors.nn_descent import NeighborLists
 
+OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 MORE_CELLS = 3  # times as many cells visited after a further round over cells as before it
+FIRST_DRAWS = 2  # of leaders: what these miss tells how many more are to come
+MOST_DRAWS = 8  # of a round: what they find is held or stored until it is settled
+LEFT_BY_NEAR = 0.4  # of what leaves miss, by a round among neighbours of neighbours
+SLOWER = 0.1  # later draws bring less than the first ones: of what is missed, as much more is left by each
+LATER_DRAW = 0.8  # what a draw leaves after a round among neighbours of neighbours
 NEXT_GAIN = 0.3  # of what a round over neighbours of neighbours brought, what another one brings, on hard and easy data
 
 
@@ -16,13 +24,18 @@ class Round(NamedTuple):
 
     A round without cells (`first == last`) looks among the neighbours of neighbours. `candidates` is how many times as
     many as in the first rounds are settled by exact distances. `of_changed` says that points alone look there whose
-    lists the round before has changed.
+    lists the round before has changed. `draws` is how often the round draws leaders, within whose leaves it looks;
+    `exact` says that it looks at every point. `of_leaves` is a
+    round of a search that began within leaves.
     """
 
     first: int
     last: int
     candidates: int = 1
     of_changed: bool = False
+    draws: int = 0
+    exact: bool = False
+    of_leaves: bool = False
 
     @property
     def over_cells(self) -> bool:
@@ -57,6 +70,41 @@ def next_round(
     return Round(0, n_cells, more) if more > candidates else None
 
 
+def next_round_of_leaves(
+    rounds: Sequence[Round], recalls: Sequence[float], asked: float, most_draws: float
+) -> Round | None:
+    """Return the round after `rounds`, the first of them over leaves, or None where the recall is reached.
+
+    What leaves miss falls by about the same factor from each draw to the next: as many draws follow the first two as
+    leave no more than a round among neighbours of neighbours finds. Where another such round would bring less than is
+    missing, leaders are drawn again. Where as many draws would cost more than exact search, that is next.
+
+    Parameters
+    ----------
+    recalls : the share of true neighbours after each, in [0, 1]
+    most_draws : that cost as much as exact search
+    """
+    if recalls[-1] >= asked:
+        return None
+    missed, allowed = 1.0 - recalls[-1], 1.0 - asked
+    if len(rounds) == 1:
+        draws = draws_wanted(missed, allowed, min(missed ** (1 / FIRST_DRAWS) + SLOWER, LATER_DRAW))
+    elif rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > asked - recalls[-1]:
+        draws = 0
+    else:
+        draws = max(1, draws_wanted(missed, allowed, LATER_DRAW))
+    if draws > most_draws:
+        return Round(0, 0, exact=True, of_leaves=True)
+    return Round(0, 0, draws=int(min(draws, MOST_DRAWS)), of_leaves=True)
+
+
+def draws_wanted(missed: float, allowed: float, left: float) -> float:
+    """Return after how many draws, each of which leaves a share of what is missed, few enough neighbours are."""
+    if LEFT_BY_NEAR * missed <= allowed:
+        return 0
+    return math.ceil(math.log(allowed / (LEFT_BY_NEAR * missed), left)) if allowed > 0 else math.inf
+
+
 @compiled
 def without_known(candidates: np.ndarray, known: np.ndarray) -> np.ndarray:
     """Return candidates (n, c) int32 with -1 in place of those that stand in `known` (n, k) of the same row."""
@@ -67,3 +115,9 @@ def without_known(candidates: np.ndarray, known: np.ndarray) -> np.ndarray:
                 if known[i, l] == candidates[i, j]:
                     left[i, j] = -1
     return left
+
+
+def still_fresh(before: NeighborLists, indices: np.ndarray) -> np.ndarray:
+    """Return where (n, k) lists hold what was fresh in them before: points that did not look have yet to meet it."""
+    others = without_known(indices, np.where(before.fresh, before.indices, OF_NO_LIST))
+    return (indices >= 0) & (others < 0)

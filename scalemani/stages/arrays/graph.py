@@ -1,17 +1,52 @@
 """The neighbour graph in work order, round by round, and what users are given of it in input order."""
 
+from typing import ClassVar, NamedTuple
+
 import numpy as np
 
 from scalemani.engine.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
-from scalemani.store.schema import AS_DISTANCES
+from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
 QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
 ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
+LEAVES_FOLDERS, JOINED_FOLDERS = ("leaves_N",), ("joined_N-block-N",)
+
+
+class JoinedDescription(NamedTuple):
+    """The arrays of candidates that a group of leaves gives to some rows."""
+
+    rows: ArrayDescription
+    indices: ArrayDescription
+    squares: ArrayDescription
+
+
+def joined_candidates(stage: str) -> JoinedDescription:
+    """Return the description of the candidates that groups of leaves give to their points."""
+
+    def described(name: str, dim: str, dtype: str, units: str, says: str) -> ArrayDescription:
+        return ArrayDescription(stage, f"joined_{name}", "part", (dim,), dtype, units, says, JOINED_FOLDERS)
+
+    edge = "joined_edge"
+    return JoinedDescription(
+        described("rows", "joined_point", "int32", "work row", "the points of some leaves of a round, ascending"),
+        described("indices", edge, "int32", "work row", "of each, in turn, the nearest in these leaves; -1 for none"),
+        described("squares", edge, "float32", "scale^2", "half of their squared distances, by products in float32"),
+    )
 
 
 def round_step(number: int) -> str:
     """Return the step of the stage `neighbors` that writes a round: the folder of its arrays."""
     return f"round_{number}"
+
+
+def leaves_step(number: int) -> str:
+    """Return the step that finds the leaves of points in a round over leaves: the folder of these."""
+    return f"leaves_{number}"
+
+
+def joined_step(number: int) -> str:
+    """Return the step that searches these leaves, whose groups are its parts."""
+    return f"joined_{number}"
 
 
 def recall_unit(number: int) -> str:
@@ -43,6 +78,14 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
     fresh = RowsInFolders(
         "point neighbor", "uint8", "1 where the neighbour was found in this round, else 0", folders=ROUND_FOLDERS
     )
+    leaves = RowsInFolders(
+        "point leaf",
+        "int32",
+        "the leaders nearest to each point, in whose leaves it is searched; removed after the round",
+        "leader",
+        folders=LEAVES_FOLDERS,
+    )
+    JOINED: ClassVar = joined_candidates("neighbors")
     recall = WholeInFolders(
         "figure",
         "float64",

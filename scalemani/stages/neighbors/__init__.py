@@ -1,7 +1,8 @@
 """The k-nearest-neighbour graph of the work points, in rounds, until its measured recall is what was asked.
 
 Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
-Candidates are chosen by sketches and settled by exact distances. Each round is a full set of arrays, so that a round
+With `neighbors.method` leaves the first rounds look within overlapping leaves instead. Candidates are chosen by
+sketches, or by all coordinates, and settled by exact distances. Each round is a full set of arrays, so that a round
 that was cut short goes on where it stopped. What a round has found is all that the next one needs, and a measured round
 is described by its recall: a round is removed once the one after it was measured. Where blocks of the last measured
 round were lost and the round before is removed, the rounds are computed anew from the first on, to the same bits.
@@ -21,13 +22,21 @@ from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
+from scalemani.kernels.neighbors.rounds import (
+    FIRST_DRAWS,
+    Round,
+    next_round,
+    next_round_of_leaves,
+    still_fresh,
+    without_known,
+)
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
-from scalemani.stages.neighbors.counts import n_candidates, n_compared
+from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
+from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
@@ -44,11 +53,14 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
     indices, distances, fresh = round_block(task, number - 1, block)
-    sketches, unit, lists = list_tables(task, step)
+    sketches, unit, lists = list_tables(task, step, asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
         limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    most_visited = task.params.neighbors.most_visited
-    own, visited = NeighborLists(indices, fresh.astype(bool)), np.ascontiguousarray(indices[:, :most_visited])
+    own = NeighborLists(indices, fresh.astype(bool))
+    if asked.of_leaves:
+        rows = slice(start, start + len(indices))
+        own = NeighborLists(*(np.ascontiguousarray(table[rows]) for table in lists))
+    visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task, number)
@@ -57,12 +69,6 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     if asked.of_changed:
         found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
     return found
-
-
-def still_fresh(before: NeighborLists, indices: np.ndarray) -> np.ndarray:
-    """Return where (n, k) lists hold what was fresh in them before: points that did not look have yet to meet it."""
-    others = without_known(indices, np.where(before.fresh, before.indices, OF_NO_LIST))
-    return (indices >= 0) & (others < 0)
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:
@@ -123,6 +129,7 @@ def n_incomplete(task: StageTask, block: int) -> int:
 
 STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
 FindBlock = Callable[[StageTask, int], Arrays]
+FindRound = Callable[[StageWork, int], None]
 
 __all__ = ["disk", "memory", "run"]
 
@@ -145,23 +152,25 @@ def run(work: StageWork) -> dict[str, Any]:
     find_truth(work)
     if method == GIVEN_LISTS:
         return complete_lists(work)
-    rounds = [first_round(task) if method == "partition" else Round(0, 1)]
+    rounds = [Round(0, 0, draws=FIRST_DRAWS) if method == "leaves" else Round(0, 1)]
+    if method == "partition":
+        rounds = [first_round(task)]
     needed = first_needed(work)
-    recalls = [run_measured_round(work, 0, needed, continued_block if continued else first)]
+    find = functools.partial(run_round, function=continued_block if continued else first)
+    if method == "leaves":
+        find = functools.partial(search_leaves, rounds[0])
+    recalls = [run_measured_round(work, 0, needed, find)]
     while len(rounds) <= asked.max_rounds:
         following = following_round(work, rounds, recalls, continued)
         if following is None:
             break
-        number = len(rounds)
-        compute = further_cells_block if following.over_cells else near_neighbors_block
         rounds.append(following)
-        find = functools.partial(compute, following, number)
-        recalls.append(run_measured_round(work, number, needed, find))
+        recalls.append(run_measured_round(work, len(rounds) - 1, needed, functools.partial(find_round, following)))
     recall = recalls[-1]
     if recall.value < asked.recall:
         work.warn(
             f"neighbors: recall {recall.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            "for: raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions",
+            f"for: {remedy_of(task, method)}",
             ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
@@ -172,15 +181,17 @@ def run(work: StageWork) -> dict[str, Any]:
         "rounds": len(recalls) - 1,
         "sampled_queries": recall.n_sampled,
         **({"probes": rounds[0].last} if method == "partition" else {}),
+        **({"draws": sum(one.draws for one in rounds)} if method == "leaves" else {}),
     }
 
 
 def complete_lists(work: StageWork) -> dict[str, Any]:
     """Certify lists that accompany the points, as they are and after those that miss entries were completed."""
     asked, needed = work.task.params.neighbors.recall, first_needed(work)
-    handed = run_measured_round(work, 0, needed, handed_block)
+    as_given, completed = (functools.partial(run_round, function=one) for one in (handed_block, completed_block))
+    handed = run_measured_round(work, 0, needed, as_given)
     incomplete = work.fold_blocks(n_incomplete, operator.add, "recall")
-    recall = run_measured_round(work, 1, needed, completed_block) if incomplete else handed
+    recall = run_measured_round(work, 1, needed, completed) if incomplete else handed
     if recall.value < asked:
         work.warn(
             f"neighbors: the lists that were given hold {handed.value:.4f} of the true neighbours, measured on "
@@ -201,14 +212,29 @@ def complete_lists(work: StageWork) -> dict[str, Any]:
     }
 
 
+def remedy_of(task: StageTask, method: str) -> str:
+    """Return what reaches a recall that a method has missed."""
+    exact = f"neighbors.method=exact, some {exact_seconds(task):.0f} processor seconds of products"
+    if method == "leaves":
+        return f"raise neighbors.max_rounds or neighbors.leaf_points, or take {exact}"
+    raised = "raise neighbors.max_rounds, neighbors.n_probes or partition.sketch_dimensions"
+    return raised if task.dimensions.sparse else f"take neighbors.method=leaves, or {exact}, or {raised}"
+
+
 def following_round(
     work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
 ) -> Round | None:
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
     task = work.task
+    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
+    if rounds[0].draws:
+        # The error falls with the share that is missed, until that is what was asked.
+        allowed, missed = 1.0 - task.params.neighbors.recall, 1.0 - recalls[-1].value
+        error = recalls[-1].error * np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9)))
+        sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * error)
+        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought, most_draws(task))
     n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
-    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
     if not continued:
         return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
     # Appended points have been through cells alone, which the recall of all points does not show. What the round among
@@ -218,24 +244,36 @@ def following_round(
     return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
 
 
+def find_round(asked: Round, work: StageWork, number: int) -> None:
+    """Compute the missing blocks of a round after the first."""
+    if asked.draws:
+        search_leaves(asked, work, number)
+    elif asked.exact:
+        run_round(work, number, exact_search(work))
+    else:
+        compute = further_cells_block if asked.over_cells else near_neighbors_block
+        run_round(work, number, functools.partial(compute, asked, number))
+
+
 def run_round(work: StageWork, number: int, function: FindBlock) -> None:
     """Compute the missing blocks of a round."""
     work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
     work.map_blocks(function, round_step(number))
 
 
-def run_measured_round(work: StageWork, number: int, first: int, function: FindBlock) -> Measure:
+def run_measured_round(work: StageWork, number: int, first: int, find: FindRound) -> Measure:
     """Compute what is missing of a round and of its recall; return the recall.
 
     The round before is removed then, unless rounds are kept.
 
     Parameters
     ----------
+    find : computes the missing blocks of a round
     first : the first round whose arrays are needed, see `first_needed`: of those before it the recall is known
     """
     output, unit = work.task.output, recall_unit(number)
     if number >= first:
-        run_round(work, number, function)
+        find(work, number)
         if number >= n_measured(output):
             recall = np.array(measured_recall(work.task, number), np.float64)
             output.write_whole({StoredNeighbors.recall: recall}, unit, unit)

@@ -7,14 +7,14 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL
 from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.cells import nearest_nearby_cells
+from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates
-from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known, round_block
+from scalemani.stages.neighbors.lists import empty_lists, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.tables import sketch_tables
 
 
@@ -80,6 +80,19 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
     found = search_enough_cells(cells.sketches, cells.offsets, centroids, probes, behind, count + 1, queries)
     found = cells.work_rows(found)
     return np.where(found == rows[:, np.newaxis], np.int32(-1), found)
+
+
+def nearest_in_cells(task: StageTask, rows: np.ndarray) -> Neighbors:
+    """Return the nearest neighbours (n, k) of a few work rows (n,) in the cells nearest to each; lists are full."""
+    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    sketches = sketch_tables(task).by_row
+    n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
+    probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids, n_probes)
+    candidates, lists = candidates_of_rows(task, rows, probes, n_candidates(task, 0)), empty_lists(task, len(rows))
+    for i, row in enumerate(rows.tolist()):
+        found = nearest_of_candidates(task, row, candidates[i : i + 1], empty_lists(task, 1))
+        lists.indices[i], lists.distances[i] = found[StoredNeighbors.indices][0], found[StoredNeighbors.distances][0]
+    return lists
 
 
 def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:

@@ -7,12 +7,23 @@ import numpy as np
 from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
+from scalemani.kernels.neighbors.leaves import count_leaders
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
 KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an interrupted run computes again
+LEAVES_OF_GROUP = 64  # that are one task: some seconds
+LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
+LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
+PRODUCTS_PER_SECOND = 1e11  # of float32 with 512 bits at 3.5 GHz, additions too: ratios are what matters
+SECONDS_OF_OFFER = 8e-8
+LEAST_MUTUAL = 10
+MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
+BYTES_OF_CANDIDATE = 8
+BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are found, and sorted by leaf
+MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
 
@@ -61,3 +72,68 @@ def n_candidates(search: StageTask | Sizes, number: int) -> int:
 def n_listed(params: Parameters) -> int:
     """Return how much of the list of a neighbour is looked at."""
     return min(params.neighbors.most_listed, params.n_neighbors)
+
+
+def n_mutual(params: Parameters) -> int:
+    """Return how many neighbours of a point, and how many whose neighbour it is, are looked at after leaves."""
+    return min(params.n_neighbors, LEAST_MUTUAL + params.n_neighbors // 9)
+
+
+def n_leaves_of_point(search: StageTask | Sizes) -> int:
+    """Return in how many leaves a point is."""
+    return min(search.params.neighbors.leaf_overlap, search.dimensions.n_points)
+
+
+def n_points_of_leaf(search: StageTask | Sizes) -> int:
+    """Return how many points a leaf is to have: several times as many as a list."""
+    return max(search.params.neighbors.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
+
+
+def n_leaders(search: StageTask | Sizes) -> int:
+    """Return how many leaves a draw has."""
+    return count_leaders(search.dimensions.n_points, n_points_of_leaf(search), n_leaves_of_point(search))
+
+
+def n_groups_of_leaves(search: StageTask | Sizes) -> int:
+    """Return in how many tasks the leaves of a draw are searched, whatever the workers."""
+    return -(-search.dimensions.n_points * n_leaves_of_point(search) // points_of_group(search))
+
+
+def points_of_group(search: StageTask | Sizes) -> int:
+    """Return how many points the leaves of a task have together."""
+    return LEAVES_OF_GROUP * n_points_of_leaf(search)
+
+
+def n_joined(search: StageTask | Sizes) -> int:
+    """Return how many candidates of a point a round over leaves settles by exact distances."""
+    return search.params.n_neighbors + MORE_JOINED
+
+
+def joined_bytes(search: StageTask | Sizes) -> int:
+    """Return what candidates and leaves of all points take in memory."""
+    width = n_joined(search) * BYTES_OF_CANDIDATE + n_leaves_of_point(search) * BYTES_OF_MEMBER
+    return search.dimensions.n_points * (width + BYTES_OF_LIMITS)
+
+
+def n_together(search: StageTask | Sizes) -> int:
+    """Return how many points of one leaf are in memory together: larger leaves are cut."""
+    return MOST_TOGETHER * n_points_of_leaf(search)
+
+
+def exact_seconds(search: StageTask | Sizes) -> float:
+    """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
+    n_points, at_once = search.dimensions.n_points, 1 if paired_bytes(search) else 2
+    return at_once * n_points**2 * search.dimensions.n_features / PRODUCTS_PER_SECOND
+
+
+def draw_seconds(search: StageTask | Sizes) -> float:
+    """Return those of a draw of leaders: of products within leaves and with leaders, and to offer what is near."""
+    n_points, n_copies, size = search.dimensions.n_points, n_leaves_of_point(search), n_points_of_leaf(search)
+    compared = LEAF_SPREAD * n_copies * size + 2 * n_leaders(search)
+    products = compared * search.dimensions.n_features / PRODUCTS_PER_SECOND
+    return n_points * (products + n_copies * n_joined(search) * SECONDS_OF_OFFER)
+
+
+def most_draws(search: StageTask | Sizes) -> float:
+    """Return how many draws of leaders cost as much as exact search."""
+    return exact_seconds(search) / draw_seconds(search)

@@ -23,7 +23,12 @@ def arrays(task: StageTask) -> list[RowArray]:
 def no_known(task: StageTask, block: int) -> Neighbors:
     """Return the lists of a block before anything is known."""
     start, stop = task.dimensions.rows(block)
-    empty = no_neighbors(stop - start, task.params.n_neighbors)
+    return empty_lists(task, stop - start)
+
+
+def empty_lists(task: StageTask, count: int) -> Neighbors:
+    """Return so many lists before anything is known."""
+    empty = no_neighbors(count, task.params.n_neighbors)
     return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
 
 
@@ -52,9 +57,9 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, n
     return indices, distances, fresh
 
 
-def holds_points(task: StageTask) -> bool:
-    """Return whether a process that searches holds all points in memory."""
-    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes
+def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
+    """Return whether a process that searches holds all points in memory, and so many bytes more."""
+    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
 
 
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:

@@ -1,5 +1,7 @@
 """What the search holds in memory and writes, by method."""
 
+import math
+
 from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.needs import (
@@ -15,11 +17,28 @@ from scalemani.engine.needs import (
     Written,
 )
 from scalemani.engine.sizes import Sizes, written
+from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.neighbors.exact import TERMS_AT_ONCE, tile_rows
+from scalemani.kernels.neighbors.leaves import LARGE
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
+from scalemani.kernels.neighbors.rounds import MOST_DRAWS
 from scalemani.kernels.neighbors.sparse_scan import LANES
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.neighbors.counts import n_candidates, n_compared, n_listed, paired_bytes
+from scalemani.stages.neighbors.counts import (
+    BYTES_OF_CANDIDATE,
+    joined_bytes,
+    n_candidates,
+    n_compared,
+    n_joined,
+    n_leaders,
+    n_leaves_of_point,
+    n_listed,
+    n_mutual,
+    n_points_of_leaf,
+    n_together,
+    paired_bytes,
+    points_of_group,
+)
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -34,6 +53,9 @@ COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
 COPIES_OF_PRODUCTS = 2  # of all terms, and of some
 COPIES_OF_SKETCHES = 2  # of two blocks
+COPIES_OF_LEADERS = 4  # as gathered, their coordinates, in groups, and centred in panels
+COPIES_OF_MEMBERS = 5  # as stored, in order with their places, and distinct
+COPIES_OF_LEAF = 3  # of all, of a part, and of leaders with what they are compared with
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -47,6 +69,7 @@ def memory(sizes: Sizes) -> list[Held]:
         "partition": partition_held,
         "pynndescent": descent_held,
         GIVEN_LISTS: partition_held,
+        "leaves": leaves_held,
     }
     return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
 
@@ -139,6 +162,44 @@ def descent_held(sizes: Sizes) -> list[Held]:
     ]
 
 
+def leaves_held(sizes: Sizes) -> list[Held]:
+    """List leaves and coordinates of all points, and what a group of leaves and one leaf take of them."""
+    dimensions, params = sizes.dimensions, sizes.params
+    n_points, features, row = dimensions.n_points, dimensions.n_features, dimensions.kept_row
+    rows, width = dimensions.block_rows, n_leaves_of_point(sizes)
+    listed, of_part = n_joined(sizes) * BYTES_OF_CANDIDATE, min(n_points, math.ceil(LARGE * n_points_of_leaf(sizes)))
+    in_group, together = min(n_points, 2 * points_of_group(sizes)), min(n_points, n_together(sizes))
+    n_queries = min(params.neighbors.sampled_queries, n_points)
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * dimensions.row_bytes)
+    everything = n_points * (dimensions.row_bytes + 4 * features + NUMBER_BYTES)
+    return [
+        Held("sketches of all points", LOOKED_UP, n_points, sizes.sketch_width, "float32"),
+        Held("points of all blocks, or tables in turn", CACHE, n_points, *row),
+        Held("sampled queries", EACH_PROCESS, n_queries, *row),
+        Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
+        *compared_held(sizes, "recall"),
+        Held("leaders", EACH_PROCESS, n_leaders(sizes), features, "float32", COPIES_OF_LEADERS, "leaves"),
+        Held("points of a block, and about their mean", EACH_TASK, rows, *row, step="leaves"),
+        Held("coordinates of a block", EACH_TASK, rows, features, "float32", step="leaves"),
+        Held("points of all leaves", LOOKED_UP, n_points * width, 1, "int64", step="joined"),
+        Held("leaves of some points, while they are sorted", EACH_PROCESS, PART_ITEMS, 4, "int64", step="joined"),
+        Held("how far lists reach", EACH_PROCESS, n_points, 3, dimensions.distance_dtype, step="joined"),
+        Held("candidates of a group of leaves", EACH_TASK, in_group, listed, "uint8", 2, "joined"),
+        Held("points of a group", EACH_TASK, in_group, COPIES_OF_MEMBERS, "int64", step="joined"),
+        Held("points of a leaf", EACH_TASK, together, *row, step="joined"),
+        Held("their coordinates", EACH_TASK, together, features, "float32", COPIES_OF_LEAF, "joined"),
+        Held("products of a part of it", EACH_TASK, of_part, of_part, "float32", step="joined"),
+        Held("candidates of all points", CACHE, joined_bytes(sizes), 1, "uint8", step="joined"),
+        Held("candidates that a group gives to all points", EACH_TASK, in_group, listed, "uint8", 2, "merged"),
+        Held("candidates of the blocks of a task", CACHE, n_points, listed, "uint8", step="merged"),
+        Held("coordinates of all points", LOOKED_UP, n_points, features, "float32", step="rounds"),
+        Held("heads of all lists", LOOKED_UP, n_points, 2 * n_mutual(params) * BYTES_OF_EDGE, "uint8", step="rounds"),
+        Held("candidates of a block", EACH_TASK, rows, n_candidates(sizes, 1), "int32", COPIES_OF_CANDIDATES, "rounds"),
+        Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
+        *continued_held(sizes),
+    ]
+
+
 def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
     dimensions, stored = sizes.dimensions, StoredNeighbors
@@ -151,6 +212,11 @@ def disk(sizes: Sizes) -> list[Written]:
     if exact:
         return listed
     before = round_written(sizes, 1, PASSING) if rounds and not kept else []
+    if sizes.params.neighbors.method == "leaves":
+        width = MOST_DRAWS * n_leaves_of_point(sizes)
+        points = width * dimensions.n_points
+        lengths = {"leaf": width, "joined_point": points, "joined_edge": points * n_joined(sizes)}
+        before += written([stored.leaves, *stored.JOINED], sizes, 1 + kept, PASSING, **lengths)
     return [*listed, *before, Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)]
 
 

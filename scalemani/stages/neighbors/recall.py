@@ -19,11 +19,11 @@ from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPartition
-from scalemani.stages.neighbors.cells import candidates_of_rows
+from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
-from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates
+from scalemani.stages.neighbors.counts import cells_to_visit
 from scalemani.stages.neighbors.exact import sketched_block, sketched_rows
-from scalemani.stages.neighbors.lists import holds_points, nearest_of_candidates, no_known
+from scalemani.stages.neighbors.lists import holds_points
 from scalemani.stages.neighbors.tables import query_sketches, sketch_tables, work_points_of
 
 
@@ -73,17 +73,7 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     limits, new = sample.nearest[here, -1].copy(), np.flatnonzero(~sample.kept[here])
     if not len(new):
         return limits
-    rows = sample.rows[here][new]
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    sketches = sketch_tables(task).by_row
-    n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
-    probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids, n_probes)
-    candidates = candidates_of_rows(task, rows, probes, n_candidates(task, 0))
-    none = no_known(task, block)
-    for i, row in enumerate(rows.tolist()):
-        known = Neighbors(none.indices[:1], none.distances[:1])
-        found = nearest_of_candidates(task, row, candidates[i : i + 1], known)
-        limits[new[i]] = found[StoredNeighbors.distances][0, -1]
+    limits[new] = nearest_in_cells(task, sample.rows[here][new]).distances[:, -1]
     return limits
 
 

@@ -15,11 +15,14 @@ from numpy.typing import DTypeLike
 from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import copy_to_file, read_only
 from scalemani.engine.work import StageTask
+from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.exact import about
+from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
 from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.counts import n_listed
+from scalemani.stages.neighbors.counts import n_listed, n_mutual
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 
 COPIED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
@@ -64,9 +67,12 @@ def sketch_tables(task: StageTask) -> SketchTables:
     return task.in_turn(read_sketches)
 
 
-def list_tables(task: StageTask, step: str) -> ListTables:
-    """Return what a round among the neighbours of neighbours that a step has found looks up, which tasks share."""
-    return task.in_turn(read_lists, step)
+def list_tables(task: StageTask, step: str, of_leaves: bool = False) -> ListTables:
+    """Return what a round among the neighbours of neighbours that a step has found looks up, which tasks share.
+
+    Where leaves were searched, rows are compared by all coordinates, and a list also holds those whose neighbour it is.
+    """
+    return task.in_turn(read_lists, step, of_leaves)
 
 
 def read_sketches(task: StageTask) -> SketchTables:
@@ -98,37 +104,84 @@ def listed_by_cell(
     return SketchesByCell(table, offsets, rows.astype(np.int32))
 
 
-def read_lists(task: StageTask, step: str) -> ListTables:
+def read_lists(task: StageTask, step: str, of_leaves: bool) -> ListTables:
     """Return the heads of all lists after a step, and sketches for a round among neighbours of neighbours."""
-    sketches, unit = task.once(short_sketches) if task.in_memory else short_sketches(task)
-    output, shape = StoredNeighbors(task.output), (task.dimensions.n_points, n_listed(task.params))
+    sketches, unit = task.once(short_sketches, of_leaves) if task.in_memory else short_sketches(task, of_leaves)
+    output, width = StoredNeighbors(task.output), n_mutual(task.params) if of_leaves else n_listed(task.params)
+    shape = task.dimensions.n_points, 2 * width if of_leaves else width
     # Rows of sketches are looked up more often than lists: these come second where there is not room for both.
     together = len(sketches) * (sketches.shape[1] * sketches.dtype.itemsize + shape[1] * BYTES_OF_EDGE)
     indices, fresh = (empty_table(task, together, shape, dtype) for dtype in (np.int32, np.bool_))
     for block in range(task.dimensions.n_blocks):
         rows = slice(*task.dimensions.rows(block))
-        indices[rows] = output.indices(step).read_block(block)[:, : shape[1]]
-        fresh[rows] = output.fresh(step).read_block(block)[:, : shape[1]]
+        for table, array, nothing in ((indices, output.indices, -1), (fresh, output.fresh, 0)):
+            heads = array(step).read_block(block)[:, :width]
+            table[rows] = np.pad(heads, ((0, 0), (0, shape[1] - width)), constant_values=nothing)
+    if of_leaves:
+        list_sources(task, indices, fresh, width)
     return ListTables(sketches, unit, (indices, fresh))
 
 
-def short_sketches(task: StageTask) -> tuple[Table, float]:
+def list_sources(task: StageTask, indices: Table, fresh: Table, width: int) -> None:
+    """Write into the second halves (N, width) of lists, which are empty, the first rows in whose lists a row is."""
+    for block in range(task.dimensions.n_blocks):
+        start, stop = task.dimensions.rows(block)
+        listed, flags = indices[start:stop][:, :width], fresh[start:stop][:, :width]
+        rows, places = compact_rows(np.ascontiguousarray(listed))
+        found = NeighborLists(indices[rows], fresh[rows])
+        append_sources(start, places, np.ascontiguousarray(flags), found)
+        indices[rows], fresh[rows] = found
+
+
+def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
     """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
+
+    Or all coordinates instead.
 
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
     tuning, output = task.params.neighbors, StoredNeighbors(task.output)
-    scale, sampled = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale, task.once(query_sketches)
+    scale = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale
+    sampled = task.once(query_coordinates if by_all else query_sketches)
     step, width = rounding_step(sampled), sampled.shape[1]
     close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
     if not 0 < rounding_error(step, width) * scale <= tuning.rounding_share * close < np.inf:
         together = sampled.itemsize * width * task.dimensions.n_points
+        if by_all:
+            return filled_by_blocks(task, together, width, np.float32, coordinates_of_block), scale
         return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, together)), scale
-    n_points = task.dimensions.n_points
-    rounded = empty_table(task, n_points * width, (n_points, width), np.int8)
+
+    def rounded(task: StageTask, block: int) -> np.ndarray:
+        return rounded_sketches((coordinates_of_block if by_all else sketches_of_block)(task, block), step)
+
+    return filled_by_blocks(task, task.dimensions.n_points * width, width, np.int8, rounded), step * scale
+
+
+def filled_by_blocks(
+    task: StageTask, together: int, width: int, dtype: DTypeLike, of_block: Callable[[StageTask, int], np.ndarray]
+) -> Table:
+    """Return a table (N, width) of what `of_block` returns of each block: other parameters are of `empty_table`."""
+    table = empty_table(task, together, (task.dimensions.n_points, width), dtype)
     for block in range(task.dimensions.n_blocks):
-        rounded[slice(*task.dimensions.rows(block))] = rounded_sketches(sketches_of_block(task, block), step)
-    return rounded, step * scale
+        table[slice(*task.dimensions.rows(block))] = of_block(task, block)
+    return table
+
+
+def coordinates_of(task: StageTask, points: np.ndarray) -> np.ndarray:
+    """Return all coordinates (n, D) float32 of dense points about the mean of the sketches, in their unit of length."""
+    basis = StoredPartition(task.inputs[StoredPartition.STAGE]).basis
+    return about(basis.mean, points, basis.scale)
+
+
+def coordinates_of_block(task: StageTask, block: int) -> np.ndarray:
+    """Return what `coordinates_of` does, of a block."""
+    return coordinates_of(task, work_points_of(task).points.read_block(block))
+
+
+def query_coordinates(task: StageTask) -> np.ndarray:
+    """Return what `coordinates_of` does, of the points by which the recall is measured."""
+    rows = StoredNeighbors(task.output).query_rows.read_once()
+    return coordinates_of(task, work_points_of(task).points.gather(rows))
 
 
 def query_sketches(task: StageTask) -> np.ndarray:

@@ -142,6 +142,7 @@ CELLS = {
     "neighbors.method": "partition", "neighbors.n_probes": 1, "neighbors.max_rounds": 0, "partition.cell_points": 16,
     "partition.sketch_dimensions": 2,
 }  # fmt: skip
+LEAVES = {"neighbors.method": "leaves", "neighbors.leaf_points": 48, "neighbors.max_rounds": 0}
 ROUNDS = CELLS | {"neighbors.max_rounds": 1, "neighbors.recall": 1.0}
 PIXELS = {"neighbors.method": "window", "neighbors.window": 3, "affinities.kind": "gaussian"}
 TABLE = PIXELS | {"neighbors.image_rows": 8, "neighbors.image_columns": 12}
@@ -222,6 +223,7 @@ ROWS: dict[str, Rows] = {
     "neighbors.image_rows": (Row(16, TABLE, points="pixels", methods=WINDOWED),),
     "neighbors.image_columns": (Row(6, TABLE, points="pixels", methods=WINDOWED),),
     "neighbors.few_candidates": (searched(1.5),),
+    "neighbors.leaf_points": (searched(60, under=LEAVES),),
     "affinities.kind": (
         Row("gaussian", methods=ENTROPIC), Row("self-tuning"), Row("entropic", SELF_TUNING, methods=ENTROPIC),
     ),

@@ -4,7 +4,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.kernels.neighbors.rounds import Round, next_round, without_known
+from scalemani.kernels.neighbors.rounds import (
+    FIRST_DRAWS,
+    Round,
+    next_round,
+    next_round_of_leaves,
+    without_known,
+)
 
 SHARES = st.floats(0.0, 1.0)
 
@@ -35,6 +41,47 @@ def test_every_search_ends_and_visits_every_cell_before_it_gives_up(asked, found
         recalls.append(found[min(len(rounds), len(found)) - 1])
         assert len(rounds) < 40
     assert recalls[-1] >= asked or (rounds[-1].last == n_cells and rounds[-1].candidates == 16)
+
+
+def rounds_of_leaves(asked, missed, left_by_draw, left_by_near, most_draws=100):
+    """How often each round draws leaders, 0 among neighbours, -1 for all points; and what each misses."""
+    rounds, misses = [Round(0, 0, draws=FIRST_DRAWS, of_leaves=True)], [missed]
+    while len(rounds) < 40:
+        following = next_round_of_leaves(rounds, [1 - missed for missed in misses], asked, most_draws)
+        if following is None:
+            break
+        assert following.of_leaves
+        rounds.append(following)
+        left = 0 if following.exact else left_by_draw**following.draws if following.draws else left_by_near
+        misses.append(left * misses[-1])
+    return [-1 if one.exact else one.draws for one in rounds], misses
+
+
+def test_neighbours_of_neighbours_follow_two_draws_where_these_miss_little():
+    assert rounds_of_leaves(0.9, 0.2, 0.5, 0.4)[0] == [2, 0]
+
+
+def test_as_many_draws_follow_as_the_first_two_tell():
+    draws, misses = rounds_of_leaves(0.95, 0.34, 0.68, 0.35)
+    assert draws == [2, 3, 0]
+    assert misses[-1] <= 0.05
+
+
+def test_leaders_are_drawn_again_where_neighbours_of_neighbours_bring_little():
+    draws, misses = rounds_of_leaves(0.99, 0.3, 0.6, 0.9)
+    assert draws[1] > 0
+    assert draws[2] == 0
+    assert draws[3] > 0
+    assert misses[-1] <= 0.01
+
+
+def test_all_points_are_compared_where_that_costs_less_than_the_draws():
+    assert rounds_of_leaves(0.99, 0.5, 0.7, 0.4, most_draws=3)[0] == [2, -1]
+    assert rounds_of_leaves(1.0, 0.5, 0.7, 0.4)[0] == [2, -1]
+
+
+def test_a_recall_that_leaves_reach_ends_the_search():
+    assert rounds_of_leaves(0.95, 0.04, 0.5, 0.4)[0] == [2]
 
 
 @given(st.integers(0, 2**32 - 1))

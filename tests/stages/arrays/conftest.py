@@ -96,6 +96,17 @@ def wide(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def by_leaves(tmp_path_factory) -> Run:
+    """Return a run of points whose neighbours were found within leaves, with all that such a search writes."""
+    values = {"n_neighbors": 8, "method": "leaves", "leaf_points": 50, "recall": 0.5, "max_rounds": 0}
+    points = np.random.default_rng(6).normal(size=(1500, 12)).astype(np.float32)
+    folder, params = tmp_path_factory.mktemp("records") / "leaves", Parameters().with_values({"neighbors": values})
+    return run(
+        open_points(points), folder, "knn-graph", params, Executor("processes", workers=1, keep=True), BLOCK_ROWS
+    )
+
+
+@pytest.fixture(scope="session")
 def pictured(tmp_path_factory) -> Run:
     """Return a run of the pixels of an image."""
     values = {"neighbors": {"method": "window", "window": 3}, "landmarks": {"n_landmarks": 60}}

@@ -15,6 +15,7 @@ from scalemani.engine.needs import disk_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_pixels
+from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MOST_DRAWS
 from scalemani.runs.walk import run
 from scalemani.stages.neighbors.needs import SHARE_OF_FLAGS
 from scalemani.stages.table import STAGES
@@ -92,6 +93,16 @@ def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_ke
     assert listed("knn-graph", one, "neighbors") == STAGES["neighbors"].disk(replace(sizes, rounds_kept=False))
     assert abs(last + compressed - sum(array.nbytes for array in arrays.values())) <= SCALARS_AND_BOUNDS
     assert all_rounds - last == one.params.neighbors.max_rounds * (graph - compressed)
+
+
+def test_a_search_within_leaves_writes_no_more_than_it_lists(by_leaves):
+    need = disk_need(STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, rounds_kept=True)))
+    arrays = arrays_of(by_leaves, "neighbors")
+    within = {name: array for name, array in arrays.items() if name.startswith(("leaves_", "joined_"))}
+    assert len(within) == 1 + FIRST_DRAWS * 2 * 3  # leaves, and three arrays of two groups of each draw
+    passing = sum(array.nbytes for array in within.values())
+    # Later rounds may draw oftener, and leaves of a group share points.
+    assert 0.4 * FIRST_DRAWS / MOST_DRAWS * need.passing < passing <= need.passing
 
 
 def test_entries_of_graphs_take_the_bytes_that_are_listed(groups):

@@ -144,13 +144,13 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
     groups = {name: apart.group(name) for name in ("work_points", "partition")}
     coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
     try:
-        rounded, unit = short_sketches(task)
+        rounded, unit = short_sketches(task, False)
         sketches = task.inputs["work_points"].read("sketch")
         scale = float(task.inputs["partition"].read("scale"))
         assert rounded.dtype == np.int8
         within = np.abs(sketches * scale) < 127 * unit
         np.testing.assert_allclose((rounded * unit)[within], (sketches * scale)[within], atol=0.501 * unit)
-        as_they_are, unit = short_sketches(coarse)
+        as_they_are, unit = short_sketches(coarse, False)
         assert as_they_are.dtype == np.float32
         assert unit == float(groups["partition"].read("scale"))
     finally:

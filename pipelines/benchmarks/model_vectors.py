@@ -1,0 +1,155 @@
+"""Neighbours of vectors of a language model versus pynndescent, hnswlib and FAISS: processor seconds and true recall.
+
+    OPENBLAS_NUM_THREADS=1 python pipelines/benchmarks/model_vectors.py tokens384.npz --rows tokens --rows 200000
+
+The rows are the tokens of the file, of length one, or so many sums of two of them with noise, which have hardly any
+leading axes. Every side is a process of its own with --threads threads, in turn, --repeats times; the least processor
+seconds count. It first searches 3,000 rows, which compiles, and is then measured from points in memory to the graph:
+seconds of all threads, and wall seconds; the peak memory is that of the process. Ours has stores and a certificate.
+Recall is that of 1,000 rows among all points, of the k nearest, ties counted. Settings of peers are --pynn-lists and
+--hnsw-ef; --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left out.
+"""
+
+import argparse
+import importlib.util
+import json
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from measuring import THREAD_VARIABLES, measured, show
+
+FEW_ROWS = 3000
+NOISE = 0.03
+N_QUERIES = 1000
+
+
+def vectors(path: Path, rows: str) -> np.ndarray:
+    """Return the rows that are searched, (N, D) float32 of length one."""
+    tokens = of_length_one(np.load(path)["X"].astype(np.float32))
+    if rows == "tokens":
+        return tokens
+    draws, count = np.random.default_rng(1), int(rows)
+    sums = tokens[draws.integers(0, len(tokens), count)] + tokens[draws.integers(0, len(tokens), count)]
+    return of_length_one(sums + NOISE * draws.normal(size=sums.shape).astype(np.float32))
+
+
+def of_length_one(points: np.ndarray) -> np.ndarray:
+    """Return rows in units of their lengths."""
+    return np.ascontiguousarray(points / np.linalg.norm(points, axis=1, keepdims=True), dtype=np.float32)
+
+
+def graph_of(side: str, value: str, k: int, threads: int) -> Callable[[np.ndarray], np.ndarray]:
+    """Return what gives the neighbours (N, k or more) of points by one of the sides."""
+    if side in ("leaves", "exact", "partition"):
+        import scalemani as sm
+
+        return lambda points: sm.knn_graph(points, k, side, float(value), workers=threads).indices[...]
+    if side == "pynndescent":
+        from pynndescent import NNDescent
+
+        width = max(k + 1, int(value))
+        return lambda points: NNDescent(points, n_neighbors=width, n_jobs=threads, random_state=0).neighbor_graph[0]
+    if side == "faiss":
+        import faiss
+
+        faiss.omp_set_num_threads(threads)
+        return lambda points: flat(faiss.IndexFlatL2(points.shape[1]), points, k)
+    if side == "hnswlib":
+        import hnswlib
+
+        return lambda points: hnsw(hnswlib.Index("l2", points.shape[1]), points, k, int(value), threads)
+    described = importlib.util.spec_from_file_location("prototype", value)
+    sys.path.insert(0, str(Path(value).parent))
+    module = importlib.util.module_from_spec(described)
+    described.loader.exec_module(module)
+    return lambda points: module.graph(points, k, leaf=1000, f=4, repeats=4, rounds=1)[0]
+
+
+def flat(index: Any, points: np.ndarray, k: int) -> np.ndarray:
+    """Return what FAISS finds by looking at all points."""
+    index.add(points)
+    return index.search(points, k + 1)[1]
+
+
+def hnsw(index: Any, points: np.ndarray, k: int, ef: int, threads: int) -> np.ndarray:
+    """Return what hnswlib finds in a graph of its own."""
+    index.init_index(len(points), ef_construction=ef, M=16)
+    index.add_items(points, num_threads=threads)
+    index.set_ef(max(ef, k + 1))
+    return index.knn_query(points, k + 1, num_threads=threads)[0].astype(np.int64)
+
+
+def true_recall(points: np.ndarray, found: np.ndarray, k: int) -> float:
+    """Return the share of the k nearest that some rows have, ties counted."""
+    rows = np.random.default_rng(9).choice(len(points), min(N_QUERIES, len(points)), replace=False)
+    products = points[rows] @ points.T
+    products[np.arange(len(rows)), rows] = -np.inf
+    reached = np.partition(products, -k, axis=1)[:, -k]
+    shares = []
+    for row, least in zip(rows, reached, strict=True):
+        listed = [other for other in found[row] if other not in (row, -1)][:k]
+        shares.append(np.mean(np.pad(points[listed] @ points[row] >= least - 1e-6, (0, k - len(listed)))))
+    return float(np.mean(shares))
+
+
+def search(arguments: argparse.Namespace) -> None:
+    """Run one side in this process and print what it took."""
+    side, value = arguments.side
+    points, graph = vectors(arguments.file, arguments.rows[0]), graph_of(side, value, arguments.k[0], arguments.threads)
+    graph(points[:FEW_ROWS])
+    processor, wall = time.process_time(), time.perf_counter()
+    found = graph(points)
+    row = {"cpu s": time.process_time() - processor, "wall s": time.perf_counter() - wall}
+    row["peak GB"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    print(json.dumps({**row, "recall": true_recall(points, found, arguments.k[0])}))
+
+
+def sides_of(arguments: argparse.Namespace) -> list[tuple[str, str]]:
+    """Return the sides that can run, each with its setting."""
+    sides = [("leaves", recall) for recall in arguments.recall] + [("exact", "1.0")]
+    peers = [("pynndescent", lists) for lists in arguments.pynn_lists]
+    peers += [("hnswlib", ef) for ef in arguments.hnsw_ef] + [("faiss", "flat")]
+    sides += [(name, value) for name, value in peers if importlib.util.find_spec(name)]
+    return sides + ([("prototype", arguments.prototype)] if arguments.prototype else [])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("file", type=Path)
+    parser.add_argument("--rows", action="append", help="tokens, or how many sums; may be repeated")
+    parser.add_argument("--k", type=int, nargs="+", default=[15, 90])
+    parser.add_argument("--recall", nargs="+", default=["0.9", "0.95", "0.99"])
+    parser.add_argument("--pynn-lists", nargs="+", default=["16", "30", "60"])
+    parser.add_argument("--hnsw-ef", nargs="+", default=["100", "200"])
+    parser.add_argument("--prototype")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--only", nargs="+", help="names of sides")
+    parser.add_argument("--side", nargs=2, help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    arguments.rows = arguments.rows or ["tokens"]
+    if arguments.side:
+        search(arguments)
+        return
+    table: dict[tuple[str, int, str, str], dict[str, Any]] = {}
+    threads = dict.fromkeys(THREAD_VARIABLES[1:], str(arguments.threads))
+    cases = [(rows, k, *side) for rows in arguments.rows for k in arguments.k for side in sides_of(arguments)]
+    for case in (case for _ in range(arguments.repeats) for case in cases):
+        rows, k, name, value = case
+        if arguments.only and name not in arguments.only:
+            continue
+        words = [sys.executable, __file__, str(arguments.file), "--rows", rows, "--k", str(k), "--side", name, value]
+        run = measured([*words, "--threads", str(arguments.threads)], {"OPENBLAS_NUM_THREADS": "1", **threads})
+        row = json.loads(run.output.splitlines()[-1])
+        print(*case, row, file=sys.stderr, flush=True)
+        table[case] = min(table.get(case, row), row, key=lambda one: one["cpu s"])
+    show([{"rows": rows, "k": k, "side": f"{name} {value}", **row} for (rows, k, name, value), row in table.items()])
+
+
+if __name__ == "__main__":
+    main()
