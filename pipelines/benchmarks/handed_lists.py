@@ -1,6 +1,6 @@
 """Lists of a FAISS index beside the points: what is certified of them, the truth, and the maps made of them.
 
-    python pipelines/benchmarks/handed_lists.py WORK_FOLDER [--points 200000] [--recall 0.8]
+    PYTHONPATH=FOLDER_WITH_FAISS python pipelines/benchmarks/handed_lists.py WORK_FOLDER [--points N] [--recall 0.8]
 
 Hard patches, k = 30. The index of cells is searched with the fewest cells that reach the recall on a sample; 2 % of its
 entries are then -1. The truth is that of 1,000 rows drawn apart from those of the certificate, by FAISS's flat index.
