@@ -52,7 +52,12 @@ from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
 from scalemani.stages.landmarks import choice_of
 
-ARGUMENTS = {**PARAMETERS, "method": "neighbors.method", "recall": "neighbors.recall"}
+ARGUMENTS = {
+    **PARAMETERS,
+    "method": "neighbors.method",
+    "recall": "neighbors.recall",
+    "max_rounds": "neighbors.max_rounds",
+}
 SAMPLED_POINTS = 100  # by which the recall of a query is measured
 
 
@@ -126,6 +131,7 @@ def knn_graph(
     random_state: Any = 0,
     *,
     metric: str = "euclidean",
+    max_rounds: int = 6,
     settings: Mapping[str, Any] | None = None,
     use_rep: str | None = None,
     scheduler: Any = None,
@@ -153,6 +159,8 @@ def knn_graph(
         What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
         of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming). float64
         rows are compared in float64, near duplicates too, all others as rows of float32.
+    max_rounds : int, default 6
+        Rounds among neighbours of neighbours, at most.
     settings : mapping or None
         Any other parameter by the name that `--set` has for it: {"neighbors.n_probes": 16}.
     use_rep : str or None
