@@ -74,7 +74,7 @@ print(f'digits: {sum(resource.getrusage(resource.RUSAGE_SELF)[:2]):.1f} s of pro
 
 "$python" -m venv "$room/build"
 "$room/build/bin/python" -m pip install --quiet build
-"$room/build/bin/python" -m build --outdir "$built" . >/dev/null
+env --unset SCALEMANI_CODE "$room/build/bin/python" -m build --outdir "$built" . >/dev/null
 wheel=$(echo "$built"/scalemani-*-py3-none-any.whl)
 source=$(echo "$built"/scalemani-*.tar.gz)
 code=${SCALEMANI_CODE:-$room/code}
@@ -87,7 +87,8 @@ if [ "$code" != none ]; then
         "$room/record/bin/python" deploy/record_code.py "$code"
     fi
     SCALEMANI_CODE=$(realpath "$code") "$room/build/bin/python" -m build --wheel --outdir "$built" . >/dev/null
-    wheel=$(echo "$built"/scalemani-*-manylinux_*.whl)
+    version=$("$python" -c 'import sysconfig; print(sysconfig.get_config_var("py_version_nodot"))')
+    wheel=$(echo "$built"/scalemani-*-"cp$version"-manylinux_*.whl)
     [ "$(stat --format %s "$wheel")" -le 15000000 ]
 fi
 embed_with wheel "$wheel"

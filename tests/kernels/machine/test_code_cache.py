@@ -350,6 +350,26 @@ def test_why_code_is_not_kept_is_said_by_each_run_and_by_doctor(tmp_path, listen
     assert said in list(slow_here(found))
 
 
+FIRST_RUN = """
+from scalemani.engine.progress import Progress
+from scalemani.engine.workers.executor import Executor
+from scalemani.runs.walk import locked_run
+noted = []
+class Noting(Progress):
+    def note(self, message):
+        noted.append(message)
+with locked_run({folder!r}, Executor(progress=Noting())):
+    pass
+"""
+
+
+def test_a_run_says_that_it_compiles_where_no_machine_code_is(cache, tmp_path):
+    program = FIRST_RUN.format(folder=str(tmp_path / "run")) + LOGARITHM
+    program += "result = sum(note.startswith('compiling kernels, once on this machine') for note in noted)"
+    assert run(program, SCALEMANI_CACHE=cache) == [1, 0, 1]
+    assert run(program, SCALEMANI_CACHE=cache) == [0, 1, 0]
+
+
 @pytest.mark.parametrize("user", [NOBODY, WITHOUT_ACCOUNT])
 @pytest.mark.parametrize("home", [None, "closed"])
 def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path, user, home):
