@@ -142,7 +142,12 @@ CELLS = {
     "neighbors.method": "partition", "neighbors.n_probes": 1, "neighbors.max_rounds": 0, "partition.cell_points": 16,
     "partition.sketch_dimensions": 2,
 }  # fmt: skip
-LEAVES = {"neighbors.method": "leaves", "neighbors.leaf_points": 48, "neighbors.max_rounds": 0}
+LEAVES = {
+    "neighbors.method": "leaves",
+    "neighbors.leaf_points": 48,
+    "neighbors.n_neighbors": 4,
+    "neighbors.max_rounds": 0,
+}
 ROUNDS = CELLS | {"neighbors.max_rounds": 1, "neighbors.recall": 1.0}
 PIXELS = {"neighbors.method": "window", "neighbors.window": 3, "affinities.kind": "gaussian"}
 TABLE = PIXELS | {"neighbors.image_rows": 8, "neighbors.image_columns": 12}
