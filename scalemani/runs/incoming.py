@@ -66,7 +66,8 @@ def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, 
                 "pixels have no weights: leave out --weights (sample_weight), or take another neighbors.method"
             )
         params, points = follow_source(follow_lists(asked, source.side.lists), source.points)
-        return params, with_side_data(source.with_points(points_of(points)), pairs=side_data_of(points).pairs)
+        found, joining = source.with_points(points_of(points)), side_data_of(points).pairs
+        return params, found if joining is None else with_side_data(found, pairs=joining)
     source = map_points(asked.points.metric, source)
     if asked.neighbors.by_window:
         return follow_image(asked, source), source

@@ -24,7 +24,11 @@ import pytest
         ("neighbors.n_neighbors=2000", ["N=2000 points, need more than n_neighbors (k=2000)", "give more points"]),
         (
             "neighbors.method=annoy",
-            ["neighbors.method", "'auto', 'exact', 'pynndescent', 'partition' or 'window'", "'annoy'"],
+            [
+                "neighbors.method",
+                "'auto', 'exact', 'pynndescent', 'partition', 'leaves', 'window' or 'given'",
+                "'annoy'",
+            ],
         ),
         ("neighbors.metric=cosine", ["unknown parameter neighbors.metric", "allowed:"]),
         ("neighbors.recall=1.5", ["neighbors.recall must be <= 1, got 1.5"]),

@@ -136,6 +136,10 @@ class Packing:
         attributes = getattr(array, "attrs", None)
         if not isinstance(attributes, Mapping):
             return cls()
+        try:
+            attributes = dict(attributes)
+        except (TypeError, ValueError) as error:
+            raise DataError(f"{description} was damaged: its attributes are no names with values ({error})") from error
         if str(attributes.get("_Unsigned", "false")).lower() == "true":
             raise DataError(
                 f"{description} declares _Unsigned, which is not applied: open it with xarray, and give the array"
