@@ -37,6 +37,7 @@ DIMENSIONS: dict[str, str] = {
     "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
     "figure": "the share, its standard error, and the number of points",
     "bridge": "the bridges between components",
+    "piece": "the pieces of a graph, each embedded by itself",
     "end": "the ends of a bridge, 2",
     "extent": "frames, rows and columns of an image: 3",
     "side": "pixels to each side, and frames before and after: 2",

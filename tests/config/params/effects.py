@@ -13,7 +13,7 @@ import numpy as np
 
 import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
+from scalemani.config.routes import ROUTES, WITHOUT_POINTS, goes_by_distances, takes_kernel
 from scalemani.errors import ScalemaniError
 
 MOVED = 1e-4  # of the largest number of a result; what is computed anew in another order moves by less
@@ -180,6 +180,7 @@ ENTROPIC = tuple(name for name in ROUTES if name not in KERNELS)
 BY_PATHS = ("isomap",)  # paths lead from point to point: landmarks are points
 BY_DISTANCES = tuple(name for name in ROUTES if goes_by_distances(name))
 WITH_AFFINITIES = tuple(name for name in ROUTES if name not in BY_DISTANCES)
+JOINED = tuple(name for name in ROUTES if name not in (*WITHOUT_POINTS, *GRAPHS))  # which need one graph
 ANYWHERE = tuple(name for name in ROUTES if name not in BY_PATHS)
 EMBEDDINGS = tuple(name for name in ROUTES if name not in GRAPHS)
 EXACT_SUMS = "Epanechnikov's kernel is summed exactly"
@@ -241,7 +242,11 @@ ROWS: dict[str, Rows] = {
     "affinities.n_neighbors": (Row(8),),
     "affinities.trees": (Row(3, TREES, points="image", methods=WINDOWED),),
     "affinities.jitter": (Row(0.1, TREES, points="image", methods=WINDOWED),),
-    "components.disconnected": (Row("largest", points="apart"),),
+    "components.disconnected": (
+        Row("largest", points="apart"),
+        Row("separate", points="apart", methods=WITHOUT_POINTS),
+        Refused("separate", "embeds each piece from eigenvectors of its own", points="apart", methods=JOINED),
+    ),
     "components.queries_per_component": (Row(1, points="apart"),),
     "symmetric_affinities.target_weight": (
         Row(0.5, methods=ENTROPIC), Refused(0.5, "affinities are a kernel", methods=KERNELS),
