@@ -1,5 +1,6 @@
 """The embedding of a graph in pieces: each by its own eigenvectors, one after the other, in memory or mapped files."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -65,29 +66,29 @@ def rows_by_piece(work: StageWork, found: Components, order: np.ndarray, workspa
 
     Edges between pieces, which rounding alone would count, are left out.
     """
-    stored, dimensions, labels = affinity_graph(work.task.inputs), work.task.dimensions, found.labels
     places, firsts = inverse_order(order), np.cumsum(found.sizes) - found.sizes
-    counts, passes = np.zeros(dimensions.n_points, np.int64), []
-    for block in range(dimensions.n_blocks):
-        start, stop = dimensions.rows(block)
-        indptr, indices, _ = stored.read_rows(block)
-        owners = np.repeat(np.arange(start, stop), np.diff(indptr))
-        inside = labels[indices] == labels[owners]
-        passes.append(int(np.count_nonzero(inside)))
-        counts[places[start:stop]] = np.bincount(owners[inside] - start, minlength=stop - start)
+    counts = np.zeros(len(order), np.int64)
+    for rows, lengths, _, _ in edges_inside(work, found.labels):
+        counts[places[rows]] = lengths
     bounds = workspace.as_large(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
-    columns, weights = workspace.empty((sum(passes),), np.int32), workspace.empty((sum(passes),), np.float32)
-    for block in range(dimensions.n_blocks):
-        start, stop = dimensions.rows(block)
-        indptr, indices, values = stored.read_rows(block)
-        owners = np.repeat(np.arange(start, stop), np.diff(indptr))
-        inside = labels[indices] == labels[owners]
-        own = counts[places[start:stop]]
-        within = np.arange(own.sum()) - np.repeat(np.cumsum(own) - own, own)
-        targets = np.repeat(bounds[places[start:stop]], own) + within
-        columns[targets] = places[indices[inside]] - firsts[labels[indices[inside]]]
-        weights[targets] = values[inside]
+    columns, weights = workspace.empty((bounds[-1],), np.int32), workspace.empty((bounds[-1],), np.float32)
+    for rows, lengths, ends, values in edges_inside(work, found.labels):
+        begins = bounds[places[rows]] - (np.cumsum(lengths) - lengths)
+        targets = np.repeat(begins, lengths) + np.arange(len(ends))
+        columns[targets] = places[ends] - firsts[found.labels[ends]]
+        weights[targets] = values
     return bounds, columns, weights
+
+
+def edges_inside(work: StageWork, labels: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield the rows of each block of W, how many edges each has inside its piece, and these: ends and values."""
+    stored, dimensions = affinity_graph(work.task.inputs), work.task.dimensions
+    for block in range(dimensions.n_blocks):
+        rows = slice(*dimensions.rows(block))
+        indptr, ends, values = stored.read_rows(block)
+        inside = labels[ends] == np.repeat(labels[rows], np.diff(indptr))
+        counted = np.concatenate([np.zeros(1, np.int64), np.cumsum(inside)])
+        yield rows, np.diff(counted[indptr]), ends[inside], values[inside]
 
 
 def embed_pieces(

@@ -97,12 +97,20 @@ def grown(tmp_path_factory):
     return sm.append(folder, points[300:]).run
 
 
+@pytest.fixture(scope="module")
+def in_pieces(tmp_path_factory):
+    """A run of affinities of two cliques that nothing joins."""
+    clique, folder = np.ones((9, 9)), tmp_path_factory.mktemp("pieces") / "run"
+    with pytest.warns(sm.errors.ScalemaniWarning, match="2 pieces"):
+        return sm.LaplacianEigenmaps(affinity="precomputed", store=folder).fit(np.kron(np.eye(2), clique)).run_
+
+
 def test_runs_store_every_array_that_is_described(
-    finished, wide, pictured, sparse_run, weighted, grown, by_leaves, description_of
+    finished, wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, description_of
 ):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown, by_leaves)
+        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in stored_stages() for one in stored.ARRAYS}
