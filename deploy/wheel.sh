@@ -44,7 +44,7 @@ embed_with() {
             chmod 777 .
             echo "$label: by a user who can write nothing of it"
         fi
-        [ "$label" != wheel ] || [ "$code" = none ] || embed_at_once
+        [ "$label" != wheel ] || [ "$code" = none ] || embed_at_once $run
         # Type checkers ask whether the package says its types.
         $run python -c 'from importlib.resources import files; assert (files("scalemani") / "py.typed").is_file()'
         $run scalemani generate swiss-roll points.npy --n-points 1000
@@ -57,12 +57,12 @@ embed_with() {
     echo "$label: $("$room/$label/bin/scalemani" --version) on $("$room/$label/bin/python" --version)"
 }
 
-# Shows that the first process of the wheel compiles nothing.
+# Shows that the first process of the wheel compiles nothing; arguments are what commands are run by.
 embed_at_once() {
-    $run scalemani doctor | grep "machine code.*of the wheel"
+    "$@" scalemani doctor | grep "machine code.*of the wheel"
     (
         ulimit -t 6
-        SCALEMANI_CACHE=$PWD/cache $run python -c "
+        SCALEMANI_CACHE=$PWD/cache "$@" python -c "
 import resource
 from sklearn.datasets import load_digits
 import scalemani
@@ -82,7 +82,7 @@ code=${SCALEMANI_CODE:-$room/code}
 if [ "$code" != none ]; then
     if [ ! -d "$code" ]; then
         "$python" -m venv "$room/record"
-        "$room/record/bin/python" -m pip install --quiet --constraint constraints.txt "$wheel[figures]" \
+        "$room/record/bin/python" -m pip install --quiet --constraint constraints.txt "${wheel}[figures]" \
             pytest pytest-timeout hypothesis
         "$room/record/bin/python" deploy/record_code.py "$code"
     fi
@@ -94,6 +94,6 @@ fi
 embed_with wheel "$wheel"
 "$room/wheel/bin/python" deploy/sbom.py "${wheel%.whl}.cdx.json"
 for extra in "$@"; do
-    embed_with "$extra" "$wheel[$extra]"
+    embed_with "$extra" "${wheel}[$extra]"
 done
 [ $# = 0 ] || embed_with source "$source"

@@ -27,7 +27,8 @@ axes.scatter(*model.embedding_.T, c=labels, cmap="tab10", s=20)
 axes.set(xticks=[], yticks=[])
 
 # %%
-# `disconnected="error"` refuses instead; `"largest"` embeds the largest piece, with NaN in the rows of the others.
+# `disconnected="error"` refuses instead; `"largest"` embeds the largest piece, with NaN in the rows of the others;
+# `"separate"` embeds each piece from eigenvectors of its own.
 
 try:
     sm.LaplacianEigenmaps(perplexity=8, disconnected="error").fit(points)
