@@ -39,6 +39,7 @@ FUNCTIONS = {
         **{name: PARAMETERS[name] for name in ("n_neighbors", "metric")},
         "method": "neighbors.method",
         "recall": "neighbors.recall",
+        "max_rounds": "neighbors.max_rounds",
     },
     sm.KNeighborsTransformer: {"metric": "points.metric"},
     sm.append: {"freeze": "layout.freeze"},
