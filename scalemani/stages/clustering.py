@@ -59,7 +59,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
-    cut = cut_of(task)
+    cut = task.once(cut_of)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
         centers, passes, moved = np.zeros((1, 1)), 0, 0.0
         if cut.n_clusters > 1 or cut.pieces is None:
@@ -169,7 +169,7 @@ def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart
     """Yield what each tile adds; every block that holds some of them is read once."""
     centers, block_rows = StoredClustering(task.output).centers_before(number).read_once(), task.dimensions.block_rows
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
-    cut = cut_of(task)
+    cut = task.once(cut_of)
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
     for block in range(first // block_rows, -(-last // block_rows)):
         start, stop = task.dimensions.rows(block)
@@ -192,7 +192,7 @@ def sizes_in_block(task: StageTask, block: int) -> np.ndarray:
 
 def labels_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest centre of each row of a block that k-means cuts, and of others the cluster of their piece."""
-    cut, block_rows = cut_of(task), slice(*task.dimensions.rows(block))
+    cut, block_rows = task.once(cut_of), slice(*task.dimensions.rows(block))
     if cut.pieces is None or cut.clusters is None:
         labels = np.zeros(block_rows.stop - block_rows.start, np.int32)
     else:
