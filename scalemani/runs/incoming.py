@@ -291,26 +291,21 @@ class Gaps(NamedTuple):
     n_empty: int
 
 
-def gaps_of_rows(rows: Points, metric: str, first_row: int) -> tuple[Gaps, Points]:
-    """Return the gaps of rows (n, D), and these with zeros in their place; refuse what is no gap and cannot be used."""
-    values = rows.data if sp.issparse(rows) else rows
-    missing = rows.copy()
-    if sp.issparse(rows):
-        missing.data = np.isnan(values)
-    else:
-        missing = np.isnan(values)
-    gaps = np.asarray(missing.sum(axis=1)).ravel() > 0
-    filled = rows
+def gaps_of_rows(rows: Points, metric: str, first_row: int) -> Gaps:
+    """Return the gaps of rows (n, D); refuse what is no gap and cannot be used."""
+    missing = rows != rows  # NaN alone is not itself, of dense rows and of sparse ones
+    gaps, filled = np.asarray(missing.sum(axis=1)).ravel() > 0, rows
     if gaps.any():
         filled = rows.copy()
-        (filled.data if sp.issparse(rows) else filled)[np.isnan(values)] = 0
+        values = filled.data if sp.issparse(filled) else filled
+        values[np.isnan(values)] = 0
     check_finite_block(filled, first_row)
     check_rows(filled, metric, first_row, with_empty=False)
     empty = np.zeros(len(gaps), bool)
     for refusal in METRICS[metric].refusals:
         if refusal.empty:
             empty |= refusal.concerns(filled) & ~gaps
-    return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum())), filled
+    return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum()))
 
 
 def rows_without_gaps(points: PointsSource, metric: str, start: int, stop: int) -> np.ndarray:
@@ -319,7 +314,7 @@ def rows_without_gaps(points: PointsSource, metric: str, start: int, stop: int) 
     if not getattr(given, "gaps", False):
         return np.arange(start, stop)
     rows = read_rows(given, start, stop, nonzeros_of(given) is not None)
-    return start + np.flatnonzero(~gaps_of_rows(rows, metric, start)[0].rows)
+    return start + np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
 
 
 def leave_out_gaps(
@@ -345,7 +340,7 @@ def leave_out_gaps(
 
     def look(block: int) -> list[Gaps]:
         start, stop = dimensions.rows(block)
-        return [gaps_of_rows(read_rows(points, start, stop, dimensions.sparse), metric, start)[0]]
+        return [gaps_of_rows(read_rows(points, start, stop, dimensions.sparse), metric, start)]
 
     found = executor.fold_locally(look, joined, range(dimensions.n_blocks), points.sequential)
     gaps, counts = np.concatenate([one.rows for one in found]), np.sum([one.counts for one in found], axis=0)
