@@ -19,7 +19,6 @@ from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
-from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import (
@@ -28,11 +27,10 @@ from scalemani.kernels.neighbors.rounds import (
     next_round,
     next_round_of_leaves,
     still_fresh,
-    without_known,
 )
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import candidates_of_rows, first_round, further_cells_block, near_cells_block
+from scalemani.stages.neighbors.cells import fill_short_lists, first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
@@ -40,7 +38,7 @@ from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
-from scalemani.stages.neighbors.tables import list_tables, sketch_tables
+from scalemani.stages.neighbors.tables import list_tables
 from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup, block_unit
 
@@ -108,17 +106,9 @@ def completed_block(task: StageTask, block: int) -> Arrays:
     Lists that are still too short, as those of points without any neighbour, by the points of near cells.
     """
     found = near_neighbors_block(Round(0, 0, of_changed=True), 1, task, block)
-    known = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
-    short = np.flatnonzero(known.indices[:, -1] < 0)
-    if not len(short):
-        return found
-    start, count = task.dimensions.rows(block)[0], n_candidates(task, 0)
-    rows, centroids = start + short, StoredPartition(task.inputs["partition"]).centroids.read_once()
-    sketches = np.ascontiguousarray(sketch_tables(task).by_row[rows])
-    probes = nearest_cells(sketches, centroids, task.params.neighbors.first_probes)
-    candidates = np.full((len(known.indices), count + 1), -1, np.int32)
-    candidates[short] = without_known(candidates_of_rows(task, rows, probes, count), known.indices[short])
-    return nearest_of_candidates(task, start, candidates, known)
+    lists = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
+    fill_short_lists(task, task.dimensions.rows(block)[0], lists)
+    return found
 
 
 def n_incomplete(task: StageTask, block: int) -> int:

@@ -8,7 +8,7 @@ from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL
 from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
-from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -93,6 +93,15 @@ def nearest_in_cells(task: StageTask, rows: np.ndarray) -> Neighbors:
         found = nearest_of_candidates(task, row, candidates[i : i + 1], empty_lists(task, 1))
         lists.indices[i], lists.distances[i] = found[StoredNeighbors.indices][0], found[StoredNeighbors.distances][0]
     return lists
+
+
+def fill_short_lists(task: StageTask, start: int, lists: Neighbors) -> None:
+    """Fill lists (n, k) of consecutive rows that miss neighbours from the cells nearest to each; changed in place."""
+    short = np.flatnonzero(lists.indices[:, -1] < 0)
+    if len(short):
+        own = Neighbors(lists.indices[short], lists.distances[short])
+        merged = merge_neighbors(own, nearest_in_cells(task, start + short), task.params.n_neighbors)
+        lists.indices[short], lists.distances[short] = merged
 
 
 def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:

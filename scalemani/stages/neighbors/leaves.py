@@ -22,12 +22,12 @@ from scalemani.kernels.neighbors.cell_groups import CellGroups
 from scalemani.kernels.neighbors.exact import REACH_SLACK, about
 from scalemani.kernels.neighbors.leaves import Candidates, index_leaders, join_leaf, merge_candidates, nearest_leaders
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
-from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, still_fresh, without_known
 from scalemani.kernels.rows.products import middle_of_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, joined_step, leaves_step, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import nearest_in_cells
+from scalemani.stages.neighbors.cells import fill_short_lists
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
     joined_bytes,
@@ -257,11 +257,7 @@ def settle(candidates: np.ndarray, number: int, task: StageTask, block: int) -> 
         known, before = Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
     found = nearest_of_candidates(task, start, without_known(candidates, known.indices), known)
     lists = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
-    short = np.flatnonzero(lists.indices[:, -1] < 0)
-    if len(short):
-        own = Neighbors(lists.indices[short], lists.distances[short])
-        merged = merge_neighbors(own, nearest_in_cells(task, start + short), task.params.n_neighbors)
-        lists.indices[short], lists.distances[short] = merged
+    fill_short_lists(task, start, lists)
     # Rounds over leaves follow each other, and no list was looked at from others yet.
     fresh = (without_known(lists.indices, known.indices) >= 0) | still_fresh(before, lists.indices)
     return round_arrays(lists, fresh)
