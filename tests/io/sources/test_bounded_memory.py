@@ -12,12 +12,12 @@ import pyarrow.parquet as pq
 import pytest
 import zarr
 
-N, D = 160_000, 160  # 102 MB, twice what readers of Parquet and HDF5 hold whatever the number of rows
+N, D = 200_000, 160  # 128 MB, twice what readers of Parquet and HDF5 hold whatever the number of rows
 PARTS = 16
 MOST = 4 * N * D  # bytes that ingestion may add to those of a process that has loaded everything: the points
 PROGRAM = """
 import json, os, re, sys
-import dask.array as da, h5py, numpy as np, pyarrow.dataset, pyarrow.parquet, pyarrow.ipc, zarr
+import dask.array as da, distributed, h5py, numpy as np, pyarrow.dataset, pyarrow.parquet, pyarrow.ipc, zarr
 from scalemani.config.params import Parameters
 from scalemani.runs.walk import run
 from scalemani.io.sources import open_points
@@ -62,7 +62,7 @@ def forms(tmp_path_factory):
     table = pa.concat_tables(lists)
     pq.write_table(table, folder / "lists.parquet", row_group_size=N)  # one row group of everything
     wide = pa.table({f"x{column}": values for column, values in enumerate(rows.T)})
-    pq.write_table(wide, folder / "wide.parquet", row_group_size=N // 16)
+    pq.write_table(wide, folder / "wide.parquet", row_group_size=10_000)
     with pa.ipc.new_file(str(folder / "a.arrow"), table.schema) as writer:
         writer.write_table(table, max_chunksize=2000)
     zarr.create_array(folder / "second.zarr", data=rows, chunks=(2000, D), zarr_format=2)
