@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
+from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
@@ -20,7 +20,7 @@ from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.runs.aligning import align, run_coordinates
 from scalemani.runs.incoming import computed_once
 from scalemani.runs.opened import Run, open_run
-from scalemani.runs.outline import Earlier, outline_run
+from scalemani.runs.outline import SEARCH, Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
 from scalemani.runs.survey import Extremes, survey
 from scalemani.runs.walk import open_for_writing, run_plan
@@ -90,6 +90,8 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
             return Grown(before, 0, None)
         source: PointsSource = AppendedPoints(stored, n_before, new)
         params = before.params
+        if SEARCH in before.plan:  # which was chosen for all points; those that are appended go on from their graph
+            params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:
             source, params = with_earlier_start(source, before), continued_descent(params, freeze)
         surveyed = survey(source, executor, before.dimensions.block_rows, stored_extremes(before))

@@ -20,12 +20,14 @@ from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources.side_data import Weights
 from scalemani.runs.survey import Survey
+from scalemani.stages.neighbors.choice import SearchChoice, choose_search
 from scalemani.stages.table import STAGES
 from scalemani.store.objects import digest
 from scalemani.store.run_store import PLAN, RunStore
 
 KEY_CHARACTERS = 16
 SOLVER = "solver"  # in the plan that a store keeps: what embedding.solver=auto was resolved to, and by which figure
+SEARCH = "search"  # likewise of neighbors.method=auto
 STAGE = "embedding"
 SHOWN_COMPONENTS = 10
 PIECEWISE = (REFINE, "exact")  # solvers of W alone, which solve one piece as they do another
@@ -75,7 +77,8 @@ class Outline:
 
     `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
     are by stage; `survey` is that of the points; `origins` say where points come from that are a component; `earlier`
-    is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not asked for.
+    is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not asked for;
+    `search` likewise that of neighbours, None where cells of sketches are what it is.
     """
 
     method: str
@@ -88,6 +91,7 @@ class Outline:
     origins: tuple[dict[str, Any], ...] = ()
     earlier: Earlier | None = None
     solver: SolverChoice | None = None
+    search: SearchChoice | None = None
 
     def leaves_out(self, name: str) -> bool:
         """Return whether a stage belongs to a solver that `auto` was not resolved to."""
@@ -123,7 +127,7 @@ def outline_run(
         weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
-    params, notes = decide_parameters(asked, method, survey, stages)
+    params, notes, search = decide_parameters(asked, method, survey, stages)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
@@ -144,7 +148,7 @@ def outline_run(
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
-    return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier)
+    return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier, search=search)
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
@@ -203,8 +207,8 @@ def stored_solver(outline: Outline, store: RunStore) -> str | None:
 
 def decide_parameters(
     requested: Parameters, method: str, found: Survey, route: Sequence[Stage]
-) -> tuple[Parameters, tuple[str, ...]]:
-    """Return the parameters that a run uses, resolved and checked, and notes on those that have no effect."""
+) -> tuple[Parameters, tuple[str, ...], SearchChoice | None]:
+    """Return the parameters that a run uses, resolved and checked, notes on those without effect, and the search."""
     names = {stage.name for stage in route}
     if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
@@ -212,9 +216,14 @@ def decide_parameters(
     n_points, most = found.dimensions.n_points, most_components(found, route)
 
     def resolve(kept: Parameters) -> Parameters:
-        return kept.resolved(method, n_points, found.distinct_points, most)
+        resolved = kept.resolved(method, n_points, found.distinct_points, most)
+        return resolved if search is None else resolved.with_values({"neighbors": {"method": search.resolved}})
 
+    search = None
     params = resolve(asked)
+    if "neighbors" in names and params.neighbors.follows_data and found.sample is not None:
+        search = choose_search(found.sample, Sizes(found.dimensions, params))
+        params = resolve(asked)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
     if params.affinities.precomputed and "embedding" in names:
         stages |= {"components"}  # what is done with pieces of W is decided here
@@ -241,7 +250,7 @@ def decide_parameters(
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
     check_pieces(used, found, method, names)
-    return used, notes
+    return used, notes, search
 
 
 def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool) -> Parameters:

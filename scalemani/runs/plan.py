@@ -26,7 +26,7 @@ from scalemani.engine.work import DIMENSIONS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DiskSpaceError, MemoryBudgetError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.outline import SOLVER, Outline, stage_params
+from scalemani.runs.outline import SEARCH, SOLVER, Outline, stage_params
 from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
@@ -283,9 +283,11 @@ class Plan:
         """Return what the store keeps of the plan."""
         appended = {} if self.outline.earlier is None else {APPENDED: self.outline.earlier.as_dict()}
         solver = {} if self.outline.solver is None else {SOLVER: self.outline.solver.as_dict()}
+        search = {} if self.outline.search is None else {SEARCH: self.outline.search.as_dict()}
         return {
             **appended,
             **solver,
+            **search,
             "method": self.method,
             "params": self.params.as_dict(),
             "dimensions": self.dimensions.as_dict(),

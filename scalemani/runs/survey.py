@@ -12,6 +12,7 @@ from numpy.typing import DTypeLike
 
 from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
+from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
 from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
@@ -20,6 +21,7 @@ from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
 from scalemani.io.sources.base import nonzeros_of, read_rows
 from scalemani.io.sources.side_data import Labels, SideData, points_of, side_data_of
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
@@ -36,6 +38,8 @@ LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 SHOWN_CLASSES = 5
 LEAST_POINTS = 3  # of which a graph and an embedding say something
+SAMPLED_POINTS, LEAST_SAMPLED = 8192, 2048  # by which the search for neighbours is chosen
+SAMPLED_BYTES = 32 * 2**20  # at most
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
@@ -69,7 +73,8 @@ class SeenRows(NamedTuple):
     """What was seen of some rows.
 
     Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
-    as they are stored, the nonzeros of sparse rows, and the dense row that lies farthest out in its block, if one does.
+    as they are stored, the nonzeros of sparse rows, the dense row that lies farthest out in its block, if one does, and
+    the sampled rows of each block.
     """
 
     tiles: list[str]
@@ -79,6 +84,7 @@ class SeenRows(NamedTuple):
     sampled_bytes: int
     nonzeros: int
     outlier: Outlier | None
+    sample: list[np.ndarray]
 
 
 class Extremes(NamedTuple):
@@ -107,7 +113,7 @@ class Survey:
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `components_given` are the points in each component of affinities that were given, the largest first.
-    `side` is what accompanies the points.
+    `side` is what accompanies the points; `sample` (m, D) some of them, as read, None of few, sparse or appended ones.
     """
 
     dimensions: Dimensions
@@ -119,6 +125,7 @@ class Survey:
     extremes: Extremes | None = None
     side: SideData = field(default_factory=SideData)
     components_given: tuple[int, ...] = ()
+    sample: np.ndarray | None = field(default=None, compare=False, repr=False)
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -160,7 +167,8 @@ def survey(
     dimensions = dimensions_of(source, executor, block_rows)
     tell_of_changes(source, dimensions, block_rows, executor)
     first = 0 if before is None else before.n_points // dimensions.block_rows
-    look, blocks = functools.partial(survey_block, source, dimensions), range(first, dimensions.n_blocks)
+    sampled = np.empty(0, np.int64) if before is not None else sampled_points(dimensions)
+    look, blocks = functools.partial(survey_block, source, dimensions, sampled), range(first, dimensions.n_blocks)
     executor.progress.start("reading", len(blocks))
     if executor.reads_on_workers(source):
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
@@ -187,7 +195,18 @@ def survey(
     tell_of_lonely(side.labels, executor)
     components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
     extremes = Extremes(n_points, seen.minima, seen.maxima)
-    return Survey(dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components)
+    sample = np.concatenate(seen.sample) if len(sampled) and not instead else None
+    return Survey(
+        dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components, sample
+    )
+
+
+def sampled_points(dimensions: Dimensions) -> np.ndarray:
+    """Return the rows (m,), ascending, that are kept of dense points; none of few points, or of too wide ones."""
+    few, count = NeighborsParams.exact_below, min(SAMPLED_POINTS, SAMPLED_BYTES // max(1, dimensions.row_bytes))
+    if dimensions.sparse or dimensions.n_points <= few or count < LEAST_SAMPLED:
+        return np.empty(0, np.int64)
+    return sample_rows(0, "survey/sample", dimensions.n_points, count)
 
 
 def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions) -> tuple[SeenRows, int]:
@@ -278,8 +297,11 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
         )
 
 
-def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> SeenRows:
-    """Return the digests of a block's tiles, the extremes of its features, and the encoded size of its first tile."""
+def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarray, block: int) -> SeenRows:
+    """Return the digests of a block's tiles, the extremes of its features, the encoded size of its first tile.
+
+    And those of the `sampled` rows (m,), ascending, that lie in it.
+    """
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
     check_finite_block(rows, start)
@@ -290,7 +312,9 @@ def survey_block(source: PointsSource, dimensions: Dimensions, block: int) -> Se
     nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
     found = None if sp.issparse(rows) else outlying_row(rows, minima, maxima)
     outlier = None if found is None else found._replace(row=start + found.row)
-    return SeenRows(tile_digests(rows), minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier)
+    here = sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start
+    tiles, kept = tile_digests(rows), [rows[here]] if len(here) else []
+    return SeenRows(tiles, minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier, kept)
 
 
 def bytes_as_stored(rows: Points) -> int:
@@ -301,9 +325,10 @@ def bytes_as_stored(rows: Points) -> int:
 
 
 def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
-    """Return what was seen of consecutive blocks; the list of the first is lengthened."""
+    """Return what was seen of consecutive blocks; the lists of the first are lengthened."""
     one.tiles.extend(other.tiles)
+    one.sample.extend(other.sample)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
     extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
     outlier = max(one.outlier, other.outlier, key=lambda found: found.times if found else 0.0)
-    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier, one.sample)

@@ -110,7 +110,8 @@ class NeighborsParams:
     """The k-nearest-neighbour graph.
 
     `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
-    chooses exact search for small data and the partition beyond. The partition visits `n_probes` cells a point (None:
+    chooses exact search for small data and the partition beyond; leaves or exact search, whichever is quicker, where a
+    sample of dense points says that cells lose neighbours. The partition visits `n_probes` cells a point (None:
     chosen by the cells in which the true neighbours of the sampled queries lie) and is refined until `recall` is
     reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact queries, and reached two
     standard errors above what is asked.
@@ -118,8 +119,8 @@ class NeighborsParams:
     `method` leaves is for dense points without leading axes, as vectors of language and image models are: cells of
     sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share
     one of their four nearest leaders; a leaf has `leaf_points` points on average, and larger ones are split.
-    The number of these rounds follows from the recall of the first two; rounds over neighbours of neighbours by all
-    coordinates come next. `max_rounds` counts both.
+    Rounds over neighbours of neighbours by all coordinates come next, and leaders are drawn again where these bring too
+    little. `max_rounds` counts both.
 
     `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
@@ -142,7 +143,7 @@ class NeighborsParams:
     image_rows: Count | None = None
     image_columns: Count | None = None
     few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
-    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 500
+    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 1000
 
     # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
     exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained
@@ -194,6 +195,11 @@ class NeighborsParams:
     def neighbors_in_window(self, n_pixels: int) -> int:
         """Return the most neighbours that a pixel has within its window."""
         return self.window**2 - 1 + 2 * self.frames * (self.image(n_pixels)[0] > 1)
+
+    @property
+    def follows_data(self) -> bool:
+        """Whether the method is chosen by a sample of the points."""
+        return self.method == "auto" and self.n_probes is None
 
     def method_for(self, n_points: int) -> str:
         """Return the method that builds the graph of so many points, auto resolved."""

@@ -148,7 +148,8 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
     merged = plan.outline.survey.side.duplicates
     solver = plan.outline.solver
     by_landmarks = [solver.text] if solver is not None and solver.resolved != REFINE else []
-    for note in (*plan.outline.notes, *([] if merged is None else [merged]), *by_landmarks):
+    searched = [] if plan.outline.search is None else [plan.outline.search.text]
+    for note in (*plan.outline.notes, *([] if merged is None else [merged]), *by_landmarks, *searched):
         say(str(note))
     refined = f"; {solver.text}" if solver is not None and not by_landmarks else ""
     say(

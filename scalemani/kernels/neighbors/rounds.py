@@ -11,11 +11,9 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists
 
 OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 MORE_CELLS = 3  # times as many cells visited after a further round over cells as before it
-FIRST_DRAWS = 2  # of leaders: what these miss tells how many more are to come
+FIRST_DRAWS = 2  # of leaders: fewer leave lists among which the next rounds find little
 MOST_DRAWS = 8  # of a round: what they find is held or stored until it is settled
-LEFT_BY_NEAR = 0.4  # of what leaves miss, by a round among neighbours of neighbours
-SLOWER = 0.1  # later draws bring less than the first ones: of what is missed, as much more is left by each
-LATER_DRAW = 0.8  # what a draw leaves after a round among neighbours of neighbours
+LATER_DRAW = 0.4  # of what is missed, that a further draw and the rounds after it leave: 0.33 to 0.5 on tokens and sums
 NEXT_GAIN = 0.3  # of what a round over neighbours of neighbours brought, what another one brings, on hard and easy data
 
 
@@ -75,9 +73,9 @@ def next_round_of_leaves(
 ) -> Round | None:
     """Return the round after `rounds`, the first of them over leaves, or None where the recall is reached.
 
-    What leaves miss falls by about the same factor from each draw to the next: as many draws follow the first two as
-    leave no more than a round among neighbours of neighbours finds. Where another such round would bring less than is
-    missing, leaders are drawn again. Where as many draws would cost more than exact search, that is next.
+    Leaves are followed by rounds among neighbours of neighbours, which take a third of a draw or less. Where another
+    one would bring less than is missing, leaders are drawn again, as often as what is missing asks for. Where as many
+    draws would cost more than exact search, that is next.
 
     Parameters
     ----------
@@ -86,23 +84,17 @@ def next_round_of_leaves(
     """
     if recalls[-1] >= asked:
         return None
-    missed, allowed = 1.0 - recalls[-1], 1.0 - asked
-    if len(rounds) == 1:
-        draws = draws_wanted(missed, allowed, min(missed ** (1 / FIRST_DRAWS) + SLOWER, LATER_DRAW))
-    elif rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > asked - recalls[-1]:
-        draws = 0
-    else:
-        draws = max(1, draws_wanted(missed, allowed, LATER_DRAW))
+    if rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > asked - recalls[-1]:
+        return Round(0, 0, of_leaves=True)
+    draws = draws_wanted(1.0 - recalls[-1], 1.0 - asked)
     if draws > most_draws:
         return Round(0, 0, exact=True, of_leaves=True)
     return Round(0, 0, draws=int(min(draws, MOST_DRAWS)), of_leaves=True)
 
 
-def draws_wanted(missed: float, allowed: float, left: float) -> float:
-    """Return after how many draws, each of which leaves a share of what is missed, few enough neighbours are."""
-    if LEFT_BY_NEAR * missed <= allowed:
-        return 0
-    return math.ceil(math.log(allowed / (LEFT_BY_NEAR * missed), left)) if allowed > 0 else math.inf
+def draws_wanted(missed: float, allowed: float) -> float:
+    """Return after how many draws, each of which leaves a share of what is missed, no more than is allowed will be."""
+    return math.ceil(math.log(allowed / missed, LATER_DRAW)) if allowed > 0 else math.inf
 
 
 @compiled

@@ -8,6 +8,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
 from scalemani.kernels.neighbors.leaves import count_leaders
+from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, draws_wanted
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: some seconds, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
@@ -19,6 +20,8 @@ LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the
 LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
 PRODUCTS_PER_SECOND = 1e11  # of float32 with 512 bits at 3.5 GHz, additions too: ratios are what matters
 SECONDS_OF_OFFER = 8e-8
+MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
+DRAWS_OF_ROUNDS = 1  # of leaders, that take as long as the rounds among neighbours of neighbours
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -132,6 +135,12 @@ def draw_seconds(search: StageTask | Sizes) -> float:
     compared = LEAF_SPREAD * n_copies * size + 2 * n_leaders(search)
     products = compared * search.dimensions.n_features / PRODUCTS_PER_SECOND
     return n_points * (products + n_copies * n_joined(search) * SECONDS_OF_OFFER)
+
+
+def leaves_seconds(search: StageTask | Sizes) -> float:
+    """Return those of a search within leaves, by the recall that is asked for."""
+    later = draws_wanted(MISSED_AT_FIRST, 1.0 - search.params.neighbors.recall)
+    return draw_seconds(search) * (FIRST_DRAWS + max(0, later) + DRAWS_OF_ROUNDS)
 
 
 def most_draws(search: StageTask | Sizes) -> float:
