@@ -45,7 +45,7 @@ def of_length_one(points: np.ndarray) -> np.ndarray:
 
 def graph_of(side: str, value: str, k: int, threads: int) -> Callable[[np.ndarray], np.ndarray]:
     """Return what gives the neighbours (N, k or more) of points by one of the sides."""
-    if side in ("leaves", "exact", "partition"):
+    if side in ("auto", "leaves", "exact", "partition"):
         import scalemani as sm
 
         return lambda points: sm.knn_graph(points, k, side, float(value), workers=threads).indices[...]
@@ -111,7 +111,7 @@ def search(arguments: argparse.Namespace) -> None:
 
 def sides_of(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the sides that can run, each with its setting."""
-    sides = [("leaves", recall) for recall in arguments.recall] + [("exact", "1.0")]
+    sides = [("auto", recall) for recall in arguments.recall] + [("exact", "1.0")]
     peers = [("pynndescent", lists) for lists in arguments.pynn_lists]
     peers += [("hnswlib", ef) for ef in arguments.hnsw_ef] + [("faiss", "flat")]
     sides += [(name, value) for name, value in peers if importlib.util.find_spec(name)]
