@@ -9,16 +9,15 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 N_NEAREST = 15
 RANKED = 3  # times as many are looked at by sketches, as the search does
-N_QUERIES = 512
-QUERIES_AT_ONCE = 64
-LEAST_KEPT = 0.9  # 0.995 to 1 on digits, patches and clusters, 0.24 to 0.77 on tokens, their sums and noise
+N_QUERIES = 256
+BASIS_ROWS = 512
+LEAST_KEPT = 0.9  # 0.998 and more on digits, patches and few dimensions, 0.22 to 0.82 on tokens, their sums and noise
 MOST_DIMENSIONS = 25.0  # 9 to 14 on patches and digits; cells and rounds take as long as exact search from 25 to 30 on
 
 
@@ -36,42 +35,31 @@ class Difficulty(NamedTuple):
 
 def measure_difficulty(sample: np.ndarray, n_sketch_dims: int) -> Difficulty:
     """Return how hard it is to find the neighbours within a sample (m, D) real, finite, by so many leading axes."""
-    basis = fit_sketch(sample, n_sketch_dims)
-    sketches, vectors = sketch_points(sample, basis), about(basis.mean, sample, basis.scale)
+    basis = fit_sketch(sample[:: -(-len(sample) // BASIS_ROWS)], n_sketch_dims)
     queries = np.arange(0, len(sample), -(-len(sample) // N_QUERIES))
-    parts = [queries[part] for part in slices(len(queries), QUERIES_AT_ONCE)]
-    found = [nearest_squares(vectors, sketches, part) for part in parts]
-    true, by_sketches = (np.concatenate(squares) for squares in zip(*found, strict=True))
-    return Difficulty(float(found_shares(by_sketches, true).mean()), intrinsic_dimension(true))
-
-
-def nearest_squares(vectors: np.ndarray, sketches: np.ndarray, queries: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the squared distances (q, k) of the nearest, ascending, and of the nearest of those that sketches rank.
-
-    Parameters
-    ----------
-    vectors, sketches : (m, D) and (m, s) float32
-    queries : (q,) int, rows of both
-    """
-    exact = squares_to(vectors, queries)
-    count = min(RANKED * N_NEAREST, len(vectors) - 1)
-    ranked = np.argpartition(squares_to(sketches, queries), count - 1, axis=1)[:, :count]
-    kept = np.take_along_axis(exact, ranked, axis=1)
+    exact = squares_to(about(basis.mean, sample, basis.scale), queries)
+    by_sketches = squares_to(sketch_points(sample, basis), queries)
+    count = min(RANKED * N_NEAREST, len(sample) - 1)
+    ranked = np.take_along_axis(exact, np.argpartition(by_sketches, count - 1, axis=1)[:, :count], axis=1)
     k = min(N_NEAREST, count)
-    return np.sort(np.partition(exact, k - 1, axis=1)[:, :k], axis=1), np.partition(kept, k - 1, axis=1)[:, :k]
+    nearest, kept = (np.sort(np.partition(squares, k - 1, axis=1)[:, :k], axis=1) for squares in (exact, ranked))
+    return Difficulty(float(found_shares(kept, nearest).mean()), intrinsic_dimension(nearest))
 
 
 def squares_to(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
-    """Return the squared distances (q, m) float64 of all vectors to some, infinite to themselves."""
-    lengths = np.einsum("ij,ij->i", vectors, vectors, dtype=np.float64)
-    squares = lengths[queries, np.newaxis] + lengths - 2.0 * (vectors[queries] @ vectors.T)
-    least = max(float(np.finfo(np.float32).eps * lengths.max()), np.finfo(np.float32).tiny)
-    squares = np.maximum(squares, least)  # what float32 cannot tell apart is equal
+    """Return the squared distances (q, m) float32 of vectors (m, D) float32 to some of them, infinite to themselves."""
+    lengths = np.einsum("ij,ij->i", vectors, vectors)
+    squares = vectors[queries] @ vectors.T
+    squares *= -2.0
+    squares += lengths[queries, np.newaxis]
+    squares += lengths
+    least = max(np.finfo(np.float32).eps * lengths.max(), np.finfo(np.float32).tiny)
+    np.maximum(squares, least, out=squares)  # what float32 cannot tell apart is equal
     squares[np.arange(len(queries)), queries] = np.inf
     return squares
 
 
 def intrinsic_dimension(squares: np.ndarray) -> float:
     """Return the intrinsic dimension by squared distances (q, k) of nearest neighbours, ascending; 0 of equal ones."""
-    ratios = 0.5 * np.log(squares[:, -1:] / squares[:, :-1])
+    ratios = 0.5 * np.log(squares[:, -1:].astype(np.float64) / squares[:, :-1])
     return float(1.0 / ratios.mean()) if ratios.any() else 0.0

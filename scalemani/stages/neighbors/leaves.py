@@ -131,7 +131,8 @@ def search_in_store(asked: Round, work: StageWork, number: int) -> None:
 def leaders_of(task: StageTask, draw: Draw) -> CellGroups:
     """Return the leaders of a draw."""
     rows = sample_rows(task.params.seed, draw.stage, task.dimensions.n_points, n_leaders(task))
-    points = StoredWorkPoints(task.inputs["work_points"]).points.gather(rows)
+    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    points = stored.read_once()[rows] if holds_points(task) else stored.gather(rows)
     return index_leaders(coordinates_of(task, points))
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.difficulty import N_NEAREST, RANKED, intrinsic_dimension, measure_difficulty
+from scalemani.kernels.neighbors.difficulty import N_NEAREST, N_QUERIES, RANKED, intrinsic_dimension, measure_difficulty
 
 N = 3000
 
@@ -33,7 +33,7 @@ def test_the_intrinsic_dimension_is_the_inverse_of_the_mean_logarithm():
 
 
 def test_what_axes_keep_is_the_share_of_the_nearest_that_they_rank():
-    points, n_axes = np.random.default_rng(0).normal(size=(400, 30)), 8
+    points, n_axes = np.random.default_rng(0).normal(size=(N_QUERIES, 30)), 8
     centred = points - points.mean(axis=0)
     axes = np.linalg.svd(centred, full_matrices=False)[2][:n_axes]
     shares = []
