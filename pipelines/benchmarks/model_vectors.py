@@ -8,6 +8,11 @@ seconds count. It first searches 3,000 rows, which compiles, and is then measure
 seconds of all threads, and wall seconds; the peak memory is that of the process. Ours has stores and a certificate.
 Recall is that of 1,000 rows among all points, of the k nearest, ties counted. Settings of peers are --pynn-lists and
 --hnsw-ef; --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left out.
+
+    python pipelines/benchmarks/model_vectors.py tokens384.npz --rows 1000000 --write rows.npy
+    scalemani embed rows.npy --method t-sne --store run --memory 4GB
+
+writes two such sums side by side, (N, 768) float16, which a run takes as they are.
 """
 
 import argparse
@@ -26,6 +31,7 @@ from measuring import THREAD_VARIABLES, measured, show
 FEW_ROWS = 3000
 NOISE = 0.03
 N_QUERIES = 1000
+ROWS_AT_ONCE = 50_000
 
 
 def vectors(path: Path, rows: str) -> np.ndarray:
@@ -36,6 +42,17 @@ def vectors(path: Path, rows: str) -> np.ndarray:
     draws, count = np.random.default_rng(1), int(rows)
     sums = tokens[draws.integers(0, len(tokens), count)] + tokens[draws.integers(0, len(tokens), count)]
     return of_length_one(sums + NOISE * draws.normal(size=sums.shape).astype(np.float32))
+
+
+def write_rows(path: Path, count: int, target: Path) -> None:
+    """Write two sums of tokens with noise side by side, (N, 768) float16, in parts."""
+    tokens, draws = of_length_one(np.load(path)["X"].astype(np.float32)), np.random.default_rng(1)
+    rows = np.lib.format.open_memmap(target, "w+", np.float16, (count, 2 * tokens.shape[1]))
+    for start in range(0, count, ROWS_AT_ONCE):
+        part = rows[start : start + ROWS_AT_ONCE]
+        chosen = tokens[draws.integers(0, len(tokens), (2, 2, len(part)))].sum(axis=0)
+        sums = np.concatenate(list(chosen + NOISE * draws.normal(size=chosen.shape).astype(np.float32)), axis=1)
+        part[:] = of_length_one(sums)
 
 
 def of_length_one(points: np.ndarray) -> np.ndarray:
@@ -130,9 +147,13 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=1)
     parser.add_argument("--only", nargs="+", help="names of sides")
+    parser.add_argument("--write", type=Path, help="file of rows for the command line, written in place of a search")
     parser.add_argument("--side", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     arguments.rows = arguments.rows or ["tokens"]
+    if arguments.write:
+        write_rows(arguments.file, int(arguments.rows[0]), arguments.write)
+        return
     if arguments.side:
         search(arguments)
         return
