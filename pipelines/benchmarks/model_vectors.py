@@ -10,7 +10,7 @@ Recall is that of 1,000 rows among all points, of the k nearest, ties counted. S
 --hnsw-ef; --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left out.
 
     python pipelines/benchmarks/model_vectors.py tokens384.npz --rows 1000000 --write rows.npy
-    scalemani embed rows.npy --method t-sne --store run --memory 4GB
+    scalemani embed rows.npy run --method t-sne --memory 4GB
 
 writes two such sums side by side, (N, 768) float16, which a run takes as they are.
 """
