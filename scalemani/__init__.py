@@ -1,6 +1,7 @@
 """Manifold learning on millions of points, out of core, with a certificate for every approximation."""
 
 import contextlib
+import gc
 import importlib
 import importlib.metadata
 import signal
@@ -121,8 +122,12 @@ def __getattr__(name: str) -> Any:
 
 
 def _load(module: str) -> ModuleType:
-    """Import a module whole: Ctrl-C comes once all is loaded, and what fails on the way can be repeated."""
-    before = set(sys.modules)
+    """Import a module whole: Ctrl-C comes once all is loaded, and what fails on the way can be repeated.
+
+    Garbage is not collected meanwhile: modules leave little of it.
+    """
+    before, collecting = set(sys.modules), gc.isenabled()
+    gc.disable()
     try:
         with _interrupted_later():
             return importlib.import_module(module)
@@ -132,6 +137,9 @@ def _load(module: str) -> ModuleType:
             if "." in name and name.rpartition(".")[0] not in sys.modules:
                 del sys.modules[name]
         raise
+    finally:
+        if collecting:
+            gc.enable()
 
 
 @contextlib.contextmanager

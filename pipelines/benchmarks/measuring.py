@@ -3,6 +3,7 @@
 import json
 import os
 import platform
+import resource
 import subprocess
 import sys
 import time
@@ -20,16 +21,20 @@ THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "NUMBA_NUM_THREAD
 
 @dataclass(frozen=True)
 class Measured:
-    """Wall seconds, the largest sum of resident bytes over all processes of a command, and what it printed."""
+    """What a command took: wall seconds, the largest sum of resident bytes over its processes, their processor seconds.
+
+    And what it printed.
+    """
 
     seconds: float
     peak_bytes: int
     output: str
+    processor_seconds: float
 
 
 def measured(command: Sequence[str], environment: Mapping[str, str] | None = None) -> Measured:
     """Run a command to its end; raises CalledProcessError where it fails."""
-    started, peak = time.perf_counter(), 0
+    started, peak, before = time.perf_counter(), 0, processor_seconds_of_children()
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, text=True, env={**os.environ, **(environment or {})}
     ) as process:
@@ -41,7 +46,13 @@ def measured(command: Sequence[str], environment: Mapping[str, str] | None = Non
         output = process.stdout.read() if process.stdout else ""
     if process.returncode:
         raise subprocess.CalledProcessError(process.returncode, command, output)
-    return Measured(seconds, peak, output)
+    return Measured(seconds, peak, output, processor_seconds_of_children() - before)
+
+
+def processor_seconds_of_children() -> float:
+    """Return the processor seconds of all processes below this one that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def measured_within(patience: float, command: Sequence[str], environment: Mapping[str, str]) -> Measured | str:

@@ -17,6 +17,7 @@ from dask.delayed import Delayed
 from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
 
+from scalemani.engine.memory.peak import memory_limit
 from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
@@ -104,8 +105,6 @@ class Executor:
         """The bytes that this process may use: the budget, or its share where local processes have the others."""
         memory = self.memory
         if memory is None:
-            from distributed.system import memory_limit
-
             memory = memory_limit()
         return memory // (self.workers + 1) if self.scheduler == "processes" else memory
 

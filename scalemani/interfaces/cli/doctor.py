@@ -12,10 +12,10 @@ from typing import Any
 import psutil
 from dask.system import cpu_count
 from dask.utils import format_bytes
-from distributed.system import memory_limit
 from llvmlite import binding
 from threadpoolctl import threadpool_info
 
+from scalemani.engine.memory.peak import memory_limit
 from scalemani.interfaces.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, installed_code, writable_folder
 from scalemani.kernels.machine.compile import PLAIN, PLAIN_VARIABLE

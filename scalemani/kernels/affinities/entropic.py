@@ -24,7 +24,7 @@ from scalemani.kernels.affinities.entropy import (
     entropy_problem,
     padded_length,
 )
-from scalemani.kernels.affinities.root_finders import SOLVERS, root
+from scalemani.kernels.affinities.root_finders import SOLVERS, WITHOUT_SLOPES, root
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import prefetch_row
@@ -85,10 +85,12 @@ ANY_ROWS = RowsOfData()
 class Search(NamedTuple):
     """A root finder, and the share of a row's own root in what it hands on; the rest is what it received.
 
+    `without_slopes` is None but for the solvers of `WITHOUT_SLOPES`, which are compiled for those who use them.
     `masses` (padded_length,) are room for those of a row; None where every neighbour counts once.
     """
 
     solver: int
+    without_slopes: Any
     own_share: float
     masses: Any
 
@@ -141,7 +143,7 @@ def solve_tile(
             lower, upper = bracket_of_masses(differences, masses[i], n_ties, problem)
         # No more than K neighbours tie, and one more without a mass.
         scale = differences[max(problem.scale_column, n_ties)]
-        solved = root(row, received / scale, lower, upper, search.solver)
+        solved = root(row, received / scale, lower, upper, search.solver, search.without_slopes)
         rows.beta[i], rows.iterations[i], rows.saturated[i] = solved.beta, solved.steps, False
         rows.residuals[i] = solved.residual
         scaled_root = solved.beta * scale
@@ -279,7 +281,8 @@ def entropic_affinities(
     results = empty_rows(n_rows, n_neighbors)
     problem = entropy_problem(n_neighbors, perplexity, tol)
     # What pads a row may have any mass: its exponentials vanish.
-    search = Search(SOLVERS[solver], OWN_SHARE, None if masses is None else np.ones(padded_length(n_neighbors)))
+    room = None if masses is None else np.ones(padded_length(n_neighbors))
+    search = Search(SOLVERS[solver], True if solver in WITHOUT_SLOPES else None, OWN_SHARE, room)
     for part in slices(n_rows, TILE_ROWS):
         tile = np.ascontiguousarray(squared_distances[part])
         of_tile = None if masses is None else np.ascontiguousarray(masses[part])

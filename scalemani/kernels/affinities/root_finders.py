@@ -130,6 +130,7 @@ SOLVERS = {
     "brent": BRENT,
     "ridder": RIDDER,
 }
+WITHOUT_SLOPES = ("brent", "ridder")
 MAX_DERIVATIVE_STEPS = 20  # of algorithm 1: a bisection follows
 
 
@@ -184,7 +185,7 @@ def safeguarded_root(row: Row, start: float, lower: float, upper: float, solver:
 
 
 @compiled
-def root(row: Row, start: float, lower: float, upper: float, solver: int) -> Root:
+def root(row: Row, start: float, lower: float, upper: float, solver: int, without_slopes: bool | None) -> Root:
     """Solve one row.
 
     Parameters
@@ -192,11 +193,12 @@ def root(row: Row, start: float, lower: float, upper: float, solver: int) -> Roo
     start : beta; one outside the bracket is replaced by the bracket's middle in log beta
     lower, upper : the bracket, H(lower) >= log K >= H(upper)
     solver : a value of `SOLVERS`
+    without_slopes : True for those of `WITHOUT_SLOPES`, else None: their code is then left out
     """
     if not lower < start < upper:
         start = math.sqrt(lower) * math.sqrt(upper)
-    if solver == BRENT:
-        return brent_root(row, start, lower, upper)
-    if solver == RIDDER:
+    if without_slopes is not None:
+        if solver == BRENT:
+            return brent_root(row, start, lower, upper)
         return ridder_root(row, start, lower, upper)
     return safeguarded_root(row, start, lower, upper, solver)

@@ -258,8 +258,8 @@ def _rank_tile(
             else:
                 squares[j] = squared_row_distance(rows, i, landmarks, labels[1, j], np.inf)
         sort_ascending(squares[:n_near], labels[1, :n_near], sorted_squares[:n_near], labels[0, :n_near])
-        indices[i] = labels[1, :n_wanted]
-        distances[i] = squares[:n_wanted]
+        for j in range(n_wanted):  # one slice assigned to another would compile an error message, in two seconds
+            indices[i, j], distances[i, j] = labels[1, j], squares[j]
 
 
 @compiled

@@ -174,10 +174,10 @@ class CodeCache(NullCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature."""
+        """Keep what was compiled for a signature, unless it is part of other machine code alone."""
         name, folder = self._name_of(sig), _folder_for(data.target_context.codegen().magic_tuple())
         depends_on_process = data.library.has_dynamic_globals or any(not part.can_cache for part in data.lifted)
-        if name is None or folder is None or depends_on_process:
+        if data.entry_point is None or name is None or folder is None or depends_on_process:
             return
         parts = data._reduce()
         parts = (*parts[:TYPES_IN_WORDS], "", *parts[TYPES_IN_WORDS + 1 :])

@@ -10,6 +10,7 @@ float32, which it then is too, and where `math` raises an OverflowError instead 
 
 import ctypes
 import functools
+import gc
 import os
 import threading
 import time
@@ -18,7 +19,11 @@ from typing import Any, TypeVar
 
 import numba
 import numpy as np
-from numba.core import event
+from numba.core import event, sigutils
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, Flags
+from numba.core.compiler_lock import global_compiler_lock
+from numba.core.registry import CPUDispatcher
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.machine.code_cache import CodeCache
@@ -57,13 +62,80 @@ def numbers_at(
     return np.ndarray(shape, dtype, memory, strides=strides)
 
 
+class InnerLibrary(JITCodeLibrary):
+    """The optimised LLVM code of a function that is part of its callers' machine code alone."""
+
+    def _finalize_final_module(self) -> None:
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+class InnerPipeline(Compiler):
+    """The passes of numba, into an `InnerLibrary`."""
+
+    def compile_extra(self, func: Callable[..., Any]) -> Any:
+        """Compile a function."""
+        self.state.library = InnerLibrary(self.state.targetctx.codegen(), func.__qualname__)
+        return super().compile_extra(func)
+
+
+class Kernel(CPUDispatcher):
+    """A function that numba compiles at its first call, for each signature of arguments.
+
+    What only other kernels call gets neither machine code of its own nor a way in from Python, nor is it cached; a call
+    from Python compiles it again, with all that.
+    """
+
+    _compiler: Any
+
+    def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
+        super().__init__(py_func, locals, targetoptions)
+        self._compiler._customize_flags = self._with_ways_in
+        self._cache = CodeCache(py_func, sorted(self.targetoptions["fastmath"]))  # in place of numba's own
+
+    def _with_ways_in(self, flags: Flags) -> Flags:
+        flags.no_cfunc_wrapper = True  # for callers in C
+        flags.no_compile = flags.no_cpython_wrapper = self._is_inner
+        return flags
+
+    @property
+    def _is_inner(self) -> bool:
+        return self._compiler.pipeline_class is InnerPipeline
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile what a kernel calls."""
+        with global_compiler_lock:
+            before, self._compiler.pipeline_class = self._compiler.pipeline_class, InnerPipeline
+            try:
+                return super().get_call_template(args, kws)
+            finally:
+                self._compiler.pipeline_class = before
+
+    def compile(self, sig: Any) -> Any:
+        """Compile for a signature, and return what Python calls."""
+        with global_compiler_lock:
+            arguments, _ = sigutils.normalize_signature(sig)
+            held: Any = self.overloads.get(arguments)
+            if held is not None and isinstance(held.library, InnerLibrary) and not self._is_inner:
+                del self.overloads[arguments]
+            return super().compile(sig)
+
+    def add_overload(self, cres: Any) -> None:
+        """Keep what was compiled: calls from Python do not find what is compiled for kernels."""
+        if isinstance(cres.library, InnerLibrary):
+            cres = cres._replace(entry_point=object())  # names it in the kernels that call it
+            self.targetctx.insert_user_function(cres.entry_point, cres.fndesc, [cres.library])
+            self.overloads[tuple(cres.signature.args)] = cres
+        else:
+            super().add_overload(cres)
+
+
 def _decorator(fastmath: Set[str] = frozenset(), inlined: bool = False) -> Callable[[Function], Any]:
     def compile_kernel(function: Function) -> Any:
         if PLAIN:
             return _silent(function)
-        kernel: Any = numba.njit(nogil=True, error_model="numpy", fastmath=set(fastmath), forceinline=inlined)(function)
-        kernel._cache = CodeCache(function, sorted(fastmath))  # as `cache=True` would set numba's own
-        return kernel
+        options = {"nopython": True, "nogil": True, "boundscheck": None, "error_model": "numpy"}
+        return Kernel(function, targetoptions={**options, "fastmath": set(fastmath), "forceinline": inlined})
 
     return compile_kernel
 
@@ -98,11 +170,15 @@ def square_of(value: float) -> float:
 
 
 class CompileSeconds(event.Listener):
-    """Adds up the time in which at least one thread compiles; what is loaded from a cache is not compiled."""
+    """Adds up the time in which at least one thread compiles; what is loaded from a cache is not compiled.
+
+    Garbage is not collected meanwhile, which would take a tenth of the time and find little.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._at_work, self._since, self._total = 0, 0.0, 0.0
+        self._collecting = False
 
     def on_start(self, event: Any) -> None:
         """Take note that a thread compiles, or that what it compiles calls what is to be compiled."""
@@ -110,6 +186,8 @@ class CompileSeconds(event.Listener):
             self._at_work += 1
             if self._at_work == 1:
                 self._since = time.monotonic()
+                self._collecting = gc.isenabled()
+                gc.disable()
 
     def on_end(self, event: Any) -> None:
         """Take note that one of these is done."""
@@ -117,6 +195,8 @@ class CompileSeconds(event.Listener):
             self._at_work -= 1
             if self._at_work == 0:
                 self._total += time.monotonic() - self._since
+                if self._collecting:
+                    gc.enable()
 
     @property
     def total(self) -> float:

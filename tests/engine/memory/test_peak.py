@@ -8,6 +8,7 @@ import time
 import numpy as np
 import psutil
 import pytest
+from distributed import system
 
 from scalemani.engine.memory import peak
 from scalemani.engine.memory.files import MappedArrays
@@ -76,3 +77,17 @@ def test_the_peak_is_kept_when_the_memory_is_gone():
         assert held.sum() > 0
         del held
     assert found.bytes > before + 0.9 * HELD
+
+
+def test_the_limit_is_what_dask_finds(monkeypatch):
+    assert peak.memory_limit() == system.memory_limit()
+    monkeypatch.setattr(peak.resource, "getrlimit", lambda _: (-1, 10**9))
+    assert peak.memory_limit() == system.memory_limit() == 10**9
+
+
+def test_a_container_limits_memory_where_it_says_a_number(tmp_path, monkeypatch):
+    monkeypatch.setattr(peak, "CONTROL_GROUP", tmp_path)
+    (tmp_path / "memory.high").write_text("max\n")
+    assert peak.memory_limit() == psutil.virtual_memory().total
+    (tmp_path / "memory.max").write_text("123456789\n")
+    assert peak.memory_limit() == 123456789
