@@ -14,10 +14,7 @@ from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis, project, pruning_basis, sketch_precisely
 from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
 
-DIGIT_BITS = 8  # 256 counters stay in the first-level cache beside the lists
-DIGITS = 3  # 24 bits tell most values apart: what they do not is left to neighbours in the list
-_DIGIT_VALUES = 2**DIGIT_BITS
-_BITS = np.int64(64)
+MOST_INSERTED = 256  # values that are sorted by insertion
 
 SKETCH_DIMENSIONS = 64
 TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
@@ -30,69 +27,18 @@ LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows be
 
 
 @compiled
-def sort_ascending(values: np.ndarray, labels: np.ndarray, other_values: np.ndarray, other_labels: np.ndarray) -> None:
-    """Sort values, and their labels with them; equal values stay in the order in which they come.
-
-    Their bits are sorted by the 24 leading ones that differ, digit after digit, and what these leave by insertion:
-    there is no branch to mispredict for each comparison.
-
-    Parameters
-    ----------
-    values : (n,) float64, not negative, no -0; changed in place
-    labels : (n,) int32, which move with the values
-    other_values, other_labels : (n,) of the same dtypes, what is worked in
-    """
-    keys, other_keys = values.view(np.uint64), other_values.view(np.uint64)
-    shift = _first_digit(keys)
-    counts = np.empty(_DIGIT_VALUES, dtype=np.int64)
-    for digit in range(DIGITS):
-        if digit % 2 == 0:
-            _sort_by_digit(keys, labels, shift + np.uint64(digit * DIGIT_BITS), counts, other_keys, other_labels)
-        else:
-            _sort_by_digit(other_keys, other_labels, shift + np.uint64(digit * DIGIT_BITS), counts, keys, labels)
-    for i in range(values.shape[0]):
-        value, label, place = other_values[i], other_labels[i], i
+def sort_ascending(values: np.ndarray, labels: np.ndarray) -> None:
+    """Sort values (n,), and their labels (n,) with them, in place; equal values stay in the order they come in."""
+    if values.shape[0] > MOST_INSERTED:
+        order = np.argsort(values, kind="mergesort")
+        values[:], labels[:] = values[order], labels[order]
+        return
+    for i in range(1, values.shape[0]):
+        value, label, place = values[i], labels[i], i
         while place > 0 and values[place - 1] > value:
             values[place], labels[place] = values[place - 1], labels[place - 1]
             place -= 1
         values[place], labels[place] = value, label
-
-
-@compiled
-def _first_digit(keys: np.ndarray) -> np.uint64:
-    """Return how many trailing bits of the keys (n,) the digits leave out."""
-    differing = np.uint64(0)
-    for key in keys:
-        differing |= key ^ keys[0]
-    n_differing = np.int64(0)
-    while n_differing < _BITS and differing >> np.uint64(n_differing) != np.uint64(0):
-        n_differing += 1
-    return np.uint64(max(0, n_differing - DIGITS * DIGIT_BITS))
-
-
-@compiled
-def _sort_by_digit(
-    keys: np.ndarray,
-    labels: np.ndarray,
-    shift: np.uint64,
-    counts: np.ndarray,
-    sorted_keys: np.ndarray,
-    sorted_labels: np.ndarray,
-) -> None:
-    mask = np.uint64(_DIGIT_VALUES - 1)
-    counts[:] = 0
-    for i in range(np.uint64(keys.shape[0])):
-        counts[(keys[i] >> shift) & mask] += 1
-    total = np.int64(0)
-    for value in range(_DIGIT_VALUES):
-        count = counts[value]
-        counts[value] = total
-        total += count
-    for i in range(np.uint64(keys.shape[0])):
-        value = (keys[i] >> shift) & mask
-        place = np.uint64(counts[value])
-        counts[value] += 1
-        sorted_keys[place], sorted_labels[place] = keys[i], labels[i]
 
 
 class PreparedLandmarks(NamedTuple):
@@ -237,7 +183,7 @@ def _rank_tile(
     least = np.empty((2, width + POOL_MARGIN), dtype=np.float32)
     labels = np.empty((2, width + POOL_MARGIN), dtype=np.int32)
     numbers = np.arange(width).astype(np.int32)
-    first, squares, sorted_squares = np.empty(width), np.empty(width), np.empty(width)
+    first, squares = np.empty(width), np.empty(width)
     for i in range(rows.shape[0]):
         limit = LARGEST
         if norms[i] != np.inf:
@@ -257,7 +203,7 @@ def _rank_tile(
                 known += 1
             else:
                 squares[j] = squared_row_distance(rows, i, landmarks, labels[1, j], np.inf)
-        sort_ascending(squares[:n_near], labels[1, :n_near], sorted_squares[:n_near], labels[0, :n_near])
+        sort_ascending(squares[:n_near], labels[1, :n_near])
         for j in range(n_wanted):  # one slice assigned to another would compile an error message, in two seconds
             indices[i, j], distances[i, j] = labels[1, j], squares[j]
 

@@ -6,10 +6,12 @@ the row that each starts from, (n,) int64, -1 for none. Source: [EA] 2.3.4.
 """
 
 import numpy as np
+from scipy import sparse
+from scipy.sparse import csgraph
 
 from scalemani.kernels.affinities.entropic import NO_PARENT, in_sequence
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.grouping import group_by, unite
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.machine.compile import compiled
 
 DRAWS_STAGE = "affinity order"
@@ -87,7 +89,7 @@ def spanning_path(local_indices: np.ndarray, permutation: np.ndarray) -> np.ndar
 def spanning_forest(local_indices: np.ndarray, squared_distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the breadth-first order of the minimum spanning forest of the tile's edges, and each row's parent.
 
-    The root of a component starts from the row visited last before it.
+    The least row of a component is its root, which starts from the root of the component before it.
 
     Parameters
     ----------
@@ -100,71 +102,16 @@ def spanning_forest(local_indices: np.ndarray, squared_distances: np.ndarray) ->
     """
     n_rows, n_neighbors = local_indices.shape
     inside = ((local_indices >= 0) & (local_indices < n_rows)).ravel()
-    heads = np.repeat(np.arange(n_rows), n_neighbors)[inside]
-    tails = local_indices.ravel()[inside].astype(np.int64)
-    ascending = np.argsort(squared_distances.ravel()[inside], kind="stable")
-    tree = kruskal_edges(heads[ascending], tails[ascending], n_rows)
-    return breadth_first(tree, n_rows)
-
-
-@compiled
-def kruskal_edges(heads: np.ndarray, tails: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return the edges of the minimum spanning forest: (m, 2) int64.
-
-    Parameters
-    ----------
-    heads, tails : (E,) int64, the ends of the edges, in ascending length
-
-    References
-    ----------
-    Kruskal, On the shortest spanning subtree of a graph and the traveling salesman problem, 1956.
-    """
-    parents = np.arange(n_rows)
-    tree = np.empty((n_rows, 2), dtype=np.int64)
-    n_edges = 0
-    for edge in range(heads.size):
-        if unite(parents, heads[edge], tails[edge]):
-            tree[n_edges, 0] = heads[edge]
-            tree[n_edges, 1] = tails[edge]
-            n_edges += 1
-    return tree[:n_edges]
-
-
-@compiled
-def breadth_first(tree: np.ndarray, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the breadth-first sequence of a forest's rows, and parents; components by their least row.
-
-    Parameters
-    ----------
-    tree : (m, 2) int64, edges of the forest
-
-    Returns
-    -------
-    sequence, parents : (n_rows,) int64; a component's first row has the row before it in the sequence for its parent
-    """
-    ends = tree.ravel()
-    order, offsets = group_by(ends, n_rows)
-    adjacent = ends[order ^ 1]  # the two ends of an edge stand side by side
-    parents = np.full(n_rows, NO_PARENT, dtype=np.int64)
-    sequence = np.empty(n_rows, dtype=np.int64)
-    visited = np.zeros(n_rows, dtype=np.bool_)
-    n_found = 0
-    n_expanded = 0
-    for start in range(n_rows):
-        if visited[start]:
-            continue
-        parents[start] = sequence[n_found - 1] if n_found > 0 else NO_PARENT
-        sequence[n_found] = start
-        visited[start] = True
-        n_found += 1
-        while n_expanded < n_found:
-            row = sequence[n_expanded]
-            n_expanded += 1
-            for position in range(offsets[row], offsets[row + 1]):
-                neighbor = adjacent[position]
-                if not visited[neighbor]:
-                    visited[neighbor] = True
-                    parents[neighbor] = row
-                    sequence[n_found] = neighbor
-                    n_found += 1
-    return sequence, parents
+    heads, tails = np.repeat(np.arange(n_rows), n_neighbors)[inside], local_indices.ravel()[inside]
+    # Ranks in the place of lengths: none is zero, which SciPy takes for no edge, and of equal edges the first is taken.
+    ranks = 1.0 + inverse_order(np.argsort(squared_distances.ravel()[inside], kind="stable"))
+    forest = csgraph.minimum_spanning_tree(sparse.csr_array((ranks, (heads, tails)), (n_rows, n_rows)))
+    _, components = csgraph.connected_components(forest, directed=False)
+    roots = np.sort(np.unique(components, return_index=True)[1])
+    # One row more, next to all roots, makes a tree of the forest.
+    ends = forest.tocoo()
+    edges = np.append(ends.row, np.full(len(roots), n_rows)), np.append(ends.col, roots)
+    tree = sparse.csr_array((np.ones(len(edges[0])), edges), (n_rows + 1, n_rows + 1))
+    sequence, parents = csgraph.breadth_first_order(tree, n_rows, directed=False)
+    parents[roots] = np.append(NO_PARENT, roots[:-1])
+    return sequence[1:].astype(np.int64), parents[:n_rows].astype(np.int64)

@@ -1,8 +1,7 @@
-"""Determinantal landmarks: exact draws from the process, an approximation by rejection, and sigma from the points.
+"""Determinantal landmarks: exact draws of a fixed size, an approximation by rejection, and sigma from the points.
 
-Exact draws are of any size, or of a fixed one (k-DPP): a set J has probability det(K_J) / det(K + I), or proportional
-to det(K_J) among the sets of one size. Everything is decided by the eigenvectors of K, (N, N): N^2 numbers and N^3
-operations.
+Exact draws (k-DPP) are sets J with a probability in proportion to det(K_J) among the sets of one size. Everything is
+decided by the eigenvectors of K, (N, N): N^2 numbers and N^3 operations.
 
 The approximation, algorithm 2, keeps a probability D_i for every point, which each landmark t multiplies by
 f(|x_i - x_t|) for the points near it. D only ever falls. So no D has to be known before its point is proposed: points
@@ -100,17 +99,6 @@ def refuse_large(n_points: int) -> None:
         )
 
 
-def draw_dpp(spectrum: Spectrum, random: np.random.Generator) -> np.ndarray:
-    """Return rows (m,) int64 in the order drawn, of a random number m, distributed as the DPP of the kernel.
-
-    References
-    ----------
-    [DPP] 3.1, algorithm 1; Kulesza and Taskar, Structured determinantal point processes, 2010.
-    """
-    chosen = random.random(len(spectrum.values)) < spectrum.values / (1.0 + spectrum.values)
-    return _draw_from_span(spectrum.vectors[:, chosen], random)
-
-
 def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) -> np.ndarray:
     """Return rows (n_drawn,) int64 in the order drawn, with probability proportional to det(K_J) among sets of a size.
 
@@ -144,7 +132,7 @@ def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) ->
         if uniforms[number - 1] < np.exp(held):
             chosen[number - 1] = True
             left -= 1
-    return _draw_from_span(spectrum.vectors[:, chosen], random)
+    return draw_from_span(spectrum.vectors[:, chosen], random)
 
 
 def log_elementary_polynomials(values: np.ndarray, degree: int) -> np.ndarray:
@@ -168,7 +156,7 @@ def log_elementary_polynomials(values: np.ndarray, degree: int) -> np.ndarray:
     return logarithms
 
 
-def _draw_from_span(vectors: np.ndarray, random: np.random.Generator) -> np.ndarray:
+def draw_from_span(vectors: np.ndarray, random: np.random.Generator) -> np.ndarray:
     """Return as many rows as there are orthonormal columns (N, m), each drawn by its squared norm off those before.
 
     The rows B are projected off the one drawn, B_i: their squared norms fall by their squared products with the unit

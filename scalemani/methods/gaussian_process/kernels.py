@@ -29,9 +29,6 @@ from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
 DETERMINED = 1e-10
 LEAST_EXPLAINED = 1e-6  # of the variance of points beside the landmarks; below, the kernel matrix is the identity
-SHRINKING, MOST_SHRINKING = 4.0, 40  # of the bandwidth, until there are as many landmarks as were asked for
-TRIED_POINTS = 2000
-Does = Callable[[np.ndarray, int, float], bool]
 
 
 def active_landmarks(
@@ -56,7 +53,7 @@ def active_landmarks(
     ------
     DataError
         When `points` has fewer than `n_landmarks` distinct rows; when the landmarks determine all other points before
-        there are so many, with a bandwidth that would do; when they say nothing of any other.
+        there are so many; when they say nothing of any other.
 
     References
     ----------
@@ -66,7 +63,7 @@ def active_landmarks(
     eta = total_variance(rows) if bandwidth is None else bandwidth
     chosen, variances = pivots(rows, n_landmarks, eta, first)
     if len(chosen) < n_landmarks:
-        raise exhausted(rows, n_landmarks, len(chosen), eta, variances_last)
+        raise exhausted(rows, n_landmarks, len(chosen), eta)
     others = np.delete(variances, chosen)
     if len(others) and 1.0 - others.mean() < LEAST_EXPLAINED:
         raise DataError(
@@ -76,14 +73,13 @@ def active_landmarks(
     return chosen
 
 
-def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: float, does: Does) -> DataError:
+def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: float) -> DataError:
     """Return the error of landmarks that determine all points before there are as many as were asked for.
 
     Parameters
     ----------
     points : (S, D) real
     bandwidth : eta, in squared units of the points
-    does : tells of points, a number of landmarks and a bandwidth whether there are so many
     """
     n_distinct = len(first_of_equal_rows(points))
     if n_distinct < n_landmarks:
@@ -93,33 +89,8 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
         )
     return DataError(
         f"{n_landmarks} landmarks were asked for, but at landmarks.eta={bandwidth:.4g} {n_found} of them determine all "
-        f"points; ask for at most {n_found} landmarks, or for landmarks.eta="
-        f"{bandwidth_that_does(points, n_landmarks, bandwidth, does):.4g}"
+        f"points; ask for at most {n_found} landmarks, or give a smaller landmarks.eta"
     )
-
-
-def bandwidth_that_does(points: np.ndarray, n_landmarks: int, bandwidth: float, does: Does) -> float:
-    """Return the largest of bandwidths, each a quarter of the one before, at which landmarks do not run out.
-
-    Parameters
-    ----------
-    points : (S, D) real; of many, rows at equal steps are tried
-    bandwidth : at which there are fewer, in squared units of the points
-    does : as of `exhausted`
-    """
-    n_tried = min(len(points), max(TRIED_POINTS, 2 * n_landmarks))
-    tried = np.ascontiguousarray(points[np.linspace(0, len(points) - 1, n_tried).astype(np.int64)])
-    tried = tried[first_of_equal_rows(tried)]
-    for _ in range(MOST_SHRINKING):
-        bandwidth /= SHRINKING
-        if does(tried, min(n_landmarks, len(tried)), bandwidth):
-            break
-    return bandwidth
-
-
-def variances_last(points: np.ndarray, n_landmarks: int, bandwidth: float) -> bool:
-    """Return whether points (n, D) have variance left for so many landmarks."""
-    return len(pivots(points, n_landmarks, bandwidth)[0]) == n_landmarks
 
 
 def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -325,19 +296,6 @@ def grow(basis: np.ndarray, number: int, batch: np.ndarray, landmark: np.ndarray
         basis[number] /= np.linalg.norm(basis[number])
 
 
-def features_differ(points: np.ndarray, n_landmarks: int, eta: float) -> bool:
-    """Return whether so many of points (n, D) have features that are no combinations of each other's."""
-    rows = pivots(points, n_landmarks, eta)[0]
-    if len(rows) < n_landmarks:
-        return False
-    features = np.empty((n_landmarks, len(points)))
-    for landmark, feature in zip(points[rows], features, strict=True):
-        write_feature(points, landmark.astype(np.float64), eta, feature)
-    lengths = np.linalg.norm(features, axis=1)
-    left = np.abs(np.diagonal(np.linalg.qr(features.T, mode="r")))
-    return bool((left**2 > EXHAUSTED * lengths**2).all())
-
-
 @compiled_sums
 def write_feature(batch: np.ndarray, landmark: np.ndarray, eta: float, phi: np.ndarray) -> None:
     """Write the feature of a landmark over a batch.
@@ -441,7 +399,7 @@ def learned_landmarks(
         if number == 0:
             check_met(sample, landmark, eta)
         if not share > EXHAUSTED:
-            raise exhausted(sample, n_landmarks, number, eta, features_differ)
+            raise exhausted(sample, n_landmarks, number, eta)
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
         found[number] = landmark

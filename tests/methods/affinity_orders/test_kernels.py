@@ -1,10 +1,8 @@
 import numpy as np
 import pytest
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components, minimum_spanning_tree
 
 from scalemani.kernels.affinities.entropic import NO_PARENT, tile_order
-from scalemani.methods.affinity_orders.kernels import breadth_first, kruskal_edges, spanning_path
+from scalemani.methods.affinity_orders.kernels import spanning_path
 
 
 def tile(n_rows=200, k=8, seed=0):
@@ -28,17 +26,28 @@ def test_random_depends_on_seed_and_tile():
     assert len(set(drawn.values())) == 4
 
 
-def test_forest_is_as_short_as_the_minimum_spanning_forest_of_scipy():
+def forest_of(n_rows, edges):
+    """Return the edges of the minimum spanning forest by Kruskal's algorithm: ascending ones that close no circle."""
+    labels, kept = list(range(n_rows)), []
+    for _, one, other in sorted(edges):
+        if labels[one] != labels[other]:
+            kept.append({one, other})
+            labels = [labels[one] if label == labels[other] else label for label in labels]
+    return kept, len(set(labels))
+
+
+def test_rows_start_from_the_other_end_of_an_edge_of_the_minimum_spanning_forest_or_from_an_earlier_root():
     squared, indices = tile()
-    _, parents = tile_order(squared, 4.0, "mst", indices, seed=0, tile=0)
-    inside = (indices >= 0) & (indices < 200)
-    heads = np.repeat(np.arange(200), 8)[inside.ravel()]
-    graph = coo_array((squared[inside], (heads, indices[inside])), shape=(200, 200)).tocsr()
-    graph = graph.maximum(graph.T)
-    lengths = graph.toarray()
-    along = lengths[parents[parents >= 0], np.flatnonzero(parents >= 0)]
-    assert along.sum() == pytest.approx(minimum_spanning_tree(graph).sum())
-    assert np.sum(along == 0.0) == connected_components(graph)[0] - 1
+    sequence, parents = tile_order(squared, 4.0, "mst", indices, seed=0, tile=0)
+    inside = zip(*np.nonzero((indices >= 0) & (indices < 200)), strict=True)
+    edges = [(squared[row, place], row, indices[row, place]) for row, place in inside]
+    forest, n_components = forest_of(200, edges)
+    used = [{row, parent} for row, parent in enumerate(parents) if {row, parent} in forest]
+    assert len(used) == len(forest) == 200 - n_components
+    assert sorted(sequence) == list(range(200))
+    places = np.argsort(sequence)
+    assert all(places[parent] < places[row] for row, parent in enumerate(parents) if parent != NO_PARENT)
+    assert np.count_nonzero(parents == NO_PARENT) == 1
 
 
 def test_duplicates_at_distance_zero_are_edges():
@@ -54,21 +63,11 @@ def test_path_takes_the_nearest_row_left_and_then_a_draw():
     assert list(spanning_path(indices, np.array([2, 4, 0, 1, 3]))) == [2, 0, 1, 4, 3]
 
 
-def test_kruskal_takes_the_shortest_edges_that_close_no_circle():
-    heads, tails = np.array([0, 1, 0, 3, 2, 4]), np.array([1, 2, 2, 4, 3, 0])
-    np.testing.assert_array_equal(kruskal_edges(heads, tails, 6), [[0, 1], [1, 2], [3, 4], [2, 3]])
-
-
-def test_breadth_first_visits_level_by_level_and_components_by_their_least_row():
-    tree = np.array([[3, 1], [3, 5], [5, 0], [1, 6], [4, 2]])
-    sequence, parents = breadth_first(tree, 7)
-    assert sequence.tolist() == [0, 5, 3, 1, 6, 2, 4]
-    assert parents.tolist() == [NO_PARENT, 3, 6, 5, 2, 0, 1]
-
-
-def test_neighbors_are_visited_in_the_order_of_their_edges():
-    sequence, _ = breadth_first(np.array([[0, 3], [2, 0], [0, 1]]), 4)
-    assert sequence.tolist() == [0, 3, 2, 1]
+def test_rows_are_visited_level_by_level_and_components_by_their_least_row():
+    indices = np.array([[5, 9], [6, 9], [4, 9], [1, 5], [9, 9], [9, 9], [9, 9]])
+    sequence, parents = tile_order(np.ones((7, 2)), 2.0, "mst", indices, seed=0, tile=0)
+    assert parents.tolist() == [NO_PARENT, 3, 0, 5, 2, 0, 1]
+    assert sequence.tolist() == [0, 2, 5, 4, 3, 1, 6]
 
 
 @pytest.mark.parametrize("order", ["random", "path"])

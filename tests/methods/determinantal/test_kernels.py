@@ -16,7 +16,7 @@ from scalemani.methods.determinantal.kernels import (
     Spectrum,
     coverage,
     determinantal_rows,
-    draw_dpp,
+    draw_from_span,
     draw_k_dpp,
     draw_repulsive,
     euclidean_kernel,
@@ -145,6 +145,12 @@ def drawn_points(n_points, seed=0):
 
 def share_error(share, n_draws=DRAWS):
     return DEVIATIONS * np.sqrt(np.maximum(share * (1 - share), 1 / n_draws) / n_draws)
+
+
+def draw_dpp(spectrum, random):
+    """Return rows of the process of any size: each eigenvector takes part by itself, [DPP] 3.1, algorithm 1."""
+    chosen = random.random(len(spectrum.values)) < spectrum.values / (1.0 + spectrum.values)
+    return draw_from_span(spectrum.vectors[:, chosen], random)
 
 
 def test_points_are_included_as_often_as_the_marginal_kernel_says():

@@ -14,7 +14,7 @@ K = exp(-|y - x|^2) and boxes of side sqrt(2) r, whose points lie within r / sqr
 signs they can even be 0. The second term of (5.7) is a square; expanding one truncated series into another loses the
 kept part of the first times the tail of the second, which is of first order. With r = 1/2 the slack of the first
 term hides that (at orders up to 15 the largest error is 0.41 of the bound). The product form of Greengard and Strain
-(1991) that (5.5) corrects is too small from two dimensions on, see `product_bound`.
+(1991) that (5.5) corrects, a product of tails of one dimension, is too small from two dimensions on.
 """
 
 import functools
@@ -275,16 +275,6 @@ def hermite_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0
     ratio : r, with boxes of side sqrt(2) r
     """
     return _tail_form(total_charge, ratio, ratio**order / math.sqrt(math.factorial(order)), order, n_dims)
-
-
-def product_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
-    """Return the form of 1991 that `hermite_bound` corrects: it takes the d-dimensional tail for a product of tails.
-
-    Parameters
-    ----------
-    total_charge, order, n_dims, ratio : those of `hermite_bound`
-    """
-    return total_charge * (ratio**order / ((1.0 - ratio) * math.sqrt(math.factorial(order)))) ** n_dims
 
 
 def taylor_bound(total_charge: float, order: int, n_dims: int, ratio: float = 0.5) -> float:
