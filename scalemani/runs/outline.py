@@ -299,10 +299,11 @@ def check_components(params: Parameters, found: Survey, most: int | None, kernel
     if most is None:
         return
     n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
-    if kernel and params.affinities.kind == "entropic":
+    if kernel and params.affinities.kind in ("entropic", "uniform"):
         raise ConfigError(
-            "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got entropic: a kernel is "
-            "one where a point meets itself, and entropic affinities are shares of a row"
+            "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got "
+            f"{params.affinities.kind}: a kernel is one where a point meets itself and falls off from there, and "
+            "entropic affinities are shares of a row, uniform ones the same for all neighbours"
         )
     classes = "" if found.side.labels is None else f", {len(found.side.labels.counts)} classes"
     if params.n_components > min(most, n_landmarks - 1):

@@ -203,6 +203,8 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     if asked.kind == "self-tuning":
         values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
         return {StoredAffinities.values: values.astype(np.float32)}
+    if asked.kind == "uniform":
+        return {StoredAffinities.values: np.ones(squared.shape, np.float32)}
     search: Any = {"solver": asked.solver, "order": asked.order, "tol": asked.tolerance}
     search["rows"] = RowsOfData(indices, start, task.params.seed)
     counts, twins = multiplicities(task, block), {}

@@ -1,5 +1,7 @@
 """Runs in another metric than the Euclidean one: the graph is that of brute force, and all else follows the graph."""
 
+import re
+
 import numpy as np
 import pytest
 import zarr
@@ -229,6 +231,26 @@ def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scale
     assert status == 2
     assert words in error
     assert "got 'manhattan'" in error
+
+
+def test_l2_is_euclidean_wherever_a_metric_is_named(counts, tmp_path):
+    points = counts[:300].astype(np.float32)
+    named, plain = (sm.knn_graph(points, K, metric=metric) for metric in ("l2", "euclidean"))
+    np.testing.assert_array_equal(named.distances, plain.distances)
+    model = sm.LaplacianEigenmaps(metric="l2", perplexity=5, store=tmp_path / "run").fit(points)
+    assert sm.open_run(tmp_path / "run").metric == "euclidean"
+    np.testing.assert_array_equal(model.embedding_, sm.LaplacianEigenmaps(perplexity=5).fit(points).embedding_)
+    assert sm.select_landmarks(points, 5, metric="l2").metric == "euclidean"
+
+
+def test_haversine_is_refused_with_columns_whose_neighbours_are_its_own():
+    lat, lon = np.random.default_rng(3).uniform([[-1.5], [-3]], [[1.5], [3]], (2, 500))
+    with pytest.raises(ConfigError) as refused:
+        sm.knn_graph(np.column_stack([lat, lon]), K, metric="haversine")
+    line = re.search(r"give (np\..*\]\)) with", str(refused.value))[1]
+    found = sm.knn_graph(eval(line, {"np": np, "lat": lat, "lon": lon}), K)  # noqa: S307 - the line of our own message
+    away = pairwise_distances(np.column_stack([lat, lon]), metric="haversine")
+    np.testing.assert_array_equal(found.indices[:], np.argsort(away, axis=1)[:, 1 : K + 1])
 
 
 def test_the_command_line_takes_a_metric_and_says_how_new_points_are_compared(counts, tmp_path, scalemani):

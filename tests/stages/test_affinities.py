@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 from sklearn.datasets import load_digits
+from sklearn.neighbors import kneighbors_graph
 
 from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
@@ -82,6 +83,15 @@ def test_new_points_get_the_sigma_of_the_run(points, tmp_path):
     finished = run(open_points(points), tmp_path / "run", "t-sne", Parameters().with_values(values), Executor())
     placement = read_descent_placement(finished, in_memory=True)
     assert placement.sigma == finished.certificates["affinities"]["sigma"]
+
+
+def test_uniform_affinities_are_the_connectivities_of_scikit_learn(points, tmp_path):
+    finished, group = affinities_of(points, tmp_path / "run", kind="uniform")
+    expected = kneighbors_graph(points, K, mode="connectivity")
+    expected = 0.5 * (expected + expected.T)
+    assert abs(finished.affinities.tocsr() - expected).max() == 0
+    np.testing.assert_array_equal(group.read("values"), 1)
+    assert finished.certificates["affinities"]["effective_neighbors"] == pytest.approx(K)
 
 
 def test_a_neighbour_beyond_the_graph_gives_no_sigma(points, tmp_path):

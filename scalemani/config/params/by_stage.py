@@ -72,9 +72,14 @@ class PointsParams:
     `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.
     Gaps are NaN, NA, None, masked values, `_FillValue` and `missing_value` of packed arrays, and rows without a
     direction in the metric: zeros under cosine and hellinger, one value under correlation.
+
+    `distances` says what precomputed neighbour lists hold: `distances`, their squares (`squared`), or the inner
+    products of rows at unit length (`inner-product`). `auto` takes them for distances, inner products that descend from
+    one for these, and warns of squares that are recognised.
     """
 
     metric: Metric = "euclidean"
+    distances: Tuned[Literal["auto", "distances", "squared", "inner-product"]] = "auto"
     missing: Literal["refuse", "leave-out"] = "refuse"
 
 
@@ -210,20 +215,21 @@ class NeighborsParams:
 
 @parameters()
 class AffinitiesParams:
-    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, or an ensemble.
+    """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, uniform ...
 
     The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
     them. `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of
     the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
-    `sigma` None is the median of these over a sample of the points. An `ensemble` of minimum spanning trees is for
-    images: an edge weighs the share of the trees that it is in. `precomputed` ones were given in the place of points.
+    `sigma` None is the median of these over a sample of the points. Where they are `uniform` all neighbours weigh the
+    same, as connectivities of scikit-learn. An `ensemble` of minimum spanning trees is for images: an edge weighs the
+    share of the trees that it is in. `precomputed` ones were given in the place of points.
 
     An ensemble has `trees` minimum spanning trees, each of pixels that are jittered. The standard deviation of the
     jitter is the share `jitter` of the mean distance of a pixel to those of its window. Both are those of [LLL] 4.8.4.
     """
 
-    kind: Literal["entropic", "gaussian", "self-tuning", "ensemble", "precomputed"] | None = None
+    kind: Literal["entropic", "gaussian", "self-tuning", "uniform", "ensemble", "precomputed"] | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
     solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
     order: AffinityOrder = "density"

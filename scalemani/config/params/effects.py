@@ -135,6 +135,7 @@ CONDITIONS = (
         lambda here: here.params.affinities.takes_bandwidth_neighbor,
     ),
     one_of("connect", names=("components.queries_per_component",), on="components.disconnected"),
+    one_of(PRECOMPUTED, names=("points.distances",), on="points.metric"),
     Condition(
         ("components.queries_per_component",),
         "points.metric",

@@ -23,14 +23,22 @@ TUNED = "tuned"
 Tuned = Annotated[Kind, TUNED]
 
 METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed")
+SAME_METRICS = {"l2": "euclidean"}
+ON_A_SPHERE = (
+    "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "
+    "np.cos(lat) * np.sin(lon), np.sin(lat)]) with metric=euclidean, whose neighbours are the same"
+)
 
 
 def known_metric(name: str) -> str:
-    """Return the name of a metric; raise ValueError for another one."""
+    """Return the name of a metric, by whichever of its names; raise ValueError for another one."""
+    name = SAME_METRICS.get(name, name)
     if name not in METRIC_NAMES:
         raise ValueError(
             f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours elsewhere, by "
             "scikit-learn's NearestNeighbors or pynndescent, and give their lists with metric=precomputed"
+            + ON_A_SPHERE
+            * (name == "haversine")
         )
     return name
 

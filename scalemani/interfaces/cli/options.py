@@ -241,7 +241,7 @@ class Options(Resources):
         from scalemani.runs.aligning import with_start
 
         refuse_output_in_input(self.run, self.points)
-        opener = opener_instead(params.points.metric, params.affinities.kind)
+        opener = opener_instead(params.points.metric, params.points.distances, params.affinities.kind)
         if opener or params.neighbors.takes_image:
             source = (opener or open_pixels)(self.points)
         else:

@@ -41,7 +41,6 @@ from scalemani.io.sources import (
 )
 from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
-from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.aligning import with_start
 from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
 from scalemani.runs.opened import Run
@@ -206,10 +205,10 @@ class GraphEmbedder(Embedder):
         Effective number of neighbours, K. None: 30, or a third of the neighbours where these are fewer than 90.
     n_neighbors : int or None
         Neighbours a point in the graph, k. None: three times the perplexity, or all other points if fewer.
-    affinity : {"entropic", "gaussian", "self-tuning", "ensemble", "precomputed"}
+    affinity : {"entropic", "gaussian", "self-tuning", "uniform", "ensemble", "precomputed"}
         Weights of the edges: of the `perplexity`, of one "affinities.sigma", or of the distance to the
-        "affinities.bandwidth_neighbor"-th neighbour as each point's sigma. "ensemble", of images: the shares of minimum
-        spanning trees of jittered pixels.
+        "affinities.bandwidth_neighbor"-th neighbour as each point's sigma. "uniform": one for all neighbours.
+        "ensemble", of images: the shares of minimum spanning trees of jittered pixels.
         "precomputed": X is W, a matrix of affinities (N, N), of SciPy or dense, an AnnData with obsp["connectivities"],
         the affinities of a run, or the path of one of these. It is held in memory while it is read, and used as it is:
         numbers of the graph have no effect. Of one that is not symmetric the mean with its transpose is taken, with a
@@ -262,19 +261,20 @@ class Requested:
 
         It does not resolve the parameters: scikit-learn expects errors of the points first.
         """
-        metric = self.settings.get("points.metric", EUCLIDEAN)
-        opener = opener_instead(metric, self.settings.get("affinities.kind"))
+        of_points = {name: value for name, value in self.settings.items() if name.startswith("points.")}
+        asked = Parameters().with_settings(of_points).points
+        opener = opener_instead(asked.metric, asked.distances, self.settings.get("affinities.kind"))
         if opener is None:
             windowed = self.settings.get("neighbors.method") == WINDOW
             pixels = windowed and self.settings.get("neighbors.image_rows") is None
-            gaps = self.settings.get("points.missing") == LEAVE_OUT
+            gaps = asked.missing == LEAVE_OUT
             source = open_training_points(open_pixels(points) if pixels else points, use_rep, gaps)
         else:
             source = opener(points)
         if self.start is not None:
             source = with_start(source, self.start)
         if self.landmarks is not None:
-            source = with_landmarks(source, self.landmarks, metric)
+            source = with_landmarks(source, self.landmarks, asked.metric)
         return source if self.graph is None else with_lists(source, self.graph)
 
 

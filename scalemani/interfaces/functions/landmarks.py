@@ -95,7 +95,8 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     if not isinstance(method, str) or method not in LANDMARK_METHODS:
         raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
     seed = check_seed(random_state)
-    table = points_in_memory(points, metric=checked_metric(metric, "landmarks are chosen among points"))
+    metric = checked_metric(metric, "landmarks are chosen among points")
+    table = points_in_memory(points, metric=metric)
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
     n_sampled = check_count(sample_points, "sample_points")
     if len(table) > 1:

@@ -209,7 +209,9 @@ def requested_tables(settings: Mapping[str, Any] | None) -> dict[str, Any]:
 def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
     """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
     there = opened_run(points)
-    metric = requested.get("metric", EUCLIDEAN if there is None else there.metric)
+    given = requested.get("metric", EUCLIDEAN if there is None else there.metric)
+    params = Parameters().with_values({"points": {"metric": given}})
+    metric = params.points.metric
     if there is not None and metric != there.metric:
         raise ConfigError(
             f"points.metric={metric} was given with a run, whose points are compared by {there.metric}: leave it out"
@@ -219,7 +221,6 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
     if there is not None:
         yield there
         return
-    params = Parameters().with_values({"points": {"metric": metric}})
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         quiet = replace(executor, progress=Progress())
         yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")

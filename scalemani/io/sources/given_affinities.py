@@ -1,5 +1,6 @@
 """Affinities in the place of points, of every kind that is read, and what opens what is given instead of points."""
 
+import functools
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -31,11 +32,14 @@ ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric mat
 AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
-def opener_instead(metric: str | None, affinity: str | None) -> Callable[[Any], PointsSource] | None:
-    """Return the opener of precomputed affinities or neighbours; None where points are given."""
+def opener_instead(metric: str, distances: str, affinity: str | None) -> Callable[[Any], PointsSource] | None:
+    """Return the opener of precomputed affinities or neighbours; None where points are given.
+
+    `metric` and `distances` are parameters of `points`.
+    """
     if affinity == PRECOMPUTED:
         return open_affinities
-    return open_lists if metric == PRECOMPUTED else None
+    return functools.partial(open_lists, form=distances) if metric == PRECOMPUTED else None
 
 
 def open_affinities(given: Any) -> "GivenAffinities":

@@ -1,5 +1,6 @@
 """Neighbour lists and all distances, of every kind that is read, in the place of points."""
 
+import copy
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -36,6 +37,12 @@ QUANTISED = 0.25  # of the larger: what codes in the place of points typically c
 TYPICAL_DIFFERENCES = 10  # by directions: one so many times as large is an error and no rounding of points to codes
 FEWEST_FOUND = 0.5  # of the longest list: lists are not shortened further for those that miss entries
 NOT_FOUND = -1
+# Of points.distances: what the values of lists are.
+AUTO, AS_GIVEN, SQUARED, INNER_PRODUCT = "auto", "distances", "squared", "inner-product"
+UNIT = 1e-2  # of rows that are to be at unit length: how far the square of that may be from one
+# Triangles of neighbours whose longest side exceeds the sum of the others by more than codes of points explain, of the
+# triangles in some lists: distances have none, squares many, unless points fill more than ten dimensions.
+TRIED_LISTS, FEWEST_TRIANGLES, TOO_LONG, BROKEN = 300, 30, 1.1, 0.01
 DISTANCE_BYTES = 2**24  # of the distances that are searched at once
 
 
@@ -47,10 +54,39 @@ class GivenTables(NamedTuple):
     description: str
 
 
-def open_lists(given: Any) -> "NeighborLists | DistanceMatrix":
-    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; refuse unusable ones."""
-    found = read_lists(given)
-    return NeighborLists(*found) if isinstance(found, GivenTables) else found
+def open_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix":
+    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; refuse unusable ones.
+
+    `form` says what the values are: distances, squared, inner-product of rows at unit length, or auto.
+    """
+    found = read_lists(given, form)
+    if not isinstance(found, GivenTables):
+        return found
+    check_tables(*found)
+    form, remark = recognized(found) if form == AUTO else (form, "")
+    return NeighborLists(*found, remark, form)
+
+
+def recognized(given: GivenTables) -> tuple[str, str]:
+    """Return the form of what lists hold, by the order of their values, and a remark; refuse what may be either."""
+    indices, values, description = given
+    known = ~is_not_found(indices)
+    ordered = np.where(known, values, -np.inf)
+    if (
+        not (ordered[:, 1:] <= ordered[:, :-1]).all()
+        or (ordered[:, :1] == np.where(known, values, ordered[:, :1])).all()
+    ):
+        return AUTO, ""
+    own = values[known & (indices == np.arange(len(indices))[:, np.newaxis])]
+    if 2 * len(own) > len(indices) and (np.abs(own - 1) <= UNIT).all() and ordered.max() <= 1 + UNIT:
+        return INNER_PRODUCT, (
+            f"values in {description} descend from one: they are used as inner products of rows at unit length; "
+            "points.distances=inner-product says so, and points.distances=distances that they are none"
+        )
+    raise DataError(
+        f"values in {description} descend along each list, as similarities do: set points.distances=inner-product "
+        "where they are inner products of rows at unit length, points.distances=distances where the farthest is first"
+    )
 
 
 def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
@@ -100,15 +136,15 @@ def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray,
     return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
-def read_lists(given: Any) -> "NeighborLists | DistanceMatrix | GivenTables":
+def read_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix | GivenTables":
     """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; tables are not looked at yet."""
     if isinstance(given, NeighborLists | DistanceMatrix):
         return given
     given = take_pairwise(given, DISTANCES)
     if isinstance(given, str | Path):
-        return open_stored_lists(str(given))
+        return open_stored_lists(str(given), form)
     if sparse.issparse(given) or hasattr(given, "__array__"):
-        return lists_of(open_points(given))
+        return lists_of(open_points(given), form)
     parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
     if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its index for searches
         raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
@@ -188,15 +224,15 @@ def take_pairwise(given: Any, name: str) -> Any:
     return given.obsp[name]
 
 
-def lists_of(matrix: PointsSource) -> "NeighborLists | DistanceMatrix":
+def lists_of(matrix: PointsSource, form: str) -> "NeighborLists | DistanceMatrix":
     """Return the lists in a sparse matrix of distances; a dense one holds all distances."""
-    return lists_of_matrix(matrix) if isinstance(matrix, SparseRows) else DistanceMatrix(matrix)
+    return lists_of_matrix(matrix, form) if isinstance(matrix, SparseRows) else DistanceMatrix(matrix, form)
 
 
-def open_stored_lists(location: str) -> "NeighborLists | DistanceMatrix | GivenTables":
+def open_stored_lists(location: str, form: str) -> "NeighborLists | DistanceMatrix | GivenTables":
     """Return the lists at a path: those of a matrix, or arrays `indices` and `distances` of a zarr group or an .npz."""
     try:
-        return lists_of(open_points(location))
+        return lists_of(open_points(location), form)
     except (StoreError, ConfigError) as error:
         if "::" in location or not ("is a zarr group" in str(error) or location.endswith(".npz")):
             raise
@@ -213,6 +249,7 @@ class NeighborLists(Source):
     indices : (N, k) integers; -1, or the largest number of their dtype, for neighbours that a search did not find
     distances : (N, k)
     remark : a warning for users of the lists
+    form : what `distances` are: distances, also where it is auto, their squares, or inner products of unit rows
 
     Raises
     ------
@@ -224,15 +261,19 @@ class NeighborLists(Source):
     A point that lists itself first, or at a distance of nearly zero, is taken out. Where some points list themselves
     and others do not, or neighbours were not found, the farthest neighbours of longer lists are left out. Distances
     that lie below zero by rounding are zeros. Those from points to codes of others, which differ by direction
-    throughout, are averaged over both.
+    throughout, are averaged over both. Squares are compared as such: their roots have fewer digits near zero.
     """
 
-    def __init__(self, indices: np.ndarray, distances: np.ndarray, description: str, remark: str = "") -> None:
+    def __init__(
+        self, indices: np.ndarray, distances: np.ndarray, description: str, remark: str = "", form: str = AUTO
+    ) -> None:
         check_tables(indices, distances, description)
         not_found = is_not_found(indices)
         if not_found.any():
             indices = np.where(not_found, NOT_FOUND, indices.astype(np.int64))
         themselves = indices == np.arange(len(indices))[:, np.newaxis]
+        if form == INNER_PRODUCT:
+            distances = squares_of_cosines(distances, ~not_found, themselves, description)
         rounding = rounding_of(distances, ~not_found, distances.dtype)
         distances = np.where(themselves & (distances <= rounding), 0, without_rounding(distances, rounding))
         check_lists(indices, distances, themselves, not_found, description)
@@ -245,7 +286,10 @@ class NeighborLists(Source):
             np.take_along_axis(distances, order, axis=1).astype(np.float64),
             description,
         )
-        self.remark = "; ".join(filter(None, (remark, told, differing)))
+        if form in (SQUARED, INNER_PRODUCT):
+            self.distances = np.sqrt(self.distances)
+        squared = remark_on_squares(self.indices, self.distances, description) if form == AUTO else ""
+        self.remark = "; ".join(filter(None, (remark, told, differing, squared)))
         super().__init__((len(indices), 2 * self.n_neighbors), np.float64, description)
 
     @property
@@ -255,15 +299,55 @@ class NeighborLists(Source):
 
     def nearest(self, n_neighbors: int) -> "NeighborLists":
         """Return the lists of fewer neighbours a point."""
-        kept = self.indices[:, :n_neighbors], self.distances[:, :n_neighbors]
-        return NeighborLists(*kept, self.description, self.remark)
+        fewer = copy.copy(self)
+        fewer.indices, fewer.distances = self.indices[:, :n_neighbors], self.distances[:, :n_neighbors]
+        fewer.shape = (len(self.indices), 2 * fewer.n_neighbors)
+        return fewer
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop): neighbours, then distances."""
         return np.concatenate([self.indices[start:stop], self.distances[start:stop]], axis=1)
 
 
-def lists_of_matrix(rows: SparseRows) -> NeighborLists:
+def squares_of_cosines(cosines: np.ndarray, known: np.ndarray, themselves: np.ndarray, description: str) -> np.ndarray:
+    """Return the squared distances (n, m) of unit rows of such inner products; refuse those of other rows.
+
+    `known` (n, m) bool are entries that are looked at, `themselves` (n, m) those of a row with itself.
+    """
+    largest = float(np.max(cosines, initial=-np.inf, where=known))
+    lengths = float(np.max(np.abs(cosines - 1), initial=0, where=themselves & known))
+    if largest > 1 + UNIT or lengths > UNIT:
+        raise DataError(
+            f"inner products must be those of rows at unit length, at most 1 and of a row with itself 1: in "
+            f"{description} they reach {largest:.3g}, and those of rows with themselves differ from 1 by up to "
+            f"{lengths:.3g}. Divide rows by their lengths before the search, or give lists beside the points (graph=, "
+            "--graph)"
+        )
+    return 2 - 2 * cosines
+
+
+def remark_on_squares(indices: np.ndarray, distances: np.ndarray, description: str) -> str:
+    """Return a remark on lists (N, k) that hold squares, by triangles of neighbours that no distances have; else ""."""
+    places, n_triangles, n_broken = np.full(len(indices), -1), 0, 0
+    for row in range(0, len(indices), -(-len(indices) // TRIED_LISTS)):
+        listed = indices[row]
+        places[listed] = np.arange(len(listed))
+        found = places[indices[listed]]  # of the neighbours of neighbours, in the list of the row itself
+        places[listed] = -1
+        sides = np.stack(np.broadcast_arrays(distances[row][:, np.newaxis], distances[listed], distances[row][found]))
+        sides = sides[:, found >= 0]
+        n_triangles += sides.shape[1]
+        n_broken += int(np.count_nonzero(sides.max(axis=0) * (1 + 1 / TOO_LONG) > sides.sum(axis=0)))
+    if n_triangles < FEWEST_TRIANGLES or n_broken <= BROKEN * n_triangles:
+        return ""
+    return (
+        f"{n_broken / n_triangles:.0%} of the triangles of neighbours in {description} have a side longer than the "
+        "other two, as squared distances (of FAISS, hnswlib, usearch) and 1 - cosines have: points.distances=squared "
+        "takes their roots, points.distances=distances takes them as they are, without this warning"
+    )
+
+
+def lists_of_matrix(rows: SparseRows, form: str = AUTO) -> NeighborLists:
     """Return the lists in compressed sparse rows of distances, whose stored zeros are entries."""
     description = rows.description
     check_square(rows, "distances to neighbours", "give the distances of each point to its neighbours")
@@ -278,11 +362,12 @@ def lists_of_matrix(rows: SparseRows) -> NeighborLists:
         )
     width = int(counts.max())
     places = np.arange(len(columns)) - np.repeat(rows.indptr[:-1], counts)
-    indices, distances = np.full((len(counts), width), -1, np.int64), np.zeros((len(counts), width))
+    indices = np.full((len(counts), width), -1, np.int64)
+    distances = np.full((len(counts), width), float(form == INNER_PRODUCT))
     indices[owners, places], distances[owners, places] = columns, values
     # Rows that list themselves are one longer than the others, whose last place then repeats them at distance zero.
     indices = np.where(indices < 0, np.arange(len(counts))[:, np.newaxis], indices)
-    return NeighborLists(indices, distances, description)
+    return NeighborLists(indices, distances, description, form=form)
 
 
 def check_tables(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
@@ -403,6 +488,7 @@ class DistanceMatrix(Source):
     Parameters
     ----------
     distances : (N, N), read by rows
+    form : what these are, as of `NeighborLists`
 
     Raises
     ------
@@ -410,11 +496,12 @@ class DistanceMatrix(Source):
         For what is not square, and for rows that are too long.
     """
 
-    def __init__(self, distances: PointsSource) -> None:
+    def __init__(self, distances: PointsSource, form: str = AUTO) -> None:
         check_square(distances, "distances between all points", "give points with another metric than precomputed")
-        super().__init__(distances.shape, distances.dtype, distances.description)
+        whole = form in (SQUARED, INNER_PRODUCT) and distances.dtype.kind != "f"
+        super().__init__(distances.shape, np.dtype(np.float64) if whole else distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
-        self.distances = distances
+        self.distances, self.form = distances, form
 
     @property
     def n_neighbors(self) -> int:
@@ -423,7 +510,15 @@ class DistanceMatrix(Source):
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the distances."""
-        return self.distances.read(start, stop)
+        values = self.distances.read(start, stop)
+        if self.form not in (SQUARED, INNER_PRODUCT):
+            return values
+        if self.form == INNER_PRODUCT:
+            own = np.arange(start, stop)[:, np.newaxis] == np.arange(self.shape[0])
+            values = squares_of_cosines(values, np.ones_like(own), own, self.description)
+        rounding = rounding_of(values, True, getattr(self.distances, "given_dtype", self.dtype))
+        squares = without_rounding(values, rounding)
+        return np.where(squares < 0, squares, np.sqrt(np.abs(squares)))
 
     def nearest(self, n_neighbors: int) -> NeighborLists:
         """Return the lists of the nearest neighbours of every point, ties by index; refuse distances that are none."""
@@ -435,7 +530,7 @@ class DistanceMatrix(Source):
             for row, away in enumerate(block, start):
                 listed = smallest(away, row, n_neighbors)
                 indices[row], distances[row] = listed, away[listed]
-        return NeighborLists(indices, distances, self.description)
+        return NeighborLists(indices, distances, self.description, form=AUTO if self.form == AUTO else AS_GIVEN)
 
     def closest_pairs(self, lists: NeighborLists) -> Bridges | None:
         """Return the closest pairs that join the pieces of neighbour lists; None where these are connected.

@@ -259,6 +259,8 @@ def query_affinities(
         values = gaussian_affinities(squares, sigma)
     elif asked.kind == "self-tuning":
         values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
+    elif asked.kind == "uniform":
+        values = np.ones(squares.shape)
     else:
         # Each row from its own bracket: a row's bits then do not depend on what else is placed.
         search: Any = {"solver": asked.solver, "order": "bounds", "masses": weights}

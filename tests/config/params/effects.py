@@ -213,6 +213,7 @@ def of_ascent(value: Any, under: Mapping[str, Any] = MappingProxyType({})) -> Ro
 ROWS: dict[str, Rows] = {
     "seed": (searched(1, methods=GRAPHS), Row(1, {"embedding.solver": "lll"}, methods=EMBEDDINGS)),
     "points.metric": (Row("cosine"),),
+    "points.distances": (Same("squared", "points are given, and no lists"),),
     "points.missing": (Same("leave-out", "no row has a gap"),),
     "duplicates.tolerance": (Row(1.5, points="apart"),),
     "partition.sketch_dimensions": (searched(3),),
@@ -232,6 +233,7 @@ ROWS: dict[str, Rows] = {
     "neighbors.leaf_points": (searched(60, under=LEAVES),),
     "affinities.kind": (
         Row("gaussian", methods=ENTROPIC), Row("self-tuning"), Row("entropic", SELF_TUNING, methods=ENTROPIC),
+        Row("uniform", methods=ENTROPIC), Refused("uniform", "the same for all neighbours", methods=KERNELS),
     ),
     "affinities.perplexity": (Row(3.0, methods=ENTROPIC), Row(5.0, {"neighbors.n_neighbors": None})),
     "affinities.solver": of_entropic("bisection", "affinities.mean_iterations"),

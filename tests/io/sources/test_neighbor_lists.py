@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
+from scipy.spatial.distance import cdist
 from sklearn.neighbors import NearestNeighbors
 
-from scalemani.errors import DataError
+import scalemani as sm
+from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import DistanceMatrix, open_lists
 
 N, K = 300, 12
@@ -155,3 +158,67 @@ def test_a_single_distance_that_differs_is_an_error_among_quantised_ones_too(poi
     near[3, order[3] == mutual] *= 3
     with pytest.raises(DataError, match="another distance from a neighbour than it is from them: first rows"):
         open_lists((order, near))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("given", ["lists", "sparse", "dense"])
+def test_squares_and_inner_products_become_the_distances_of_the_points(points, dtype, given):
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    for rows, form in ((points, "squared"), (unit, "inner-product")):
+        away, indices = NearestNeighbors(n_neighbors=K + 1).fit(rows).kneighbors()
+        values = (away**2 if form == "squared" else 1 - away**2 / 2).astype(dtype)
+        if given == "lists":
+            handed = indices, values
+        elif given == "sparse":
+            owners = np.repeat(np.arange(N), K + 1)
+            handed = csr_array((values.ravel(), (owners, indices.ravel())), shape=(N, N))
+        else:
+            handed = (cdist(rows, rows, "sqeuclidean") if form == "squared" else rows @ rows.T).astype(dtype)
+        found = open_lists(handed, form).nearest(K)
+        # Cosines of near rows have lost digits: order and distances are those of what is left of them.
+        np.testing.assert_allclose(found.distances, away[:, :K], atol=2e-4 if dtype == np.float32 else 1e-8)
+        assert np.mean(found.indices == indices[:, :K]) > 0.99
+        assert not found.remark
+
+
+def test_squares_are_recognised_and_not_distances_nor_what_is_declared(points, exact):
+    indices, distances = exact
+    told = open_lists((indices, distances**2)).remark
+    assert "triangles of neighbours" in told
+    assert "points.distances=squared" in told
+    assert not open_lists((indices, distances)).remark
+    assert not open_lists((indices, distances**2), "distances").remark
+    near = open_lists(cdist(points, points, "sqeuclidean")).nearest(K)
+    assert near.remark == told.replace("tuple in memory", "ndarray in memory")
+
+
+def test_values_that_descend_from_one_are_cosines_and_others_are_refused_until_they_are_declared(points, exact):
+    unit = points / np.linalg.norm(points, axis=1, keepdims=True)
+    away, indices = NearestNeighbors(n_neighbors=K + 1).fit(unit).kneighbors(unit)
+    cosines = 1 - away**2 / 2
+    found = open_lists((cosines, indices))
+    np.testing.assert_allclose(found.distances, away[:, 1:], rtol=1e-7)
+    assert "inner products of rows at unit length" in found.remark
+    with pytest.raises(DataError, match=r"descend .* points\.distances=inner-product .* points\.distances=distances"):
+        open_lists((cosines[:, 1:], indices[:, 1:]))
+    backwards = exact[0][:, ::-1], exact[1][:, ::-1]
+    np.testing.assert_array_equal(open_lists(backwards, "distances").distances, exact[1][:, 1:])
+    products = np.take_along_axis(points @ points.T, indices, axis=1)
+    with pytest.raises(DataError, match=r"unit length, .* Divide rows .* graph="):
+        open_lists((products, indices), "inner-product")
+
+
+def test_estimators_and_the_command_line_take_what_lists_hold(exact, tmp_path, scalemani):
+    indices, distances = exact
+    asked = {"perplexity": 3, "metric": "precomputed", "random_state": 0}
+    expected = sm.LaplacianEigenmaps(**asked).fit((indices, distances)).embedding_
+    squared = {"points.distances": "squared"}
+    found = sm.LaplacianEigenmaps(**asked, settings=squared).fit((indices, distances**2)).embedding_
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+    with pytest.raises(ConfigError, match=r"points\.distances"):
+        sm.LaplacianEigenmaps(**asked, settings={"points.distances": "square"}).fit((indices, distances))
+    np.savez(tmp_path / "lists.npz", indices=indices, distances=distances**2)
+    told = ("--metric", "precomputed", "--set", "points.distances=squared", "--set", "affinities.perplexity=3")
+    status, _, error = scalemani("embed", tmp_path / "lists.npz", tmp_path / "run", *told)
+    assert status == 0, error
+    np.testing.assert_allclose(sm.open_run(tmp_path / "run").embedding[...], expected, atol=1e-5)
