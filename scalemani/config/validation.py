@@ -72,8 +72,8 @@ def check_seed(random_state: Any) -> int:
 def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
     """Return the native dtype in which points of `dtype` are kept.
 
-    uint8, int8, uint16, int16, float32 and float64 stay; bool becomes uint8, float16 float32; every other real
-    number (int32, int64, unsigned, long double) becomes float64.
+    uint8, int8, uint16, int16, float32 and float64 stay; bool becomes uint8, float16 and bfloat16 float32; every other
+    real number (int32, int64, unsigned, long double) becomes float64.
 
     Raises
     ------
@@ -81,14 +81,18 @@ def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
         For complex numbers, objects, strings, dates and structured dtypes.
     """
     given = np.dtype(dtype)
+    if given.kind == "V" and np.can_cast(given, np.float32):  # bfloat16 and others of ml_dtypes
+        return np.dtype(np.float32)
     if given.kind == "c":
         raise DataError(
             f"Complex data not supported: {name} has dtype {given}; pass real and imaginary parts as columns"
         )
     if given.kind not in "biuf":
+        remedy = f"Convert it, for example with numpy.asarray({name}, dtype=numpy.float64)"
+        if given.kind == "V" and given.names is None:
+            remedy = "NumPy stores bfloat16 so: give array.view(ml_dtypes.bfloat16), or save it as float32"
         raise DataError(
-            f"{name} must have a numeric dtype, got {given}; allowed: bool, integers and floats up to 64 bits. "
-            f"Convert it, for example with numpy.asarray({name}, dtype=numpy.float64)"
+            f"{name} must have a numeric dtype, got {given}; allowed: bool, integers and floats up to 64 bits. {remedy}"
         )
     native = given.newbyteorder("=").name
     return np.dtype(native if native in KEPT_DTYPES else CAST_DTYPES.get(native, "float64"))
@@ -292,14 +296,45 @@ def refuse_promise(values: Any, name: str) -> None:
             raise DataError(f"{name} is a {kind}, which holds no rows yet: pass {name}.{method}()")
 
 
-def refuse_masked(values: Any, name: str) -> None:
-    """Refuse a masked array with a value that is masked: what it holds there means nothing."""
-    rows = values if isinstance(values, list | tuple) else (values,)
-    n_masked = sum(int(np.count_nonzero(np.ma.getmaskarray(row))) for row in rows if np.ma.isMaskedArray(row))
-    if n_masked:
-        raise DataError(
-            f"{name} has {n_masked} masked values; fill them with {name}.filled(value) or remove their rows"
-        )
+def unmasked(values: Any, name: str, gaps: bool = False, first_row: int = 0) -> Any:
+    """Return values without a mask, those that are masked as NaN where there may be `gaps`; else refuse them.
+
+    Parameters
+    ----------
+    values : a masked array or a list of some; others stay as they are
+    first_row : number of the first of them in the whole input
+    """
+    if isinstance(values, list | tuple) and any(map(np.ma.isMaskedArray, values)):
+        if len({np.shape(row) for row in values}) > 1:
+            return values  # no table
+        values = np.ma.array(values)
+    if not np.ma.isMaskedArray(values) or values.dtype.names is not None:
+        return values
+    masked = np.ma.getmaskarray(values)
+    if not masked.any():
+        return values.data
+    if gaps:
+        dtype = values.dtype if values.dtype == object else with_nan(check_dtype(values.dtype, name))
+        return np.ma.filled(values.astype(dtype), np.nan)
+    first, *others = np.argwhere(masked)[0].tolist()
+    place = "".join(f", column {column}" for column in others)
+    raise DataError(
+        f"{name} has {np.count_nonzero(masked)} masked values in rows [{first_row}, {first_row + len(values)}), the "
+        f"first in row {first_row + first}{place}: fill them in, as with .filled(value), or remove their rows"
+    )
+
+
+def unreadable_tensor(values: Any, name: str, error: Exception) -> Exception:
+    """Return the error of a tensor, or a list of some, that gives NumPy no array; of anything else the same error."""
+    tensor = values[0] if isinstance(values, list | tuple) and values else values
+    if not hasattr(tensor, "detach"):
+        return error
+    if "meta" in str(getattr(tensor, "device", "")):
+        return DataError(f"{name} is a tensor on the device meta, which holds no values: give one that does")
+    dense = ".to_dense()" if "sparse" in str(getattr(tensor, "layout", "")) else ""
+    wide = ".float()" if "float16" in str(getattr(tensor, "dtype", "")) else ""  # NumPy has no bfloat16
+    line = f"tensor.detach(){dense}.cpu(){wide}.numpy()"
+    return DataError(f"{name} is a {type(tensor).__name__} that NumPy cannot read ({error}): give {line}")
 
 
 def check_points(
@@ -326,13 +361,13 @@ def check_points(
             f"{name} is a sparse {type(points).__name__}, which is not supported: pass {name}.toarray() if it fits "
             "in memory, or reduce it first, for example with sklearn.decomposition.TruncatedSVD"
         )
-    if gaps and np.ma.isMaskedArray(points):
-        points = np.ma.filled(points.astype(with_nan(check_dtype(points.dtype, name))), np.nan)
-    refuse_masked(points, name)
+    points = unmasked(points, name, gaps)
     try:
         table = np.asarray(points)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{name} is not a table: its rows differ in length ({error})") from error
+    except (TypeError, RuntimeError) as error:
+        raise unreadable_tensor(points, name, error) from error
     if table.ndim == 0:
         refuse_promise(points, name)
     if table.dtype == object and (convert_objects or gaps):

@@ -16,9 +16,9 @@ from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import PointsSource, map_points, open_points
-from scalemani.io.sources.side_data import AccompaniedPoints, with_init
-from scalemani.runs.aligning import align, run_coordinates
-from scalemani.runs.incoming import computed_once
+from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, with_init, with_side_data
+from scalemani.runs.aligning import align
+from scalemani.runs.incoming import Gaps, computed_once, find_gaps, has_gaps, without_gaps
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import SEARCH, Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
@@ -80,21 +80,27 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     current = before.store.load_plan()
     check_growing(before, freeze)
     stored = points_of(before)
-    new = map_points(before.metric, open_points(points))
+    new = map_points(before.metric, open_points(points, before.params.leaves_out_gaps))
     check_like_run(before, new)
     with executor.started(), computed_once(new, before.store.root, executor, before.dimensions.block_rows) as new:
-        content = content_of(new, before.dimensions.block_rows)
-        known, n_before = before.plan.get(APPENDED), before.dimensions.n_points
+        n_before = before.dimensions.n_points
+        block_rows = before.dimensions.block_rows
+        gaps = find_gaps(new, before.metric, executor, block_rows) if has_gaps(new) else None
+        new, rows = (new, None) if gaps is None else rows_without_gaps(before, new, gaps)
+        content = content_of(new, block_rows, gaps)
+        known = before.plan.get(APPENDED)
         if known == {"after": n_before - new.shape[0], "content": content}:
             executor.progress.note(f"the last {new.shape[0]} points of {before.store.root} are these: nothing to do")
             return Grown(before, 0, None)
         source: PointsSource = AppendedPoints(stored, n_before, new)
+        if rows is not None:
+            source = with_side_data(source, duplicates=rows)
         params = before.params
         if SEARCH in before.plan:  # which was chosen for all points; those that are appended go on from their graph
             params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:
             source, params = with_earlier_start(source, before), continued_descent(params, freeze)
-        surveyed = survey(source, executor, before.dimensions.block_rows, stored_extremes(before))
+        surveyed = survey(source, executor, block_rows, stored_extremes(before))
         outline = outline_run(before.method, params, surveyed, earlier=Earlier(before.keys, n_before, content))
         with open_for_writing(before.store.root, outline, executor, None) as target:
             if target.store.load_plan() != current:
@@ -117,10 +123,10 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError(
             "points cannot be appended to a run that learns from labels, as they come without: embed all points anew"
         )
-    if StoredDuplicates.STAGE in run.keys:
+    if run.params.merges_duplicates:
         raise ConfigError(
-            "points cannot be appended to a run in which equal rows are one point or rows with gaps are left out: new "
-            "rows would change the weights and the order of earlier points; embed all points anew"
+            "points cannot be appended to a run in which equal rows are one point: new rows would change the weights "
+            "of earlier points; embed all points anew"
         )
     if StoredWeights.STAGE in run.keys:
         raise ConfigError(
@@ -135,7 +141,7 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError(
             "points cannot be appended to a run with landmarks of your own: embed all points anew with them"
         )
-    if run.input_rows is not None:
+    if run.is_component:
         raise ConfigError(
             "points cannot be appended to a run that has left out components: embed all points anew, or with "
             "components.disconnected=connect"
@@ -145,6 +151,18 @@ def check_growing(run: Run, freeze: bool) -> None:
         raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")
     if freeze and run.params.layout.objective is None:
         raise ConfigError(f"freeze keeps points still in a descent, and {run.method} has none: leave it out")
+
+
+def rows_without_gaps(before: Run, new: PointsSource, gaps: Gaps) -> tuple[PointsSource, Duplicates]:
+    """Return the points to append without rows with a gap, and the point of each row of the run and of these."""
+    n_before = before.dimensions.n_points
+    kept, numbers = without_gaps(new, gaps, n_before)
+    if kept.shape[0] == 0:
+        raise DataError(f"there are no points to append: each of the {len(numbers)} rows has a gap")
+    stored = StoredDuplicates(before.group(StoredDuplicates.STAGE))
+    columns = f"{stored.group.certificate('columns_with_gaps', str)}; appended: {gaps.listed(new, before.metric)}"
+    rows = np.concatenate([stored.points.read(), numbers])
+    return kept, Duplicates(rows, n_before + kept.shape[0], columns)
 
 
 def points_of(run: Run) -> ArrayReader:
@@ -178,9 +196,9 @@ def check_like_run(run: Run, new: PointsSource) -> None:
         raise DataError("there are no points to append: the table has no rows")
 
 
-def content_of(new: PointsSource, block_rows: int) -> str:
-    """Return one digest of all appended points."""
-    tiles: list[str] = []
+def content_of(new: PointsSource, block_rows: int, gaps: Gaps | None) -> str:
+    """Return one digest of all appended points, and of where rows with a gap are left out between them."""
+    tiles: list[str] = [] if gaps is None else [digest(gaps.rows.tobytes())]
     for start in range(0, new.shape[0], block_rows):
         tiles += tile_digests(new.read(start, min(start + block_rows, new.shape[0])))
     return digest(f"{new.shape[1]} {' '.join(tiles)}".encode())
@@ -188,7 +206,7 @@ def content_of(new: PointsSource, block_rows: int) -> str:
 
 def with_earlier_start(source: PointsSource, run: Run) -> AccompaniedPoints:
     """Return points whose descent starts where that of a run of the first of them has ended."""
-    known = run_coordinates(run)
+    known = np.asarray(run.embedding[...])
     start = np.full((source.shape[0], known.shape[1]), np.nan)
     start[: len(known)] = known
     return with_init(source, start)

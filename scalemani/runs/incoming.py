@@ -45,7 +45,7 @@ from scalemani.io.sources.side_data import (
 )
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
-from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, map_rows
 from scalemani.runs.plan import DiskUse, check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, LEAST_POINTS, dimensions_of
 from scalemani.store.run_store import RunStore
@@ -53,6 +53,7 @@ from scalemani.store.run_store import RunStore
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
 COPY = "computed-"  # begins the name of the folder of a copy, in that of the run
 STAGE = "computing"
+SHOWN_COLUMNS = 1000  # with gaps, and the rows of each
 
 
 def follow_source(asked: Parameters, source: PointsSource) -> tuple[Parameters, PointsSource]:
@@ -183,7 +184,8 @@ def computed_once(
     objects.prepare()
     try:
         with objects.lock():
-            kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, points.description)
+            where = points.description
+            kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, where, points.gaps)
             keep_chunks(points, kept, executor)
             computed = ComputedPoints(kept, points.starts)
             computed.column_names, computed.gaps = points.column_names, points.gaps
@@ -290,6 +292,14 @@ class Gaps(NamedTuple):
     counts: np.ndarray
     n_empty: int
 
+    def listed(self, points: PointsSource, metric: str) -> str:
+        """Return how many rows of points have a gap in each column that has some, by its name or number."""
+        names = list(getattr(innermost(points), "column_names", ())) or range(len(self.counts))
+        found = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts)]
+        more = ["..."] if len(found) > SHOWN_COLUMNS else []
+        empty = [f"rows without a direction by {metric} ({self.n_empty})"] if self.n_empty else []
+        return ", ".join((*found[:SHOWN_COLUMNS], *more, *empty)) or "none"
+
 
 def gaps_of_rows(rows: Points, metric: str, first_row: int) -> Gaps:
     """Return the gaps of rows (n, D); refuse what is no gap and cannot be used."""
@@ -308,13 +318,48 @@ def gaps_of_rows(rows: Points, metric: str, first_row: int) -> Gaps:
     return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum()))
 
 
-def rows_without_gaps(points: PointsSource, metric: str, start: int, stop: int) -> np.ndarray:
-    """Return those of rows [start, stop) that have no gap, of points as the metric maps them."""
+def has_gaps(points: PointsSource) -> bool:
+    """Return whether rows of points may have gaps, which leave them out."""
+    return bool(getattr(innermost(points), "gaps", False))
+
+
+def usable_rows(points: PointsSource, metric: str, start: int, stop: int, sparse: bool) -> tuple[Points, np.ndarray]:
+    """Return those of rows [start, stop) that have no gap, as the metric maps them, and which of these rows they are.
+
+    Parameters
+    ----------
+    points : (N, D), mapped for the metric; where they cannot have gaps, rows that are not finite are refused
+    """
+    if not has_gaps(points):
+        rows = read_rows(points, start, stop, sparse)
+        check_finite_block(rows, start)
+        return rows, np.arange(stop - start)
+    rows = read_rows(innermost(points), start, stop, sparse)
+    kept = np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
+    return map_rows(rows if len(kept) == stop - start else rows[kept], metric), kept
+
+
+def find_gaps(points: PointsSource, metric: str, executor: Executor, block_rows: int | None = None) -> Gaps:
+    """Return the gaps of all rows of points that give them as NaN; refuse what is no gap and cannot be used."""
     given = innermost(points)
-    if not getattr(given, "gaps", False):
-        return np.arange(start, stop)
-    rows = read_rows(given, start, stop, nonzeros_of(given) is not None)
-    return start + np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
+    dimensions = dimensions_of(given, executor, block_rows)
+    executor.progress.start("gaps", dimensions.n_blocks)
+
+    def look(block: int) -> list[Gaps]:
+        start, stop = dimensions.rows(block)
+        return [gaps_of_rows(read_rows(given, start, stop, dimensions.sparse), metric, start)]
+
+    found = executor.fold_locally(look, joined, range(dimensions.n_blocks), given.sequential)
+    rows, counts, n_empty = zip(*found, strict=True)
+    return Gaps(np.concatenate(rows), np.sum(counts, axis=0), sum(n_empty))
+
+
+def without_gaps(points: PointsSource, gaps: Gaps, first_point: int = 0) -> tuple[PointsSource, np.ndarray]:
+    """Return the rows of points without a gap, and the point (n,) of each row, numbered from the first one on."""
+    kept = np.flatnonzero(~gaps.rows)
+    numbers = np.full(len(gaps.rows), LEFT_OUT)
+    numbers[kept] = first_point + np.arange(len(kept))
+    return with_innermost(points, SelectedRows(innermost(points), kept)), numbers
 
 
 def leave_out_gaps(
@@ -334,31 +379,19 @@ def leave_out_gaps(
     """
     if not params.leaves_out_gaps:
         return source
-    points, metric = innermost(source), params.points.metric
-    dimensions = dimensions_of(points, executor, block_rows)
-    executor.progress.start("gaps", dimensions.n_blocks)
-
-    def look(block: int) -> list[Gaps]:
-        start, stop = dimensions.rows(block)
-        return [gaps_of_rows(read_rows(points, start, stop, dimensions.sparse), metric, start)]
-
-    found = executor.fold_locally(look, joined, range(dimensions.n_blocks), points.sequential)
-    gaps, counts = np.concatenate([one.rows for one in found]), np.sum([one.counts for one in found], axis=0)
-    kept = np.flatnonzero(~gaps)
-    names = list(getattr(points, "column_names", ())) or range(dimensions.n_features)
-    by_column = {str(names[column]): int(counts[column]) for column in np.flatnonzero(counts)}
-    if n_empty := sum(one.n_empty for one in found):
-        by_column[f"rows without a direction by {metric}"] = n_empty
-    if len(kept) < LEAST_POINTS:
+    metric = params.points.metric
+    gaps = find_gaps(source, metric, executor, block_rows)
+    points, numbers = without_gaps(points_of(source), gaps)
+    if points.shape[0] < LEAST_POINTS:
         raise DataError(
-            f"{len(kept)} of {len(gaps)} rows of {points.description} have no gap, at least {LEAST_POINTS} are needed: "
-            "leave out the columns with most gaps"
+            f"{points.shape[0]} of {len(numbers)} rows of {source.description} have no gap, at least {LEAST_POINTS} "
+            "are needed: leave out the columns with most gaps"
         )
-    numbers = np.full(len(gaps), LEFT_OUT)
-    numbers[kept] = np.arange(len(kept))
-    side = replace(side_data_of(source).of_rows(kept), duplicates=Duplicates(numbers, len(kept), by_column))
-    executor.progress.note(str(side.duplicates))
-    return AccompaniedPoints(with_innermost(points_of(source), SelectedRows(points, kept)), side)
+    duplicates = Duplicates(numbers, points.shape[0], gaps.listed(source, metric))
+    executor.progress.note(str(duplicates))
+    return AccompaniedPoints(
+        points, replace(side_data_of(source).of_rows(np.flatnonzero(~gaps.rows)), duplicates=duplicates)
+    )
 
 
 def merge_duplicates(

@@ -69,6 +69,24 @@ class ResultRows:
         filled[self.given] = values
         return filled
 
+    def by_given_rows(self, stored: Any, fill: float, description: str, numbered: bool = False) -> Any:
+        """Return a stored row array of the rows of the results by given rows, read as they are asked for.
+
+        Rows left out are `fill`; where the values are `numbered` rows of the results, they become given rows.
+        """
+        given = self.given
+        if given is None:
+            return stored
+
+        def read(start: int, stop: int) -> np.ndarray:
+            first, last = np.searchsorted(given, [start, stop])
+            found = np.full((stop - start, *stored.shape[1:]), fill, stored.dtype)
+            rows = np.asarray(stored[int(first) : int(last)])
+            found[given[first:last] - start] = given[rows] if numbered else rows
+            return found
+
+        return LazyRows((self.n_given, *stored.shape[1:]), np.dtype(stored.dtype), read, description, stored.chunks[0])
+
     def by_rows(self, stored: ArrayReader, description: str) -> Any:
         """Return a stored row array by the rows of the results: a zarr array, or rows read as they are asked for."""
         array = stored.zarr()

@@ -140,6 +140,11 @@ class Run:
         return self.rows.n_given
 
     @property
+    def is_component(self) -> bool:
+        """Whether the run has the points of one component alone, and has left out the others."""
+        return bool(self._origins)
+
+    @property
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
         return self.rows.given

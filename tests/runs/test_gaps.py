@@ -1,5 +1,7 @@
 """Rows with a gap that are left out: the run of the other rows, and NaN in the place of these in all results."""
 
+import shutil
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -173,3 +175,90 @@ def test_new_points_with_a_gap_are_nan():
     assert np.isnan(model.transform(GAPS[[7, 200]])).all()
     clusters = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS).predict(GAPS[:300])
     assert np.array_equal(np.flatnonzero(clusters == -1), [7, 200])
+
+
+NEW = np.concatenate([np.full((1024, 4), np.nan), GAPS[:300], POINTS[:50]])  # the first block has nothing but gaps
+WITHOUT = np.flatnonzero(~np.isnan(NEW).any(axis=1))
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory):
+    """Finished runs of points with gaps by method, in folders that tests copy."""
+    folder = tmp_path_factory.mktemp("runs")
+    values = {"points": {"missing": "leave-out"}, "affinities": {"perplexity": 10.0}, "layout": {"max_iterations": 60}}
+    params = Parameters().with_values(values).with_values({"landmarks": {"n_landmarks": 100}})
+    for method in ("laplacian-eigenmaps", "t-sne"):
+        run(open_points(GAPS, gaps=True), folder / method, method, params, Executor(workers=2), 1024)
+    return folder
+
+
+@pytest.mark.parametrize("method", ["laplacian-eigenmaps", "t-sne"])
+@pytest.mark.parametrize("suffix", ["npy", "parquet"])
+def test_transform_of_the_command_line_leaves_rows_out(stored, method, suffix, tmp_path, scalemani):
+    arrow = pytest.importorskip("pyarrow")
+    given = tmp_path / f"new.{suffix}"
+    if suffix == "npy":
+        np.save(given, NEW)
+    else:
+        table = arrow.table(
+            {name: arrow.array(column, from_pandas=True) for name, column in zip("abcd", NEW.T, strict=True)}
+        )
+        pytest.importorskip("pyarrow.parquet").write_table(table, given)
+    np.save(tmp_path / "whole.npy", NEW[WITHOUT])
+    status, told, error = scalemani("transform", stored / method, given, tmp_path / "placed.npy")
+    assert status == 0, error
+    scalemani("transform", stored / method, tmp_path / "whole.npy", tmp_path / "expected.npy")
+    placed = np.load(tmp_path / "placed.npy")
+    assert np.array_equal(np.flatnonzero(~np.isnan(placed).any(axis=1)), WITHOUT)
+    assert np.array_equal(placed[WITHOUT], np.load(tmp_path / "expected.npy"))
+    counts = ", ".join(
+        f"{name} ({count})"
+        for name, count in zip("0123" if suffix == "npy" else "abcd", [1025, 1026, 1024, 1024], strict=True)
+    )
+    assert "rows_left_out 1026" in told
+    assert f"columns_with_gaps {counts}" in told
+
+
+@pytest.mark.parametrize("method", ["laplacian-eigenmaps", "t-sne"])
+def test_appended_rows_with_a_gap_are_left_out(stored, method, tmp_path):
+    folder = tmp_path / "run"
+    shutil.copytree(stored / method, folder)
+    new = GAPS[:300] + 1e-3
+    appended = sm.append(folder, new)
+    expected = sm.append(shutil.copytree(stored / method, tmp_path / "other"), np.delete(new, [7, 200], axis=0))
+    assert appended.appended == expected.appended == 298
+    found = appended.run.of_input(np.asarray(appended.run.embedding[...]), np.nan)
+    wanted = np.asarray(expected.run.embedding[...])
+    kept = np.concatenate([KEPT, 1300 + np.setdiff1d(np.arange(300), [7, 200])])
+    assert found.shape == (1600, 2)
+    assert np.array_equal(np.flatnonzero(~np.isnan(found[:, 0])), kept)
+    assert np.array_equal(found[kept], wanted)
+    assert appended.moved == expected.moved
+    certificates = appended.run.certificates["duplicates"]
+    assert certificates["rows_left_out"] == 5
+    assert certificates["columns_with_gaps"] == COUNTS.format(*"013") + "; appended: 0 (1), 1 (2)"
+    assert sm.append(folder, new).appended == 0
+    with pytest.raises(DataError, match="each of the 2 rows has a gap"):
+        sm.append(folder, GAPS[[7, 200]])
+
+
+@pytest.mark.parametrize("stored", [False, True])
+def test_the_graph_has_no_lists_of_rows_left_out(stored, tmp_path):
+    np.save(tmp_path / "points.npy", GAPS)
+    given = tmp_path / "points.npy" if stored else GAPS
+    found = sm.knn_graph(given, 5, settings=LEAVE_OUT, store=tmp_path / "graph")
+    wanted = sm.knn_graph(POINTS[KEPT], 5)
+    indices, distances = np.asarray(found.indices[...]), np.asarray(found.distances[...])
+    assert np.array_equal(indices[KEPT], KEPT[wanted.indices])
+    assert np.array_equal(distances[KEPT], wanted.distances)
+    assert (np.delete(indices, KEPT, axis=0) == -1).all()
+    assert np.isnan(np.delete(distances, KEPT, axis=0)).all()
+    assert found.recall == wanted.recall
+    near = found.query(GAPS[:250], 1)
+    assert np.array_equal(near.indices.ravel(), np.where(np.isin(np.arange(250), KEPT), np.arange(250), -1))
+    assert near.recall == 1.0
+    matrix = sm.KNeighborsTransformer(5, settings=LEAVE_OUT).fit_transform(GAPS)
+    assert np.array_equal(np.flatnonzero(np.diff(matrix.indptr)), KEPT)
+    assert np.array_equal(
+        matrix[KEPT][:, KEPT].toarray(), sm.KNeighborsTransformer(5).fit_transform(POINTS[KEPT]).toarray()
+    )

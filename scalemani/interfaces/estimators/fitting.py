@@ -256,6 +256,11 @@ class Requested:
         """The parameters, checked."""
         return Parameters().with_settings(self.settings)
 
+    @property
+    def gaps(self) -> bool:
+        """Whether rows with a gap are left out."""
+        return self.settings.get("points.missing") == LEAVE_OUT
+
     def source(self, points: Any, use_rep: str | None) -> PointsSource:
         """Return the source of points or precomputed input with the arrays.
 
@@ -267,8 +272,7 @@ class Requested:
         if opener is None:
             windowed = self.settings.get("neighbors.method") == WINDOW
             pixels = windowed and self.settings.get("neighbors.image_rows") is None
-            gaps = asked.missing == LEAVE_OUT
-            source = open_training_points(open_pixels(points) if pixels else points, use_rep, gaps)
+            source = open_training_points(open_pixels(points) if pixels else points, use_rep, self.gaps)
         else:
             source = opener(points)
         if self.start is not None:
@@ -324,14 +328,14 @@ def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = F
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
     if not is_frame(points):
-        points = take_representation(points, estimator.get_params(deep=False)["use_rep"])
+        points = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps=True)
         points = columns_shown(points, source.shape[1])
     validate_data(estimator, points, skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
-    gaps = isinstance(estimator, Embedder) and requested_of(estimator).settings.get("points.missing") == LEAVE_OUT
+    gaps = requested_of(estimator).gaps
     taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
     stored = gaps or is_stored(taken)
     given = open_points(taken if stored else check_points(taken, "X", min_rows=0, convert_objects=True), gaps)

@@ -171,7 +171,7 @@ def transform(
     (5, 2)
     """
     opened = run if isinstance(run, Run) else open_run(run)
-    given = take_representation(points, use_rep)
+    given = take_representation(points, use_rep, opened.params.leaves_out_gaps)
     given = str(given) if isinstance(given, Path) else given
     with executor_for(scheduler, workers, memory, verbose) as executor:
         found = transform_points(opened, given, out, executor)
@@ -236,4 +236,5 @@ def append(
     """
     opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
     with executor_for(scheduler, workers, memory, verbose) as executor:
-        return append_points(opened, take_representation(points, use_rep), executor, keeps)
+        given = take_representation(points, use_rep, opened.params.leaves_out_gaps)
+        return append_points(opened, given, executor, keeps)

@@ -42,11 +42,14 @@ from scalemani.io.sources import (
     points_in_memory,
     take_representation,
 )
+from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import total_variance
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
 from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
@@ -65,7 +68,8 @@ SAMPLED_POINTS = 100  # by which the recall of a query is measured
 class KnnGraph:
     """A k-nearest-neighbour graph, rows and neighbours numbered as the points came.
 
-    Arrays are NumPy for points in memory and zarr for points on disk or in Dask.
+    Arrays are NumPy for points in memory and zarr for points on disk or in Dask. Rows left out by
+    settings={"points.missing": "leave-out"} have -1 and NaN; arrays on disk are then read by slices of rows.
 
     Attributes
     ----------
@@ -74,8 +78,8 @@ class KnnGraph:
     recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
     """
 
-    indices: np.ndarray | zarr.Array
-    distances: np.ndarray | zarr.Array
+    indices: np.ndarray | zarr.Array | LazyRows
+    distances: np.ndarray | zarr.Array | LazyRows
     recall: float
     _run: Run | None = field(default=None, repr=False, compare=False)
 
@@ -113,14 +117,16 @@ def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
     n_points = run.dimensions.n_points
     if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
         raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
-    source = map_points(run.metric, open_points(new_points))
+    source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
     if source.shape[0] == 0:
         raise DataError(f"{source.description} has no rows: give at least one point")
     search = read_input_neighbors(run, in_memory=False)
     indices, distances = search.find(source, n_neighbors)
     sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
-    sample = np.concatenate([source.read(int(row), int(row) + 1) for row in sampled])
-    return KnnGraph(indices, distances, search.index.recall(sample, n_neighbors))
+    sampled = sampled[indices[sampled, 0] != LEFT_OUT]
+    sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
+    recall = search.index.recall(np.concatenate(sample), n_neighbors) if sample else np.nan
+    return KnnGraph(indices, distances, recall)
 
 
 def knn_graph(
@@ -187,17 +193,25 @@ def knn_graph(
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
     params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
-    points = take_representation(points, use_rep)
+    points = take_representation(points, use_rep, params.leaves_out_gaps)
     with contextlib.ExitStack() as stack:
         resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}
-        finished = stack.enter_context(finished_run(open_points(points), store, "knn-graph", params, **resources))
+        source = open_points(points, params.leaves_out_gaps)
+        finished = stack.enter_context(finished_run(source, store, "knn-graph", params, **resources))
         stored = StoredGraph(finished.group(StoredGraph.STAGE))
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
+        lists = graph_by_given_rows(finished, stored)
         if is_in_memory(points):
-            return KnnGraph(stored.indices.read(), stored.distances.read(), measured, kept)
-        graph = KnnGraph(stored.indices.zarr(), stored.distances.zarr(), measured, finished)
+            return KnnGraph(lists.indices[...], lists.distances[...], measured, kept)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
-    return graph
+    return KnnGraph(*lists, measured, finished)
+
+
+def graph_by_given_rows(run: Run, stored: StoredGraph) -> Neighbors:
+    """Return the lists of a graph by the rows that were given, read as they are asked for; -1 and NaN of left ones."""
+    where = f"the neighbour graph in {run.store.root}"
+    indices = run.rows.by_given_rows(stored.indices.zarr(), LEFT_OUT, where, numbered=True)
+    return Neighbors(indices, run.rows.by_given_rows(stored.distances.zarr(), np.nan, where))
 
 
 MODES = ("distance", "connectivity")
@@ -242,11 +256,13 @@ class KNeighborsTransformer(RunEstimator):
     def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_mode(self.mode)
-        source = open_training_points(X, self.use_rep)
-        params = requested_of(self).params
+        requested = requested_of(self)
+        source = open_training_points(X, self.use_rep, requested.gaps)
+        params = requested.params
         with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
             stored = StoredGraph(finished.group(StoredGraph.STAGE))
-            self._graph = Neighbors(stored.indices.read(), stored.distances.read())
+            lists = graph_by_given_rows(finished, stored)
+            self._graph = Neighbors(lists.indices[...], lists.distances[...])
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
             self.recall_: float = stored.group.certificate("recall", float)
         self.n_samples_fit_ = source.shape[0]
@@ -301,11 +317,15 @@ def check_mode(mode: Any) -> None:
 
 
 def graph_matrix(lists: Neighbors, n_entries: int, mode: str, n_columns: int) -> sparse.csr_matrix:
-    """Return the first entries of lists of neighbours as a matrix (n, N), in the order of the lists."""
-    columns, distances = (part[:, :n_entries] for part in lists)
+    """Return the first entries of lists of neighbours as a matrix (n, N), in the order of the lists.
+
+    Rows that were left out have no entries.
+    """
+    there = lists.indices[:, -1] != LEFT_OUT
+    columns, distances = (part[there, :n_entries] for part in lists)
     values = distances.ravel() if mode == "distance" else np.ones(columns.size)
-    bounds = np.arange(0, columns.size + 1, n_entries)
-    return sparse.csr_matrix((values, columns.ravel(), bounds), shape=(len(columns), n_columns))
+    bounds = np.concatenate([[0], np.cumsum(n_entries * there)])
+    return sparse.csr_matrix((values, columns.ravel(), bounds), shape=(len(there), n_columns))
 
 
 GIVEN_BY_ARGUMENTS = ("landmarks.n_landmarks", "landmarks.method", "landmarks.eta")

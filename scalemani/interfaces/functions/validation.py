@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.config.validation import check_count, check_seed, check_shape, refuse_masked
+from scalemani.config.validation import check_count, check_seed, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import values_of
@@ -29,7 +29,7 @@ def is_number(value: Any, low: float = 0.0, high: float = math.inf) -> bool:
 
 def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.ndarray:
     """Return the distances (n, k) as float32 or float64, or raise a DataError that says what is wrong and where."""
-    refuse_masked(distances, "distances")
+    distances = unmasked(distances, "distances")
     table = np.asarray(distances)
     if table.dtype.kind not in "fiu":
         raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")

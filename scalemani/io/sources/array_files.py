@@ -11,7 +11,7 @@ from typing import IO, Any
 
 import numpy as np
 
-from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_points, refuse_masked
+from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_points, unmasked
 from scalemani.errors import ConfigError, DataError, StoreError, UnsafeStoreError
 from scalemani.io.sources.base import (
     PointsSource,
@@ -238,8 +238,7 @@ class PixelRows(Source):
     """
 
     def __init__(self, pixels: Any, description: str) -> None:
-        refuse_masked(pixels, description)
-        given = np.asarray(pixels)
+        given = np.asarray(unmasked(pixels, description))
         kind = check_dtype(given.dtype, description)
         if given.ndim == 2 or (given.ndim == 3 and given.shape[2] <= MOST_COLOURS):
             given = given[np.newaxis]

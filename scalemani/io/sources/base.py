@@ -19,7 +19,7 @@ from scalemani.config.validation import (
     check_exact,
     check_finite_block,
     check_shape,
-    refuse_masked,
+    unmasked,
 )
 from scalemani.errors import (
     ConfigError,
@@ -199,16 +199,19 @@ def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
 
 def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
     """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
-    if getattr(points, "gaps", False) and np.ma.isMaskedArray(given) and points.dtype.kind == "f":
-        given = np.ma.filled(given.astype(points.dtype), np.nan)
-    refuse_masked(given, points.description)
+    given = unmasked(given, points.description, getattr(points, "gaps", False), start)
     rows = given.toarray() if sp.issparse(given) else np.asarray(given)
     if rows.shape != (stop - start, points.shape[1]):
         raise DataError(
             f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
             "it was changed or truncated after it was opened"
         )
-    check_dtype(rows.dtype, points.description)  # what is lazy may say one thing and give another
+    kept = check_dtype(rows.dtype, points.description)  # what is lazy may say one thing and give another
+    if points.dtype.kind in "iu" and not np.can_cast(kept, points.dtype):
+        raise DataError(
+            f"{points.description} says that its values are {points.dtype}, and rows [{start}, {stop}) are "
+            f"{rows.dtype}: declare the type that they have"
+        )
     check_exact(rows, start, points.description)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         return np.ascontiguousarray(rows, dtype=points.dtype)

@@ -13,7 +13,7 @@ import numpy as np
 from dask.delayed import Delayed
 from scipy import sparse
 
-from scalemani.config.validation import check_exact_columns
+from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
 from scalemani.io.sources.base import Source, SourceOfPieces, native_rows
 from scalemani.io.sources.tables import with_numbers
@@ -118,6 +118,12 @@ class DaskPoints(Source):
         self._lock = threading.Lock()
         self._chunks: tuple[int, np.ndarray] | None = None  # the first row of those computed last, and their rows
 
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it where chunks are masked arrays."""
+        super().give_gaps()
+        if np.ma.isMaskedArray(self.array._meta):
+            self.dtype = with_nan(self.dtype)
+
     @property
     def holder(self) -> "Client | None":
         """The client of a persisted array, None of others."""
@@ -137,7 +143,7 @@ class DaskPoints(Source):
         with self._lock:
             while start < stop:
                 first, chunks = self._chunks_with(start, stop)
-                part = chunks[start - first : stop - first]
+                part = unmasked(chunks[start - first : stop - first], self.description, self.gaps, start)
                 parts.append(part)
                 start += len(part)
         return np.concatenate(parts) if len(parts) > 2 else parts[-1]
@@ -169,9 +175,10 @@ class KeptRows:
     shape: tuple[int, int]
     dtype: np.dtype
     description: str
+    gaps: bool = False
 
     def keep(self, start: int, stop: int, given: Any) -> None:
-        """Write computed rows [start, stop); refuse rows of another shape, and masked ones."""
+        """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
         rows, objects = native_rows(given, start, stop, self), open_objects(self.root)
         for first in cuts([start, stop], self.piece_rows)[:-1]:
             last = min(stop, (first // self.piece_rows + 1) * self.piece_rows)

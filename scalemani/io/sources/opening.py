@@ -14,7 +14,7 @@ from scalemani.config.validation import (
     check_finite_block,
     check_points,
     check_shape,
-    refuse_masked,
+    unmasked,
 )
 from scalemani.errors import ConfigError, DataError, StoreError, refuse_credentials, refuse_nul
 from scalemani.io.sources.array_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
@@ -57,7 +57,7 @@ FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
-def take_vectors(points: Any) -> Any:
+def take_vectors(points: Any, gaps: bool = False) -> Any:
     """Return the table (N, D) of a column of N vectors in memory, of one length; anything else as it is."""
     if not is_column_of_objects(points):
         return points
@@ -65,7 +65,6 @@ def take_vectors(points: Any) -> Any:
     if not rows or not all(isinstance(row, list | tuple) or (isinstance(row, np.ndarray) and row.ndim) for row in rows):
         return points
     description = f"{type(points).__name__} in memory"
-    refuse_masked(rows, description)
     lengths = np.array([len(row) for row in rows])
     if (lengths != lengths[0]).any():
         row = int(np.argmax(lengths != lengths[0]))
@@ -73,6 +72,7 @@ def take_vectors(points: Any) -> Any:
             f"{description} is a column of vectors of different lengths: {lengths[0]} numbers in row 0, {lengths[row]} "
             f"in row {row}. Give vectors of one length"
         )
+    rows = unmasked(rows, description, gaps)
     try:
         table = np.array(rows)
     except ValueError as error:
@@ -103,7 +103,7 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
             return sparse_frame(points)
         return with_numbers(points, f"{type(points).__name__} in memory", gaps)
     if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
-        return take_vectors(points)
+        return take_vectors(points, gaps)
     name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
     matrix = points.X if name == WHOLE else points.obsm.get(name)
     if matrix is None:

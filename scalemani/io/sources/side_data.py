@@ -1,6 +1,5 @@
 """Side data: what accompanies points, labels, weights, init, landmarks, duplicates and closest pairs, as one record."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -8,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, refuse_masked
+from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
 from scalemani.io.sources.given_affinities import GivenAffinities
@@ -142,12 +141,12 @@ class Landmarks:
 class Duplicates:
     """The point of each row of the input, (n,) int64, LEFT_OUT for rows of points that were left out.
 
-    `gaps` are the rows with a gap, which were left out: how many, by column, where these were looked for.
+    `gaps` says how many rows have a gap in each column, and were left out, where these were looked for.
     """
 
     points_of_rows: np.ndarray
     n_points: int
-    gaps: Mapping[str, int] | None = None
+    gaps: str | None = None
 
     @cached_property
     def digest(self) -> str:
@@ -281,8 +280,7 @@ def with_lists(source: PointsSource, graph: Any) -> AccompaniedPoints:
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
     """Return points with initial coordinates (N, d), rows of NaN for those without any; errors call them `name`."""
-    refuse_masked(coordinates, name)
-    given = np.asarray(coordinates)
+    given = np.asarray(unmasked(coordinates, name))
     check_dtype(given.dtype, name)
     check_shape(given.shape, name)
     n_points = source.shape[0]

@@ -20,7 +20,7 @@ import zarr
 from scipy import sparse
 from zarr.core.sync import sync
 
-from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, with_nan
+from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import Source, as_damage, as_store_errors
 
@@ -30,7 +30,8 @@ SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
 BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
 INDEX_BYTES = 4  # of the column of a nonzero
-GAPS, SCALES = ("_FillValue", "missing_value"), ("scale_factor", "add_offset")  # attributes of the CF conventions
+# Attributes of the CF conventions, and one of netCDF 3, which has no unsigned integers.
+GAPS, SCALES, UNSIGNED = ("_FillValue", "missing_value"), ("scale_factor", "add_offset"), "_Unsigned"
 XARRAY = "_ARRAY_DIMENSIONS"  # an attribute of arrays that xarray writes to zarr of format 2
 LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
 
@@ -123,8 +124,12 @@ def is_fill_declared(dataset: Any) -> bool:
 
 @dataclass(frozen=True)
 class Packing:
-    """How stored values stand for numbers: times `scale` plus `offset` where `scaled`; `fills` are gaps."""
+    """How stored values stand for numbers: times `scale` plus `offset` where `scaled`; `fills` are gaps.
 
+    `dtype` is that of integers whose sign is not what their array says.
+    """
+
+    dtype: np.dtype | None = None
     fills: tuple[float, ...] = ()
     scale: float = 1.0
     offset: float = 0.0
@@ -133,24 +138,26 @@ class Packing:
     @classmethod
     def of(cls, array: Any, description: str) -> "Packing":
         """Return what the attributes of an array say, those of zarr, h5py and xarray."""
-        attributes = getattr(array, "attrs", None)
+        attributes, dtype = getattr(array, "attrs", None), np.dtype(array.dtype)
         if not isinstance(attributes, Mapping):
             return cls()
         try:
             attributes = dict(attributes)
         except (TypeError, ValueError) as error:
             raise DataError(f"{description} was damaged: its attributes are no names with values ({error})") from error
-        if str(attributes.get("_Unsigned", "false")).lower() == "true":
-            raise DataError(
-                f"{description} declares _Unsigned, which is not applied: open it with xarray, and give the array"
-            )
+        if UNSIGNED in attributes and dtype.kind in "iu":
+            unsigned = np.asarray(attributes[UNSIGNED], str).item().lower() == "true"
+            dtype = np.dtype(f"{'u' if unsigned else 'i'}{dtype.itemsize}")
         found = {name: attributes[name] for name in (*GAPS, *SCALES) if name in attributes}
         if isinstance(array, zarr.Array) and array.metadata.zarr_format == 2 and XARRAY in attributes:
             found.setdefault("_FillValue", array.fill_value)  # where xarray keeps it in this format
         with contextlib.suppress(TypeError, ValueError, struct.error):
-            fills = [fill for name in GAPS for fill in fill_values(found.get(name), array.dtype)]
+            fills = [fill for name in GAPS for fill in fill_values(found.get(name), dtype)]
+            for name in GAPS if dtype != array.dtype else ():
+                fills += np.array(fill_values(found.get(name), array.dtype), array.dtype).astype(dtype).tolist()
             scale, offset = (float(np.asarray(found.get(name, 1 - place)).item()) for place, name in enumerate(SCALES))
-            return cls(tuple(dict.fromkeys(fills)), scale, offset, not found.keys().isdisjoint(SCALES))
+            other = None if dtype == array.dtype else dtype
+            return cls(other, tuple(dict.fromkeys(fills)), scale, offset, not found.keys().isdisjoint(SCALES))
         raise DataError(
             f"{description} has attributes that are not one number: {found}; {' and '.join(SCALES)} are one number "
             "each, and values of gaps are numbers"
@@ -158,6 +165,7 @@ class Packing:
 
     def unpacked(self, stored: np.ndarray, first_row: int, points: Source) -> np.ndarray:
         """Return the numbers (n, D) of stored rows; refuse gaps, or give NaN for them where the points do."""
+        stored = stored.astype(self.dtype or stored.dtype, copy=False)
         gaps = np.isin(stored, np.array(self.fills, stored.dtype)) if self.fills else np.zeros((1, 1), bool)
         if not points.gaps:
             marks = f"{' or '.join(GAPS)} {', '.join(map(str, self.fills))}"
@@ -195,8 +203,10 @@ class SlicedPoints(Source):
     def __init__(self, array: Any, description: str | None = None) -> None:
         where = description or f"{type(array).__name__} in memory"
         check_dtype(array.dtype, where)  # before its attributes are looked at
-        self.packing = Packing.of(array, where)
-        super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else array.dtype, where)
+        self.packing, given = Packing.of(array, where), no_rows_of(array)
+        dtype = self.packing.dtype or (array.dtype if given is None else given.dtype)
+        self.gapped = bool(self.packing.fills) or np.ma.isMaskedArray(given)
+        super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else dtype, where)
         self.array, self.remark = array, missing_chunks(array, self.description)
         most_rows, self.preferred_rows, _ = chunks_of(array)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
@@ -204,14 +214,21 @@ class SlicedPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
-            rows = np.asarray(self.array[start:stop])
-        return self.packing.unpacked(rows, start, self)
+            rows = self.array[start:stop]
+        return self.packing.unpacked(np.asarray(unmasked(rows, self.description, self.gaps, start)), start, self)
 
     def give_gaps(self) -> None:
         """Give gaps as NaN, in a type that has it."""
         super().give_gaps()
-        if self.packing.fills:
+        if self.gapped:
             self.dtype = with_nan(self.dtype)
+
+
+def no_rows_of(array: Any) -> Any:
+    """Return no rows of an array, in the type of its slices, which netCDF4 unpacks; None where it gives none."""
+    with contextlib.suppress(Exception):  # arrays that have no empty slices say so in many ways
+        return np.asanyarray(array[:0])
+    return None
 
 
 def is_sliced(points: Any) -> bool:

@@ -3,12 +3,11 @@
 import numpy as np
 
 from scalemani.io.sources import PointsSource, map_points
-from scalemani.io.sources.base import innermost, with_innermost
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.kmeans import assign
-from scalemani.runs.incoming import SelectedRows, rows_without_gaps
-from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features, finite_rows
+from scalemani.runs.incoming import usable_rows
+from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features
 from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
 from scalemani.runs.new_points.quality import Account, Placed
 from scalemani.runs.opened import Run
@@ -19,9 +18,23 @@ __all__ = ["NewPoints", "Placement", "centers_of", "nearest_clusters", "place_ro
 
 
 def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> tuple[Placed, np.ndarray]:
-    """Return rows [start, stop) of points (N, D) placed, and which of these rows (m,) are beyond reach."""
-    rows = finite_rows(points, start, stop, placement.sparse)
-    return placement.place(rows), placement.reach.beyond(rows)
+    """Return rows [start, stop) of points (N, D) placed, and which of these rows (m,) are beyond reach.
+
+    Rows with a gap, where these are left out, have coordinates of NaN.
+    """
+    rows, kept = usable_rows(points, placement.metric, start, stop, placement.sparse)
+    placed, beyond = placement.place(rows), placement.reach.beyond(rows)
+    if len(kept) < stop - start:
+        known = {name: values for name, values in placed._asdict().items() if values is not None}
+        placed = Placed(**{name: spread(values, kept, stop - start) for name, values in known.items()})
+    return placed, kept[beyond]
+
+
+def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return values (m, ...) of some rows among all (n_rows, ...), NaN or False in the others."""
+    found = np.full((n_rows, *values.shape[1:]), np.nan if values.dtype.kind == "f" else 0, values.dtype)
+    found[rows] = values
+    return found
 
 
 class NewPoints:
@@ -58,17 +71,7 @@ class NewPoints:
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
-        kept = rows_without_gaps(self._points, self._placement.metric, start, stop)
-        points = self._points
-        if len(kept) < stop - start:
-            points = with_innermost(points, SelectedRows(innermost(points), kept))
-            coordinates = np.full((stop - start, self.shape[1]), np.nan)
-            if len(kept):
-                placed, far = place_rows(self._placement, points, 0, len(kept))
-                self.account.add(start, kept[far] - start, placed)
-                coordinates[kept - start] = placed.coordinates
-            return coordinates
-        placed, far = place_rows(self._placement, points, start, stop)
+        placed, far = place_rows(self._placement, self._points, start, stop)
         self.account.add(start, far, placed)
         return placed.coordinates
 

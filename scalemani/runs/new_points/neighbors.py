@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.config.validation import check_finite_block
 from scalemani.errors import DataError
 from scalemani.io.sources import PointsSource
-from scalemani.io.sources.base import read_rows
+from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
@@ -22,6 +21,7 @@ from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_n
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
+from scalemani.runs.incoming import usable_rows
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
@@ -136,13 +136,6 @@ def check_features(points: PointsSource, n_features: int) -> None:
         )
 
 
-def finite_rows(points: PointsSource, start: int, stop: int, sparse: bool) -> Points:
-    """Return rows [start, stop) of new points, sparse where the training points are; refuse any that is not finite."""
-    rows = read_rows(points, start, stop, sparse)
-    check_finite_block(rows, start)
-    return rows
-
-
 @dataclass(frozen=True)
 class InputNeighbors:
     """What finds neighbours in input order.
@@ -157,21 +150,24 @@ class InputNeighbors:
     def find(self, points: PointsSource, n_neighbors: int) -> Neighbors:
         """Return the nearest points (n, k) of the run of new points (n, D), which are mapped for the metric.
 
-        Distances ascend; a point of the run is a neighbour of itself. Raises DataError for points with other columns
-        and with values that are not finite.
+        Distances ascend; a point of the run is a neighbour of itself. Rows with a gap, where these are left out, have
+        -1 and NaN. Raises DataError for points with other columns and with values that are not finite.
         """
         check_features(points, len(self.index.basis.mean))
         dtype = np.result_type(points.dtype, self.index.dtype)
-        indices = np.empty((points.shape[0], n_neighbors), np.int64)
-        distances = np.empty(indices.shape, np.float64 if dtype == np.float64 else np.float32)
+        indices = np.full((points.shape[0], n_neighbors), LEFT_OUT, np.int64)
+        distances = np.full(indices.shape, np.nan, np.float64 if dtype == np.float64 else np.float32)
         for rows in slices(points.shape[0], ROWS_AT_ONCE):
-            found = self.index.neighbors(finite_rows(points, rows.start, rows.stop, self.index.sparse), n_neighbors)
-            indices[rows] = self.input_rows[found.indices]
-            distances[rows] = convert_distances(self.metric, found.distances)
+            usable, kept = usable_rows(points, self.metric, rows.start, rows.stop, self.index.sparse)
+            if len(kept):
+                found = self.index.neighbors(usable, n_neighbors)
+                indices[rows.start + kept] = self.input_rows[found.indices]
+                distances[rows.start + kept] = convert_distances(self.metric, found.distances)
         return Neighbors(indices, distances)
 
 
 def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
     """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
     order = StoredWorkPoints(run.group("work_points")).input_rows.read()
-    return InputNeighbors(neighbor_index(run, in_memory), order, run.metric)
+    given = order if run.input_rows is None else run.input_rows[order]
+    return InputNeighbors(neighbor_index(run, in_memory), given, run.metric)

@@ -24,7 +24,7 @@ from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import usual
 from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
-from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
 from scalemani.runs.new_points.quality import Placed, Reach, reach_of
@@ -213,9 +213,8 @@ class NeighborPlacement:
 
         A point that equals a training point takes its place.
         """
-        if points.shape[0] == 0:
-            return Placed(np.empty((0, self.positions.shape[1])), np.empty(0))
-        found = self.index.neighbors(points, self.n_neighbors)
+        wanted = self.n_neighbors
+        found = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
         placed, known = self.place_among(found), found.distances[:, 0] == 0
         placed.coordinates[known] = self.positions[found.indices[known, 0]]
         return placed

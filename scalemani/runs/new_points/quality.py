@@ -104,8 +104,12 @@ class Account:
     remark: str = ""
 
     def add(self, start: int, far: np.ndarray, placed: Placed) -> None:
-        """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach."""
-        self.n_points += len(placed.coordinates)
+        """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach.
+
+        Rows that have no coordinates, as they have a gap, do not count.
+        """
+        there = ~np.isnan(placed.coordinates[:, 0])
+        self.n_points += int(there.sum())
         if placed.nearest is not None:
             far = far[placed.nearest[far] > self.spacing]
             alone = np.flatnonzero(placed.nearest > WIDE * self.spacing)
@@ -113,7 +117,7 @@ class Account:
             self.alone.append(start + np.setdiff1d(alone, far))
         self.far.append(start + far)
         if placed.errors is not None:
-            self.errors.append(placed.errors)
+            self.errors.append(placed.errors[there])
         if placed.descended is not None and placed.arrived is not None and placed.falls is not None:
             descended = placed.descended.astype(np.bool_)
             self.descended += int(descended.sum())

@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 
+from scalemani.config.validation import check_finite_block
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import Batch, memory_need
 from scalemani.engine.task import Dimensions
@@ -29,14 +30,14 @@ from scalemani.io.export import beside, checked_target, rows_per_block, write_ro
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
-from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.base import innermost, nonzeros_of, read_rows
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming import computed_once
+from scalemani.runs.incoming import Gaps, computed_once, find_gaps, has_gaps, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
-from scalemani.runs.new_points.neighbors import check_features, finite_rows, neighbor_index
+from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import (
     DescentPlacement,
     Placement,
@@ -130,11 +131,12 @@ class Transformed:
 
     certificates : far and isolated (shares of the points); of spectral embeddings median_error, p95_error and
         largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of
-        nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found
+        nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found; of a run
+        that leaves out rows with gaps rows_left_out, whose coordinates are NaN, and columns_with_gaps
     labels : where the clusters of the points are, None where the run has none
     """
 
-    certificates: dict[str, float]
+    certificates: dict[str, Any]
     labels: str | None
     warnings: list[tuple[str, type[ScalemaniWarning]]]
 
@@ -150,7 +152,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     target, suffix = checked_target(out, SUFFIXES)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
-    given = map_points(run.metric, open_points(points))
+    given = map_points(run.metric, open_points(points, run.params.leaves_out_gaps))
     check_features(given, run.dimensions.n_features)
     centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
     labels = None if centers is None else beside(target, "labels")
@@ -160,7 +162,9 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             return Transformed({}, labels, [])
         earlier = earlier_result(target) if suffix == ".zarr" else None
         dimensions = fitting_dimensions(run, source, executor)
-        content = content_of(source, dimensions, executor)  # refuses what cannot be placed before anything is written
+        content, gaps = content_of(
+            source, run.metric, dimensions, executor
+        )  # refuses what cannot be placed before anything is written
         key = result_key(run, dimensions, content)
         if earlier is not None:
             if earlier[KEY] != key:
@@ -174,12 +178,16 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             group, dimensions = opened_group(store, key, dimensions, executor)
             place_blocks(run, points, source, group, dimensions, executor)
             stored = StoredPlacement(group)
-            account = account_of(run, placing, stored, dimensions, getattr(source, "remark", ""))
-            certificates = account.certificates
+            coordinates = stored_coordinates(stored, gaps, target)
+            account = account_of(run, placing, stored, dimensions, coordinates, getattr(source, "remark", ""))
+            certificates: dict[str, Any] = {**account.certificates}
             if placing.among_neighbors:
-                certificates["recall"] = sampled_recall(run, source)
+                certificates |= sampled_recall(run, source)
+            if gaps is not None:
+                certificates["rows_left_out"] = int(gaps.rows.sum())
+                certificates["columns_with_gaps"] = gaps.listed(source, run.metric)
             told = {KEY: key, CERTIFICATES: json.dumps(certificates)}
-            write(stored.coordinates.zarr(), target, labels, centers, told)
+            write(coordinates, target, labels, centers, told)
     return Transformed(certificates, labels, account.warnings)
 
 
@@ -215,15 +223,23 @@ def opened_group(
     return group, before
 
 
-def content_of(source: PointsSource, dimensions: Dimensions, executor: Executor) -> str:
-    """Return one digest of all points, which have to be finite."""
+def content_of(
+    source: PointsSource, metric: str, dimensions: Dimensions, executor: Executor
+) -> tuple[str, Gaps | None]:
+    """Return one digest of all points, which have to be finite but for gaps, and these where there may be some."""
+    gaps = find_gaps(source, metric, executor, dimensions.block_rows) if has_gaps(source) else None
+    read = source if gaps is None else innermost(source)  # of which rows with a gap have the others in their places
     executor.progress.start("reading", dimensions.n_blocks)
 
     def look(block: int) -> list[str]:
-        return tile_digests(finite_rows(source, *dimensions.rows(block), dimensions.sparse))
+        start, stop = dimensions.rows(block)
+        rows = read_rows(read, start, stop, dimensions.sparse)
+        if gaps is None:
+            check_finite_block(rows, start)
+        return tile_digests(rows)
 
-    tiles = executor.fold_locally(look, lambda one, other: one + other, range(dimensions.n_blocks), source.sequential)
-    return digest(" ".join(tiles).encode())
+    tiles = executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential)
+    return digest(" ".join(tiles).encode()), gaps
 
 
 def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Dimensions:
@@ -271,7 +287,7 @@ def place_blocks(
     width = (run.embedding.shape[1],)
     described = [one.sized(*(width if one == StoredPlacement.coordinates else ())) for one in placing_of(run).arrays]
     group.create(dimensions.n_points, described)
-    told = str(run.store.root), json.dumps(run.plan), threads, points if anywhere else source
+    told = str(run.store.root), json.dumps(run.plan), threads, has_gaps(source), points if anywhere else source
     function = functools.partial(placed_block, *told)
     if anywhere:
         work.map_blocks(function)
@@ -280,28 +296,53 @@ def place_blocks(
     PROCESS.free()
 
 
-def placed_block(root: str, plan: str, threads: int, points: PointsSource | str, task: StageTask, block: int) -> Arrays:
+def placed_block(
+    root: str, plan: str, threads: int, gaps: bool, points: PointsSource | str, task: StageTask, block: int
+) -> Arrays:
     """Return one block of new points placed, and what is known of them.
 
     Parameters
     ----------
     root, plan : the run, and its plan as JSON
     threads : of one descent
+    gaps : whether rows with a gap are left out
     points : a source, or what `open_points` takes where every worker opens it
     """
     placement = task.once(placement_of_run, root, plan, threads)
-    source = task.once(opened_points, points, placement.metric) if isinstance(points, str) else points
+    source = task.once(opened_points, points, placement.metric, gaps) if isinstance(points, str) else points
     placed, beyond = place_rows(placement, source, *task.dimensions.rows(block))
     far = np.zeros(len(placed.coordinates), np.uint8)
     far[beyond] = 1
     nearest = None if placed.nearest is None else np.minimum(placed.nearest, LARGEST_STORED)
     found = zip(StoredPlacement.ARRAYS, (*placed._replace(nearest=nearest), far), strict=True)
-    return {one: np.asarray(values, str(one.dtype)) for one, values in found if values is not None}
+    left_out = np.isnan(placed.coordinates).all(axis=1)  # a store takes finite numbers alone
+    return {one: without_nan(values, left_out, str(one.dtype)) for one, values in found if values is not None}
 
 
-def opened_points(task: StageTask, location: str, metric: str) -> PointsSource:
+def without_nan(values: np.ndarray, rows: np.ndarray, dtype: str) -> np.ndarray:
+    """Return values (n, ...) of a dtype, zero in some rows (n,) bool."""
+    found = np.array(values, dtype)
+    found[rows] = 0
+    return found
+
+
+def stored_coordinates(stored: StoredPlacement, gaps: Gaps | None, description: str) -> Any:
+    """Return the coordinates (n, d) of new points, read by slices, NaN in rows with a gap."""
+    array = stored.coordinates.zarr()
+    if gaps is None:
+        return array
+
+    def read(start: int, stop: int) -> np.ndarray:
+        rows = np.asarray(array[start:stop])
+        rows[gaps.rows[start:stop]] = np.nan
+        return rows
+
+    return LazyRows(array.shape, np.dtype(array.dtype), read, description, array.chunks[0])
+
+
+def opened_points(task: StageTask, location: str, metric: str, gaps: bool) -> PointsSource:
     """Open points once a process, as the metric of the run takes them."""
-    return map_points(metric, open_points(location))
+    return map_points(metric, open_points(location, gaps))
 
 
 def placement_of_run(task: StageTask, root: str, plan: str, threads: int) -> Placement:
@@ -310,19 +351,25 @@ def placement_of_run(task: StageTask, root: str, plan: str, threads: int) -> Pla
     return replace(placement, threads=threads) if isinstance(placement, DescentPlacement) else placement
 
 
-def account_of(run: Run, placing: Placing, stored: StoredPlacement, dimensions: Dimensions, remark: str) -> Account:
+def account_of(
+    run: Run, placing: Placing, stored: StoredPlacement, dimensions: Dimensions, coordinates: Any, remark: str
+) -> Account:
     """Return the account of all blocks; `remark` is what the source of the points says of itself."""
     account = Account(placing.spacing(run), remark=remark)
     for block in range(dimensions.n_blocks):
-        found = {one.name: stored.reader(one).read_block(block) for one in placing.arrays}
-        coordinates, far = found.pop(StoredPlacement.coordinates.name), found.pop(StoredPlacement.far.name)
-        account.add(dimensions.rows(block)[0], np.flatnonzero(far), Placed(coordinates, **found))
+        arrays = [one for one in placing.arrays if one != StoredPlacement.coordinates]
+        found = {one.name: stored.reader(one).read_block(block) for one in arrays}
+        far, (start, stop) = found.pop(StoredPlacement.far.name), dimensions.rows(block)
+        account.add(start, np.flatnonzero(far), Placed(np.asarray(coordinates[start:stop]), **found))
     return account
 
 
-def sampled_recall(run: Run, source: PointsSource) -> float:
+def sampled_recall(run: Run, source: PointsSource) -> dict[str, float]:
     """Return the share of true neighbours of a sample of the new points that were found among the training points."""
     rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
-    parts = [read_rows(source, int(row), int(row) + 1, run.dimensions.sparse) for row in rows]
+    read = functools.partial(usable_rows, source, run.metric, sparse=run.dimensions.sparse)
+    parts = [read(int(row), int(row) + 1)[0] for row in rows]
     points = sp.vstack(parts, format="csr") if run.dimensions.sparse else np.concatenate(parts)
-    return neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)
+    if points.shape[0] == 0:  # all of the sample have gaps
+        return {}
+    return {"recall": neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)}

@@ -71,7 +71,7 @@ def test_hdf5_has_the_same_attributes(tmp_path):
 
 
 def test_attributes_that_cannot_be_applied_are_refused(tmp_path):
-    for number, attributes in enumerate(({"_Unsigned": "true"}, {"scale_factor": [1.0, 2.0]}, {"_FillValue": "none"})):
+    for number, attributes in enumerate(({"add_offset": "far"}, {"scale_factor": [1.0, 2.0]}, {"_FillValue": "none"})):
         array = zarr.create_array(f"{tmp_path}/{number}.zarr", data=np.arange(12, dtype=np.int16).reshape(4, 3))
         array.attrs.update(attributes)
         with pytest.raises(DataError, match=next(iter(attributes))):
@@ -84,3 +84,39 @@ def test_variables_of_a_dataset_are_the_points_that_they_hold(tmp_path, zarr_for
     for opened in (xarray.open_zarr(f"{tmp_path}/cube.zarr"), xarray.open_zarr(f"{tmp_path}/cube.zarr", chunks=None)):
         assert np.array_equal(open_points(opened["v"]).read(0, 200), opened.v.values)
         assert np.array_equal(open_points(opened["v"].T.T[20:70]).read(5, 30), opened.v.values[25:50])
+
+
+@pytest.mark.parametrize("fill", [-1, 255, None])
+def test_integers_are_read_with_the_sign_that_is_declared(tmp_path, fill):
+    bytes_of = np.arange(800).reshape(200, 4) % 250
+    with h5py.File(tmp_path / "old.h5", "w") as file:
+        data = file.create_dataset("v", data=bytes_of.astype(np.uint8).view(np.int8))
+        data.attrs.update(
+            {"_Unsigned": "true"} if fill is None else {"_Unsigned": np.bytes_("true"), "_FillValue": fill}
+        )
+        found = open_points(data)
+        assert np.array_equal(found.read(0, 200), bytes_of.astype(np.uint8))
+        data[7, 1] = -1
+        if fill is not None:
+            with pytest.raises(DataError, match="row 7, column 1"):
+                found.read(0, 200)
+    array = zarr.create_array(f"{tmp_path}/signed.zarr", data=np.array([[200, 1], [2, 3]], np.uint8))
+    array.attrs["_Unsigned"] = "false"
+    assert np.array_equal(open_points(array).read(0, 2), [[-56, 1], [2, 3]])
+
+
+def test_variables_of_netcdf4_are_unpacked_by_it_and_masked(tmp_path):
+    netcdf = pytest.importorskip("netCDF4")
+    with netcdf.Dataset(tmp_path / "cube.nc", "w") as file:
+        file.createDimension("cell", 200)
+        file.createDimension("band", 6)
+        variable = file.createVariable("v", "i2", ("cell", "band"), fill_value=-32768)
+        variable.scale_factor = 0.001
+        variable[:] = VALUES
+        source = open_points(variable)
+        assert np.array_equal(source.read(20, 90), np.asarray(variable[20:90]))
+        variable[90, 3] = np.ma.masked
+        with pytest.raises(DataError, match=r"1 masked values.*row 90, column 3"):
+            source.read(20, 200)
+        found = open_points(variable, gaps=True).read(0, 200)
+        assert np.argwhere(np.isnan(found)).tolist() == [[90, 3]]
