@@ -91,8 +91,11 @@ def values_of(labels: Any, where: str) -> np.ndarray:
     Arrays of one type stay as they are. Values of several types, and integers that no NumPy type holds together,
     become texts; labels that differ and have the same text, as 1 and "1", are refused.
     """
+    if np.ma.isMaskedArray(labels):
+        labels = with_missing(labels.data, np.ma.getmaskarray(labels))
     try:
         values = np.asarray(labels)
+        values = values.astype(object) if values.dtype.kind == "T" else values  # texts of any length
         objects = objects_of(labels, values)
     except (ValueError, OverflowError) as error:
         raise DataError(f"{where} must have one value a point: {error}") from error
@@ -107,6 +110,16 @@ def values_of(labels: Any, where: str) -> np.ndarray:
     if values.dtype != object and not is_mixed(kinds, flat, values):
         return values
     return texts_of(flat.tolist(), where)
+
+
+def with_missing(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    """Return labels (N,) of which some are missing: NaN among numbers, None among texts and wide integers."""
+    if not missing.any():
+        return values
+    objects = values.dtype.kind not in "biuf" or holds_wide_integers(values)
+    found = values.astype(object if objects else np.float64)
+    found[missing] = None
+    return found
 
 
 def objects_of(labels: Any, values: np.ndarray) -> np.ndarray | None:

@@ -18,10 +18,10 @@ from scalemani.io.sources.base import as_damage, as_opening_errors, optional_mod
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
-    holds_wide_integers,
     values_of,
     values_of_texts,
     with_categories,
+    with_missing,
 )
 from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import check_codecs, h5ad_node, refuse_other_files, zarr_node
@@ -155,12 +155,7 @@ def obs_column(node: Any, where: str, path: Path | None = None) -> np.ndarray:
         return with_categories(values_by_code, categories, colours)
     if {"values", "mask"} <= set(node):
         values, mask = (stored_values(part_of(node, name), where) for name in ("values", "mask"))
-        if not mask.any():
-            return values
-        kept = values.dtype.kind in "OU" or holds_wide_integers(values)
-        masked = values.astype(object if kept else np.float64)
-        masked[mask] = None
-        return masked
+        return with_missing(values, mask.astype(bool))
     raise DataError(f"{where} is no column of numbers, texts or categories: name another")
 
 

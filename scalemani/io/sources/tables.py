@@ -383,8 +383,8 @@ class TableFiles(Source):
 
     def _width(self) -> int:
         """Return the number of coordinates, that of the first list where the type does not tell it."""
-        if self.columns.width is not None:
-            return self.columns.width
+        if self.columns.width is not None or not self.columns.lists:
+            return self.columns.width or len(self.columns.names)
         return next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
 
 

@@ -2,12 +2,14 @@
 
 import h5py
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import scalemani as sm
 from scalemani.errors import DataError
 from scalemani.io.sources import open_columns, open_labels
 from scalemani.io.sources.label_values import values_of_texts
@@ -99,13 +101,26 @@ def test_whole_texts_become_equal_labels_only_where_they_are_written_alike_or_ar
         (np.array([b"\xe9", b"\xe8", b"\xe9"]), [0, 1, 0]),
         (pa.chunked_array([[WIDE + 1, None, WIDE]]), [0, -1, 2]),
         (np.array([WIDE + 1, WIDE]), [0, 1]),
+        (np.ma.masked_array([7, 1, 7, 7], [0, 0, 1, 0]), [0, 1, -1, 0]),
+        (np.ma.masked_array([WIDE + 1, WIDE, 5], [0, 0, 1]), [0, 1, -1]),
+        (np.ma.masked_array(["b", "a", "b"], [0, 0, 1]), [0, 1, -1]),
+        (np.array(["001", "1", "01", "1"], np.dtypes.StringDType()), [0, 1, 2, 1]),
+        (np.array(["1_0", None, "10"], np.dtypes.StringDType(na_object=None)), [0, -1, 2]),
+        (pd.Series(["001", np.nan, "1", "01", "1"]), [0, -1, 2, 3, 2]),
+        (pd.Series(["1_0", None, "10"], dtype="string"), [0, -1, 2]),
+        (pd.Series([1, None, 2], dtype="Int64"), [0, -1, 2]),
+        (pd.Categorical(["01", None, "1"]), [0, -1, 2]),
+        (pd.DataFrame({"y": ["01", "1", "01"]}), [0, 1, 0]),
+        (pa.array(["001", "1", None, "01"]).dictionary_encode(), [0, 1, -1, 3]),
     ],
 )
 def test_labels_in_memory_are_equal_only_where_they_were(labels, expected):
     assert partition(open_labels(labels)) == expected
 
 
-@pytest.mark.parametrize("labels", [[1, "1", True], [True, "True"], [0.5, "0.5", "a"], np.array([2, "2"], object)])
+@pytest.mark.parametrize(
+    "labels", [[1, "1", True], [True, "True"], [0.5, "0.5", "a"], np.array([2, "2"], object), pd.Categorical([1, "1"])]
+)
 def test_labels_of_several_types_with_the_same_text_are_refused(labels):
     with pytest.raises(DataError, match=r"labels has .* have the same text: give all labels in one type"):
         open_labels(labels)
@@ -137,3 +152,39 @@ def test_a_table_with_a_name_twice_is_refused(tmp_path):
     for name in ("twice.csv", "twice.parquet"):
         with pytest.raises(DataError, match="more than one column y"):
             open_columns(tmp_path / name)
+
+
+SPELLED = ["001", "01", "1", "10", "1_0"]  # five classes, in the order of texts
+
+
+@pytest.mark.parametrize("form", ["list", "objects", "frame", "text", "csv", "parquet"])
+def test_estimators_learn_from_classes_as_they_are_spelled(tmp_path, form):
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 5, 200)
+    points, texts = rng.normal(size=(200, 4)) + 3 * rng.normal(size=(5, 4))[codes], [SPELLED[code] for code in codes]
+    given = {"list": texts, "objects": np.array(texts, object), "frame": pd.Series(texts)}.get(form)
+    if form == "text":
+        text_file(tmp_path, texts)
+        given = tmp_path / "labels.txt"
+    elif form == "csv":
+        csv_file(tmp_path, texts)
+        given = f"{tmp_path}/labels.csv::label"
+    elif form == "parquet":
+        pq.write_table(pa.table({"y": texts}), tmp_path / "y.parquet")
+        given = f"{tmp_path}/y.parquet::y"
+    found = sm.LandmarkLDA().fit(points, given).embedding_
+    assert np.array_equal(found, sm.LandmarkLDA().fit(points, [f"class {code}" for code in codes]).embedding_)
+
+
+def test_the_command_line_tells_classes_apart_as_they_are_spelled(tmp_path, scalemani):
+    rng = np.random.default_rng(0)
+    codes = np.repeat(np.arange(3), 70)
+    np.save(tmp_path / "points.npy", rng.normal(size=(210, 3)) + 20 * np.eye(3)[codes])
+    (tmp_path / "labels.txt").write_text("".join(f"{SPELLED[code]}\n" for code in codes))
+    command = ("embed", tmp_path / "points.npy", tmp_path / "run", "--method", "lda")
+    (tmp_path / "same.txt").write_text("1\n" * 210)
+    status, _, error = scalemani(*command, "--labels", tmp_path / "labels.txt")
+    assert status == 0, error
+    status, _, error = scalemani(*command, "--labels", tmp_path / "same.txt")
+    assert status != 0
+    assert "two classes" in error
