@@ -35,7 +35,10 @@ def main():
     folder.mkdir(parents=True, exist_ok=True)
     points, labels, run = folder / "digits.npy", folder / "digits.labels.npy", folder / "run"
 
-    say(f"{n_points:,} handwritten digits, (N, 64)", f"generate deformed-digits {points} --n-points {n_points}")
+    say(
+        f"{n_points:,} handwritten digits, made from those of scikit-learn",
+        f"generate deformed-digits {points} --n-points {n_points}",
+    )
     if not points.exists():
         datasets.write(datasets.generator("deformed-digits", n_points), points)
 

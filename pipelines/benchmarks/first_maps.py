@@ -26,7 +26,7 @@ OURS = "scalemani"
 FITS = {
     OURS: "import scalemani; found = scalemani.TSNE().fit_transform(points)",
     "openTSNE": "import openTSNE; found = openTSNE.TSNE(n_jobs=threads, random_state=0).fit(points)",
-    "scikit-learn": "import sklearn.manifold as manifold; found = manifold.TSNE(n_jobs=threads).fit_transform(points)",
+    "scikit-learn": "import sklearn.manifold as m; found = m.TSNE(n_jobs=threads).fit_transform(points)",
     "umap": "import umap; found = umap.UMAP(n_jobs=threads).fit_transform(points)",
 }
 PROGRAM = """
