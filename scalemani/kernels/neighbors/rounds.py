@@ -13,6 +13,7 @@ OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 MORE_CELLS = 3  # times as many cells visited after a further round over cells as before it
 FIRST_DRAWS = 2  # of leaders: fewer leave lists among which the next rounds find little
 MOST_DRAWS = 8  # of a round: what they find is held or stored until it is settled
+WORTH_A_ROUND = 0.5  # of what is missing, that another round among neighbours of neighbours brings at least
 LATER_DRAW = 0.4  # of what is missed, that a further draw and the rounds after it leave: 0.33 to 0.5 on tokens and sums
 NEXT_GAIN = 0.3  # of what a round over neighbours of neighbours brought, what another one brings, on hard and easy data
 
@@ -74,7 +75,7 @@ def next_round_of_leaves(
     """Return the round after `rounds`, the first of them over leaves, or None where the recall is reached.
 
     Leaves are followed by rounds among neighbours of neighbours, which take a third of a draw or less. Where another
-    one would bring less than is missing, leaders are drawn again, as often as what is missing asks for. Where as many
+    one would bring less than half of what is missing, leaders are drawn again, as often as that asks for. Where as many
     draws would cost more than exact search, that is next.
 
     Parameters
@@ -84,7 +85,7 @@ def next_round_of_leaves(
     """
     if recalls[-1] >= asked:
         return None
-    if rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > asked - recalls[-1]:
+    if rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > WORTH_A_ROUND * (asked - recalls[-1]):
         return Round(0, 0, of_leaves=True)
     draws = draws_wanted(1.0 - recalls[-1], 1.0 - asked)
     if draws > most_draws:

@@ -18,10 +18,11 @@ MOST_PAIRED = 2**17  # points searched in one go: a minute or two, which an inte
 LEAVES_OF_GROUP = 64  # that are one task: some seconds
 LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
 LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
-PRODUCTS_PER_SECOND = 1e11  # of float32 with 512 bits at 3.5 GHz, additions too: ratios are what matters
-SECONDS_OF_OFFER = 8e-8
+# Seconds of a core with 512 bits at 3.5 GHz, as measured: ratios are what decides.
+PRODUCTS_PER_SECOND = 8e10  # of float32, additions too
+SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
+SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
-DRAWS_OF_ROUNDS = 1  # of leaders, that take as long as the rounds among neighbours of neighbours
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -134,13 +135,15 @@ def draw_seconds(search: StageTask | Sizes) -> float:
     n_points, n_copies, size = search.dimensions.n_points, n_leaves_of_point(search), n_points_of_leaf(search)
     compared = LEAF_SPREAD * n_copies * size + 2 * n_leaders(search)
     products = compared * search.dimensions.n_features / PRODUCTS_PER_SECOND
-    return n_points * (products + n_copies * n_joined(search) * SECONDS_OF_OFFER)
+    return n_points * (products + n_copies * n_joined(search) ** 2 * SECONDS_OF_OFFER)
 
 
 def leaves_seconds(search: StageTask | Sizes) -> float:
     """Return those of a search within leaves, by the recall that is asked for."""
+    n_points, n_edges = search.dimensions.n_points, 2 * n_mutual(search.params)
     later = draws_wanted(MISSED_AT_FIRST, 1.0 - search.params.neighbors.recall)
-    return draw_seconds(search) * (FIRST_DRAWS + max(0, later) + DRAWS_OF_ROUNDS)
+    near = n_points * n_edges**2 * search.dimensions.n_features * SECONDS_OF_NEAR
+    return draw_seconds(search) * (FIRST_DRAWS + max(0, later)) + near
 
 
 def most_draws(search: StageTask | Sizes) -> float:

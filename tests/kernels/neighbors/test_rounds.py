@@ -62,7 +62,7 @@ def test_neighbours_of_neighbours_follow_two_draws_where_these_miss_little():
 
 
 def test_as_many_draws_follow_as_what_is_missing_asks_for():
-    draws, misses = rounds_of_leaves(0.95, 0.4, 0.6, 0.4)
+    draws, misses = rounds_of_leaves(0.95, 0.4, 0.5, 0.7)
     assert draws == [2, 0, 2, 0]
     assert misses[-1] <= 0.05
 
