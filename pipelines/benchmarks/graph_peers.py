@@ -3,7 +3,8 @@
     python pipelines/benchmarks/graph_peers.py WORK_FOLDER --points patches-200000 --pipnn PYTHON --rinnd PYTHON
 
 POINTS is `patches-N` (hard points), `digits-N` (infinite digits), `components-N` (50 principal components of a million
-digits, repeated with a tenth of each column's deviation as noise) or the path of a .npy file. Every peer runs where an
+digits, repeated with a tenth of each column's deviation as noise), `fingerprints-N` (made up: 2,048 bits of scaffolds
+and substituents, by Jaccard, which pynndescent alone has) or the path of a .npy file. Every peer runs where an
 interpreter of an environment with it is given, at settings of rising effort until its true recall reaches the highest
 asked; what does not end within --patience seconds is stopped. Ours is asked for each recall. Whole commands read the
 points from disk; a search has them in memory, and ours holds its cells and the order of the points. What a peer
@@ -27,6 +28,8 @@ from patches import patches_file
 
 ASKED = (0.90, 0.95, 0.98)
 SEARCH = ("partition", "work_points", "neighbors")
+BITS, SCAFFOLDS, SUBSTITUENTS = 2048, 4000, 600
+BITS_OF_SCAFFOLD, BITS_OF_SUBSTITUENT, MOST_SUBSTITUENTS = 24, 7, 6
 FEW_POINTS = 2000  # of a first call of a peer, which compiles
 COMPILING_POINTS = 30_000  # of our first command: enough that it looks for neighbours by cells
 THREADS = 2
@@ -63,8 +66,10 @@ def graph(points):
         from rinnd import RINND
         return RINND(points, n_jobs=n_jobs, random_state=0, **setting).neighbor_graph[0]
     from pynndescent import NNDescent
+    if points.dtype == np.uint8:
+        setting["metric"] = "bit_jaccard"
     return NNDescent(points, n_jobs=n_jobs, random_state=0, **setting).neighbor_graph[0]
-points = points.astype(np.float32, copy=False)
+points = np.packbits(points, axis=1) if points.dtype == bool else points.astype(np.float32, copy=False)
 begun = time.perf_counter()
 graph(points[:int(few)])
 compiled = time.perf_counter() - begun
@@ -77,10 +82,32 @@ print(json.dumps({"search": seconds, "compiled": compiled}))
 """
 
 
+def fingerprints_file(folder: Path, n_points: int) -> Path:
+    """Return the file of fingerprints (N, 2048) bool, some fifty bits of each set, made where it is not there yet."""
+    path = folder / f"fingerprints-{n_points}.npy"
+    if path.exists():
+        return path
+    rng = np.random.default_rng(0)
+    popular = 1 / np.arange(10, 10 + BITS)  # few bits are set in many rows, many in few
+    shares = rng.permutation(popular / popular.sum())
+    scaffolds = rng.choice(BITS, (SCAFFOLDS, BITS_OF_SCAFFOLD), p=shares)
+    substituents = rng.choice(BITS, (SUBSTITUENTS, BITS_OF_SUBSTITUENT), p=shares)
+    own = scaffolds[rng.integers(SCAFFOLDS, size=n_points)]
+    added = substituents[rng.integers(SUBSTITUENTS, size=(n_points, MOST_SUBSTITUENTS))]
+    there = rng.integers(1, MOST_SUBSTITUENTS + 1, n_points)[:, None] > np.arange(MOST_SUBSTITUENTS)
+    added = np.where(there[:, :, None], added, added[:, :1]).reshape(n_points, -1)
+    points = np.zeros((n_points, BITS), bool)
+    np.put_along_axis(points, np.hstack([own, added]), True, axis=1)
+    folder.mkdir(parents=True, exist_ok=True)
+    np.save(path, points)
+    return path
+
+
 def points_of(name: str, folder: Path) -> Path:
     """Return the file of a set of points, made where it is not there yet."""
     kind, _, count = name.partition("-")
     files = {"patches": patches_file, "digits": million_digits, "components": components_file}
+    files["fingerprints"] = fingerprints_file
     return files[kind](folder, int(count)) if kind in files else Path(name)
 
 
@@ -101,9 +128,9 @@ def peer(
     return {**row, **taken, "recall": recall(graph, np.load(found))}
 
 
-def ours(asked: float, path: Path, graph: Judged, memory: str) -> dict[str, Any]:
+def ours(asked: float, path: Path, graph: Judged, options: list[str]) -> dict[str, Any]:
     """Return what our command took to reach a recall, and its true recall."""
-    command, stages, truth = asked_for(asked, str(path), graph, path.with_suffix(".graph"), ["--memory", memory])
+    command, stages, truth = asked_for(asked, str(path), graph, path.with_suffix(".graph"), options)
     return {
         "method": "scalemani",
         "setting": f"recall={asked:g}",
@@ -115,12 +142,12 @@ def ours(asked: float, path: Path, graph: Judged, memory: str) -> dict[str, Any]
     }
 
 
-def compile_ours(path: Path, k: int) -> None:
+def compile_ours(path: Path, k: int, options: list[str]) -> None:
     """Run our command on the first points, so that its machine code is in its cache."""
     few, run = path.with_suffix(".few.npy"), path.with_suffix(".few")
     np.save(few, np.load(path, mmap_mode="r")[:COMPILING_POINTS])
     shutil.rmtree(run, ignore_errors=True)
-    scalemani("embed", str(few), str(run), "--method", "knn-graph", *settings(neighbors__n_neighbors=k))
+    scalemani("embed", str(few), str(run), "--method", "knn-graph", *settings(neighbors__n_neighbors=k), *options)
 
 
 def quickest(rows: list[dict[str, Any]], recalls: Sequence[float]) -> list[dict[str, Any]]:
@@ -147,13 +174,18 @@ def main() -> None:
     parser.add_argument("--memory", default="4GB")
     parser.add_argument("--asked", type=float, nargs="+", default=ASKED, help="recalls")
     parser.add_argument("--patience", type=int, default=600, help="seconds after which a peer is stopped")
+    parser.add_argument(
+        "--options", nargs="*", default=[], help="of our command, such as --set neighbors.method=leaves"
+    )
     for name in SETTINGS:
         parser.add_argument(f"--{name}", type=Path, help=f"an interpreter of an environment with {name}")
     arguments = parser.parse_args()
     path = points_of(arguments.points, arguments.folder)
     graph = judged(arguments.folder, path.stem, np.load(path, mmap_mode="r"), arguments.neighbors)
-    compile_ours(path, arguments.neighbors)
-    rows = [ours(asked, path, graph, arguments.memory) for asked in arguments.asked]
+    options = ["--memory", arguments.memory, *arguments.options]
+    options += ["--metric", "jaccard"] if graph.points.dtype == np.bool_ else []
+    compile_ours(path, arguments.neighbors, options)
+    rows = [ours(asked, path, graph, options) for asked in arguments.asked]
     for name, efforts in SETTINGS.items():
         python = getattr(arguments, name)
         for setting in efforts if python else ():

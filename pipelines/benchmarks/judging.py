@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from measuring import Measured, records, scalemani, settings
+from scipy.spatial.distance import jaccard
 
 from scalemani.runs.opened import open_run
 from scalemani.stages.arrays.graph import StoredGraph
@@ -21,7 +22,10 @@ SPARE = 30  # candidates in float32 beyond the k that are wanted
 
 @dataclass(frozen=True)
 class Judged:
-    """Points (N, D), dense or CSR, rows among them that are judged, and the squares of their true k-th distances."""
+    """Points (N, D), dense or CSR, rows among them that are judged, and the squares of their true k-th distances.
+
+    Of boolean points, which are sets, distances are Jaccard's, and not squared.
+    """
 
     points: np.ndarray | sp.csr_matrix
     queries: np.ndarray
@@ -53,7 +57,12 @@ def true_squares(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, k: int
     scores = np.empty((len(queries), 0), dtype=np.float32)
     for start in range(0, n_points, at_once):
         rows = dense(points[start : start + at_once], np.float32)
-        block = np.einsum("ij,ij->i", rows, rows) - 2 * (wanted @ rows.T)
+        products = wanted @ rows.T
+        if points.dtype == np.bool_:
+            sizes = np.add.outer(wanted.sum(axis=1), rows.sum(axis=1))
+            block = -products / np.maximum(sizes - products, 1)
+        else:
+            block = np.einsum("ij,ij->i", rows, rows) - 2 * products
         scores = np.hstack([scores, block])
         candidates = np.hstack([candidates, np.broadcast_to(np.arange(start, start + len(rows)), block.shape)])
         best = np.argpartition(scores, min(kept, scores.shape[1] - 1), axis=1)[:, : kept + 1]
@@ -68,8 +77,11 @@ def squared(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, neighbors: 
     found = np.empty(neighbors.shape)
     for i, query in enumerate(queries):
         rows = dense(points[np.sort(neighbors[i])], np.float64)
-        difference = rows - dense(points[query : query + 1], np.float64)
-        found[i, np.argsort(neighbors[i], kind="stable")] = np.einsum("ij,ij->i", difference, difference)
+        own = dense(points[query : query + 1], np.float64)
+        squares = np.einsum("ij,ij->i", rows - own, rows - own)
+        if points.dtype == np.bool_:
+            squares = np.array([jaccard(row, own[0]) for row in rows.astype(bool)])
+        found[i, np.argsort(neighbors[i], kind="stable")] = squares
     return found
 
 
@@ -77,7 +89,7 @@ def recall(graph: Judged, found: np.ndarray) -> float:
     """Return the share of found neighbours (Q, k), -1 for none, that are no farther than the true k-th."""
     found = np.asarray(found, dtype=np.int64)
     squares = np.where(found < 0, np.inf, squared(graph.points, graph.queries, found))
-    inexact = np.issubdtype(graph.points.dtype, np.floating)  # what is equally far in float32 ties
+    inexact = graph.points.dtype.kind in "bf"  # what is equally far in float32 ties
     rounding = 4 * np.finfo(np.float32).eps if inexact else 0.0
     return float(np.mean(squares <= graph.truth[:, None] * (1 + rounding)))
 

@@ -180,12 +180,33 @@ def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
 
 
 def counts_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours: (M, k)."""
+    """Return how many points (N, D) are closer to each of `rows` (M,) than each of its neighbours: (M, k).
+
+    Boolean points are sets, closer by the Jaccard distance.
+    """
+    if points.dtype == np.bool_:
+        return sets_before(points, neighbors, rows)
     counts, points = np.empty(neighbors.shape, np.int64), at_unit_scale(points)[0]
     for part in slices(len(rows), QUERIES_AT_ONCE):
         queries = points[rows[part]]
         limits = squared_distances_to(queries, points, neighbors[part])
         counts[part] = closer_counts(queries, rows[part], limits, points)
+    return counts
+
+
+def sets_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return what `counts_before` does, of sets (N, D) bool, whose products are whole numbers."""
+    counts, n_points = np.empty(neighbors.shape, np.int64), points.shape[0]
+    sizes = np.asarray(points.sum(axis=1), np.float64).ravel()
+    for part in slices(len(rows), ROWS_PER_BLOCK):
+        queries, distances = points[rows[part]].astype(np.float32), np.empty((len(rows[part]), n_points))
+        for panel in slices(n_points, ROWS_PER_PANEL):
+            shared = dense_rows(queries @ points[panel].T.astype(np.float32)).astype(np.float64)
+            together = np.add.outer(sizes[rows[part]], sizes[panel]) - shared
+            distances[:, panel] = 1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0)
+        limits = np.take_along_axis(distances, neighbors[part], axis=1) - ROUNDING
+        distances[np.arange(len(distances)), rows[part]] = np.inf
+        counts[part] = [np.searchsorted(np.sort(line), bound) for line, bound in zip(distances, limits, strict=True)]
     return counts
 
 

@@ -76,6 +76,39 @@ def test_the_hamming_graph_of_bits_has_the_distances_of_brute_force(method, kind
     assert np.isclose(within, expected, rtol=1e-6).mean() > (0.9999 if method == "exact" else 0.98)
 
 
+@pytest.fixture(scope="module")
+def sets():
+    """Rows of 200 bits around 20 kinds of different sizes, two of them empty."""
+    draws = np.random.default_rng(4)
+    kinds = draws.random((20, 200)) < draws.uniform(0.02, 0.2, (20, 1))
+    bits = kinds[draws.integers(0, 20, N)] ^ (draws.random((N, 200)) < 0.02)
+    bits[[7, 1200]] = False
+    return bits
+
+
+@pytest.mark.parametrize("kind", ["dense", "sparse"])
+@pytest.mark.parametrize("method", ["exact", "partition", "leaves"])
+def test_the_jaccard_graph_of_bits_has_the_distances_of_brute_force(sets, tmp_path, method, kind):
+    if (method, kind) == ("leaves", "sparse"):
+        pytest.skip("leaves are of dense points")
+    given = sets if kind == "dense" else sparse.csr_matrix(sets.astype(np.uint8))
+    sampled = {} if method == "exact" else {"recall": 1.0, "settings": {"neighbors.sampled_queries": N}}
+    found = sm.knn_graph(given, K, method, metric="jaccard", store=tmp_path / "run", **sampled)
+    away = pairwise_distances(sets, metric="jaccard")
+    listed = np.take_along_axis(away, found.indices[:].astype(int), axis=1)
+    np.testing.assert_allclose(found.distances, listed, rtol=1e-6, atol=0)
+    np.fill_diagonal(away, np.inf)
+    near = listed <= np.sort(away, axis=1)[:, K - 1 : K] * (1 + 1e-6)
+    assert near.mean() > (0.99999 if method == "exact" else 0.98)
+    assert found.recall == pytest.approx(near.mean(), abs=1e-6)
+    assert found.distances[7, 0] == 0 if method == "exact" else True  # of two empty sets
+    same = sm.knn_graph(given, K, method, metric="tanimoto", workers=1, **sampled)
+    np.testing.assert_array_equal(found.indices, same.indices)
+    new = found.query(given[:50], 3)
+    np.testing.assert_array_equal(new.distances[:, 0], 0)
+    np.testing.assert_allclose(new.distances[:, 1], np.sort(away[:50], axis=1)[:, 0], rtol=1e-6)
+
+
 @pytest.mark.parametrize("dtype", ["float32", "uint16"])
 @pytest.mark.parametrize("metric", MAPPED)
 def test_other_dtypes_have_the_same_graph_to_the_rounding_of_float32(counts, metric, dtype):
@@ -158,10 +191,11 @@ def test_new_points_that_differ_by_length_alone_are_placed_where_training_points
 
 
 @pytest.mark.parametrize("kind", ["dense", "sparse"])
-def test_new_rows_of_bits_are_placed_where_equal_training_points_are(kind):
+@pytest.mark.parametrize("metric", ["hamming", "jaccard"])
+def test_new_rows_of_bits_are_placed_where_equal_training_points_are(kind, metric):
     bits = np.random.default_rng(3).random((300, 40)) < 0.3
     given = bits if kind == "dense" else sparse.csr_matrix(bits.astype(np.uint8))
-    model = sm.TSNE(metric="hamming", perplexity=8, max_iter=20).fit(given)
+    model = sm.TSNE(metric=metric, perplexity=8, max_iter=20).fit(given)
     np.testing.assert_array_equal(model.transform(given[:30]), model.embedding_[:30])
     rows = bits[:3].astype(np.uint8)
     rows[1, 4] = 2
@@ -186,13 +220,14 @@ BAD_ROWS = {
     "correlation": (7.0, "hold one value only, which correlates with nothing"),
     "hellinger": (-1.0, "hold negative values, which are no frequencies"),
     "hamming": (0.5, "hold other values than 0 and 1, which are no bits"),
+    "jaccard": (0.5, "hold other values than 0 and 1, which are no bits"),
 }
 
 
 @pytest.mark.parametrize("metric", BAD_ROWS)
 def test_rows_that_a_metric_cannot_take_are_named_before_anything_is_written(counts, tmp_path, metric):
     value, words = BAD_ROWS[metric]
-    points = counts.astype(np.float64) if metric != "hamming" else (counts > 5).astype(np.float64)
+    points = counts.astype(np.float64) if metric not in ("hamming", "jaccard") else (counts > 5).astype(np.float64)
     points[[1100, 1999]] = value
     with pytest.raises(DataError) as caught:
         sm.TSNE(metric=metric, store=tmp_path / "run").fit(points)
@@ -213,8 +248,8 @@ def test_values_that_are_not_finite_are_named_as_they_came(counts):
 @pytest.mark.parametrize("call", ["estimator", "graph", "landmarks", "command line"])
 def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
     words = (
-        "must be one of euclidean, cosine, correlation, hellinger, hamming, precomputed; for another metric find the "
-        "neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, and give their lists with "
+        "must be one of euclidean, cosine, correlation, hellinger, hamming, jaccard, precomputed; for another metric "
+        "find the neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, and give their lists with "
         "metric=precomputed"
     )
     calls = {

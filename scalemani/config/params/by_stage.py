@@ -64,9 +64,10 @@ else:
 class PointsParams:
     """The points: the `metric` in which they are compared, and what to do with rows with a gap.
 
-    It is euclidean, cosine, correlation, hellinger, hamming (of bits) or precomputed.
+    It is euclidean (l2), cosine, correlation, hellinger, hamming or jaccard (tanimoto) of bits, or precomputed.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
-    `landmarks` are in that geometry; distances that users are given are those of the metric.
+    `landmarks` are in that geometry; distances that users are given are those of the metric. Of jaccard, distances to
+    neighbours are the square roots of its own, and landmarks lie among rows of bits at equal length.
     Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
 
     `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.

@@ -22,8 +22,8 @@ Kind = TypeVar("Kind")
 TUNED = "tuned"
 Tuned = Annotated[Kind, TUNED]
 
-METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed")
-SAME_METRICS = {"l2": "euclidean"}
+METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", "precomputed")
+SAME_METRICS = {"l2": "euclidean", "tanimoto": "jaccard"}
 ON_A_SPHERE = (
     "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "
     "np.cos(lat) * np.sin(lon), np.sin(lat)]) with metric=euclidean, whose neighbours are the same"

@@ -39,9 +39,9 @@ def methods(incomplete: str) -> list[str]:
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="euclidean (default), cosine, correlation, hellinger or hamming (of bits): how points are compared; "
-        "precomputed: POINTS are neighbour lists or distances (affinities: --set affinities.kind=precomputed); the "
-        "same as --set points.metric=METRIC"
+        help="euclidean (default), cosine, correlation, hellinger, or of bits hamming or jaccard: how points are "
+        "compared; precomputed: POINTS are neighbour lists or distances (for affinities: --set "
+        "affinities.kind=precomputed); the same as --set points.metric=METRIC"
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]

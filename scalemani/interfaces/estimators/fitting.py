@@ -65,10 +65,11 @@ class Embedder(Fitted, Shown, RunEstimator):
 
     Parameters
     ----------
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "precomputed"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", "precomputed"}
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
-        as square roots of their frequencies (hellinger), or as bits (hamming: zeros and ones, dense or sparse), new
-        points too; landmarks and bandwidths are in that geometry.
+        as square roots of their frequencies (hellinger), or as bits (hamming, jaccard: zeros and ones, dense or
+        sparse), new points too; landmarks and bandwidths are in that geometry. "l2" and "tanimoto" are other names of
+        euclidean and jaccard.
         "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
         (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no

@@ -155,9 +155,10 @@ def knn_graph(
         The measured share of true neighbours at which refinement stops.
     random_state : int, generator or None, default 0
         Seed of every random draw; the same seed gives the same graph on any machine layout.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard"}
         What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
-        of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming). float64
+        of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming), or of
+        those set in either row that are not set in both (jaccard). float64
         rows are compared in float64, near duplicates too, all others as rows of float32.
     max_rounds : int, default 6
         Rounds among neighbours of neighbours, at most.
@@ -217,7 +218,7 @@ class KNeighborsTransformer(RunEstimator):
     mode : {"distance", "connectivity"}
         Distances to the k nearest points, and of each point to itself, k + 1 entries a row; or ones, k entries a row,
         the point itself among them.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming"}
+    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard"}
         As in `knn_graph`.
 
     Attributes

@@ -60,8 +60,8 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding", "minmax" and
         "gp-active" choose, and that "gp" takes in batches; random, spread and determinantal landmarks are drawn among
         all
-    metric : "euclidean", "cosine", "correlation", "hellinger" or "hamming", as in `LaplacianEigenmaps`: landmarks
-        are mapped rows
+    metric : "euclidean", "cosine", "correlation", "hellinger", "hamming" or "jaccard", as in `LaplacianEigenmaps`:
+        landmarks are mapped rows
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
     settings : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5},
         {"landmarks.eta": 40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}

@@ -17,7 +17,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.metrics import PRECOMPUTED
+from scalemani.kernels.rows.metrics import METRICS, PRECOMPUTED
 
 SYMMETRY_TOLERANCE = 1e-9
 
@@ -139,8 +139,10 @@ def sampled(n_points: int, n_sampled: int | None, random_state: Any, name: str) 
 
 
 def measured_rows(points: Any, metric: str) -> Points:
-    """Return points (N, D), sparse ones sparse, in whose Euclidean distances those of a metric ascend."""
-    return rows_in_memory(points, checked_metric(metric, "what is measured are points"))
+    """Return points (N, D), sparse ones sparse, in whose Euclidean distances those of a metric ascend; sets boolean."""
+    name = checked_metric(metric, "what is measured are points")
+    rows = rows_in_memory(points, name)
+    return rows > 0 if METRICS[name].of_sets else rows
 
 
 def check_both(points: Any, embedding: Any, metric: str) -> tuple[Points, np.ndarray]:

@@ -121,6 +121,22 @@ def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))
 
 
+def reference_count_bits(word: int) -> int:
+    """Return how many bits of a word are set."""
+    return int(word).bit_count()
+
+
+@in_plain_mode(reference_count_bits)
+@intrinsic
+def count_bits(typing_context: Any, word: Any) -> Any:
+    """Emit what `reference_count_bits` does, of an unsigned word of 64 bits."""
+
+    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.ctpop(arguments[0])
+
+    return numba.types.int64(numba.types.uint64), emit
+
+
 def ignore_hint(*place: Any) -> None:
     """Do nothing, as a hint may."""
 

@@ -22,6 +22,7 @@ from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.rows.metrics import SET_WORDS
 from scalemani.kernels.rows.products import middle_of_rows
 from scalemani.kernels.rows.sketches import IN_SIGHT
 from scalemani.kernels.rows.smallest import insert_neighbor
@@ -176,9 +177,12 @@ def search_tile(one: SketchedRows, own: Lists, other: SketchedRows, others: List
 
 
 def sketches_suffice(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> bool:
-    """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products."""
+    """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products.
+
+    Of sets, whose words hold no coordinates, they always do.
+    """
     n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
-    if n_terms >= n_features:
+    if n_terms >= n_features or one.points.dtype == SET_WORDS:
         return True
     tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
     some = np.ascontiguousarray(one.sketches[tried])

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.compressed import Points, dense_rows
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
 ROUNDINGS_OF_SQUARE = 4  # twice that of either distance that is compared
@@ -32,7 +32,7 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
 
     Parameters
     ----------
-    queries : (m, D) real, dense or sparse
+    queries : (m, D) real, dense or sparse, or boolean: sets, whose distances are Jaccard's
     rows : (m,) int64, their rows among all points
     lists : (m, k) integer rows, the neighbours that are listed for them
     points : (n, D) real, the points of the part, likewise
@@ -44,10 +44,10 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
     width = lists.shape[1]
     nearest, listed = np.full(lists.shape, np.inf), np.full(lists.shape, np.inf)
     for tile in slices(points.shape[0], ROWS_AT_ONCE):
-        others = points[tile].astype(np.float64)
+        others = in_float64(points[tile])
         numbers = first_row + tile.start + np.arange(others.shape[0])
         for part in slices(queries.shape[0], QUERIES_AT_ONCE):
-            away = plain_squares(queries[part].astype(np.float64), others)
+            away = plain_squares(in_float64(queries[part]), others)
             away[rows[part][:, np.newaxis] == numbers] = np.inf
             both = np.hstack([nearest[part], away])
             nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]
@@ -59,7 +59,11 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
 
 
 def plain_squares(queries: Points, others: Points) -> np.ndarray:
-    """Return the squared distances (m, n) of points (m, D) and (n, D) float64, both dense or both sparse."""
+    """Return the squared distances (m, n) of points (m, D) and (n, D) float64, or Jaccard distances of boolean ones."""
+    if queries.dtype == np.bool_:
+        shared = dense_rows(queries.astype(np.float64) @ others.T.astype(np.float64))
+        together = np.add.outer(*(np.asarray(rows.sum(axis=1)).ravel() for rows in (queries, others))) - shared
+        return 1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0)
     if not sp.issparse(queries):
         return cdist(queries, others, "sqeuclidean")
     lengths = np.add.outer(*(np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in (queries, others)))
@@ -68,6 +72,11 @@ def plain_squares(queries: Points, others: Points) -> np.ndarray:
         difference = queries[query] - others[other]
         squares[query, other] = difference.multiply(difference).sum()
     return squares
+
+
+def in_float64(rows: Points) -> Points:
+    """Return rows (n, D) in float64; sets stay boolean."""
+    return rows if rows.dtype == np.bool_ else rows.astype(np.float64)
 
 
 def merged(one: Comparison, other: Comparison) -> Comparison:

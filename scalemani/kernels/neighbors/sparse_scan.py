@@ -9,7 +9,8 @@ import scipy.sparse as sp
 
 from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
-from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, squared_distance_of_compressed
+from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, set_distance
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LANES = 64
@@ -38,7 +39,7 @@ def sparse_neighbors(
         start,
         lists,
         reaches,
-        np.full(queries.shape[1], -1, np.int32),
+        queries.dtype == np.bool_,
     )
     return lists
 
@@ -51,7 +52,7 @@ def scan_tiles(
     start: int,
     lists: Neighbors,
     reaches: np.ndarray,
-    slots: np.ndarray,
+    of_sets: bool,
 ) -> None:
     """Insert the rows that are near enough into the lists of the queries.
 
@@ -60,10 +61,10 @@ def scan_tiles(
     queries, query_labels, rows, start : as in `sparse_neighbors`
     lists : (n, k) neighbours, changed in place
     reaches : (n,) float64, distances beyond which no row is wanted; changed in place
-    slots : (D,) int32, -1; written, and -1 again in the end
+    of_sets : rows are sets, whose products are whole numbers
     """
     indices, distances, n_rows = lists.indices, lists.distances, rows.indptr.size - 1
-    products = np.empty(LANES, np.float32)
+    products, slots = np.empty(LANES, np.float32), np.full(queries.spread.size, -1, np.int32)
     rounded = np.empty(1, dtype=distances.dtype)
     for first in range(0, n_rows, LANES):
         count = min(LANES, n_rows - first)
@@ -75,9 +76,11 @@ def scan_tiles(
                 limit = square_of(reaches[i]) * LIMIT_SLACK
                 squares = queries.squares[i] + rows.squares[row]
                 bound = (1.0 - PRODUCT_SHARE) * squares - 2.0 * np.float64(products[lane])
+                if of_sets:
+                    bound = set_distance(np.float64(products[lane]), squares)
                 if bound > limit or start + row == query_labels[i]:  # what overflowed in float32 is no number
                     continue
-                square = squared_distance_of_compressed(queries, i, rows, row)
+                square = squared_row_distance(queries, i, rows, row, limit)
                 if square <= limit:
                     rounded[0] = np.sqrt(square)  # in the dtype of the lists, so that ties stay ties
                     insert_neighbor(indices, distances, i, start + row, rounded[0])

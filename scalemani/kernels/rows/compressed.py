@@ -84,6 +84,23 @@ def squared_distance_of_compressed(queries: CompressedRows, query: int, rows: Co
 
 
 @compiled
+def set_distance_of_compressed(queries: CompressedRows, query: int, rows: CompressedRows, row: int) -> float:
+    """Return the Jaccard distance of a row of one table and a row of another, whose nonzeros are True."""
+    if queries.spread_row[0] != query:
+        spread_out(queries, query)
+    spread, columns, shared = queries.spread, rows.columns, 0.0
+    for entry in range(np.uint64(rows.indptr[row]), np.uint64(rows.indptr[row + 1])):
+        shared += spread[np.uint64(columns[entry])]
+    return set_distance(shared, queries.squares[query] + rows.squares[row])
+
+
+@compiled
+def set_distance(shared: float, sizes: float) -> float:
+    """Return the Jaccard distance of two sets with so many `shared` elements, by the sum of their sizes; 0 of empty."""
+    return (sizes - 2.0 * shared) / (sizes - shared) if sizes > 0.0 else 0.0
+
+
+@compiled
 def spread_out(rows: CompressedRows, row: int) -> None:
     """Spread a row out over all columns, in the place of the one that was there."""
     before = rows.spread_row[0]

@@ -1,9 +1,10 @@
-"""Squared Euclidean distances of two rows, by direct difference.
+"""Squared Euclidean distances of two rows, by direct difference, and Jaccard distances of sets.
 
 The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares. There
 are three functions, which round differently:
 
-squared_row_distance, squared_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit.
+squared_row_distance, squared_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of
+    sets, as `metrics.compared_rows` returns them, they are Jaccard distances, which are squares of distances too.
 squared_distance_in_one_sum: points; float64, one sum over all coordinates.
 sketch_distance: sketches; float32 (exact for int8).
 """
@@ -15,13 +16,14 @@ import numpy as np
 from numba.extending import overload
 
 from scalemani.kernels.machine.compile import REASSOCIATE, inlined_sums
-from scalemani.kernels.machine.instructions import prefetch_row
-from scalemani.kernels.rows.compressed import CompressedRows, squared_distance_of_compressed
+from scalemani.kernels.machine.instructions import count_bits, prefetch_row
+from scalemani.kernels.rows.compressed import CompressedRows, set_distance_of_compressed, squared_distance_of_compressed
 
 # Dimensions between two looks at the limit. Loops of a fixed length are half again as quick as others.
 BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
+COMPRESSED_VALUES = CompressedRows._fields.index("values")
 BYTE_TYPES = (numba.uint8, numba.int8)
 PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
 Rows = np.ndarray | CompressedRows
@@ -52,7 +54,7 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
 
     Parameters
     ----------
-    queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse
+    queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse, or sets as `compared_rows` returns
     limit : float64; a result above it only says that the distance is above it too
 
     Returns
@@ -60,7 +62,11 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
     float64
     """
     if isinstance(queries, CompressedRows):
-        return float(squared_distance_of_compressed(queries, query, rows, row))
+        of_sets = queries.values.dtype == np.bool_
+        compressed_distance = set_distance_of_compressed if of_sets else squared_distance_of_compressed
+        return float(compressed_distance(queries, query, rows, row))
+    if queries.dtype == np.uint64:
+        return _set_distance(queries, query, rows, row, limit)
     distance = _byte_distance if queries.dtype.itemsize == 1 else _float_distance
     return distance(queries, query, rows, row, limit)
 
@@ -136,6 +142,15 @@ def _float_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int,
     return total
 
 
+def _set_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+    i, j, shared, together = np.uint64(query), np.uint64(row), 0, 0
+    for word in range(np.uint64(queries.shape[1])):
+        one, other = queries[i, word], rows[j, word]
+        shared += count_bits(one & other)
+        together += count_bits(one | other)
+    return (together - shared) / together if together > 0 else 0.0
+
+
 def _byte_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
     a, b, total = np.uint64(row_a), np.uint64(row_b), np.int32(0)
     for d in range(np.uint64(sketches.shape[1])):
@@ -158,8 +173,13 @@ def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return squared_distance_of_compressed(queries, query, rows, row)
 
+    def of_compressed_sets(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+        return set_distance_of_compressed(queries, query, rows, row)
+
     if is_compressed(queries):
-        return of_compressed
+        return of_compressed_sets if queries[COMPRESSED_VALUES].dtype == numba.boolean else of_compressed
+    if queries.dtype == numba.uint64:
+        return _set_distance
     return _byte_distance if queries.dtype in BYTE_TYPES else _float_distance
 
 

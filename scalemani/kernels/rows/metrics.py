@@ -15,6 +15,7 @@ MAPPED_BYTES = 2**24  # of the rows that are mapped at once
 COPIES_OF_MAPPED = 3  # scaled, shifted and mapped
 COPIES_OF_NONZEROS = 6  # as given, in float64, scaled, their squares and rows, and mapped
 LARGEST_EXPONENT = 1000  # of a factor: beyond, it overflows itself; squares of what is left over do not
+SET_WORDS = np.dtype(np.uint64)
 UNITS_PER_DISTANCE = np.sqrt(2.0)  # of unit vectors of square roots, which are at most so far apart
 
 
@@ -33,7 +34,8 @@ class Metric(NamedTuple):
     """A metric: the rows it refuses, its map of rows (n, D) float64, and what a distance of mapped rows means in it.
 
     `geometry` says in words where mapped rows lie. `nonzeros` is the map of sparse rows float64 to the nonzeros of the
-    mapped ones; None where zeros do not stay zeros.
+    mapped ones; None where zeros do not stay zeros. `of_sets` says that distances to neighbours are those of sets
+    instead, see `compared_rows`, of which Euclidean distances of mapped rows are lower bounds.
     """
 
     refusals: tuple[Refusal, ...]
@@ -41,6 +43,7 @@ class Metric(NamedTuple):
     distances: Callable[[np.ndarray], np.ndarray]
     geometry: str
     nonzeros: Callable[[sp.csr_matrix], np.ndarray] | None = None
+    of_sets: bool = False
 
 
 def as_given(values: np.ndarray) -> np.ndarray:
@@ -132,8 +135,21 @@ def divide_by_root_width(rows: Points) -> np.ndarray:
     return np.asarray((rows.data if sp.issparse(rows) else rows) / np.sqrt(rows.shape[1]))
 
 
+def halve_normalized_bits(rows: Points) -> np.ndarray:
+    """Return rows (n, D) of bits, or the nonzeros of sparse ones, at length sqrt(1 / 2); zeros stay.
+
+    Of two sets a and b, i the number of what both have, squares of their distances are 1 - i / sqrt(|a| |b|), at most
+    the Jaccard distance 1 - i / (|a| + |b| - i), since the geometric mean of |a| and |b| is at most their mean.
+    """
+    sizes = np.asarray(rows.sum(axis=1)).ravel()
+    lengths = np.sqrt(2.0 * np.maximum(sizes, 1.0))
+    if sp.issparse(rows):
+        return np.asarray(rows.data / np.repeat(lengths, np.diff(rows.indptr)))
+    return np.asarray(rows / lengths[:, np.newaxis])
+
+
 def square_distances(distances: np.ndarray) -> np.ndarray:
-    """Return the shares of bits that differ of rows at such distances, which are their square roots."""
+    """Return the distances of which those given are the square roots."""
     return np.square(distances.astype(np.float64)).astype(distances.dtype)
 
 
@@ -181,6 +197,14 @@ METRICS = {
         "rows of bits, over the square root of their width",
         divide_by_root_width,
     ),
+    "jaccard": Metric(
+        (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),),
+        halve_normalized_bits,
+        square_distances,
+        "rows of bits at length sqrt(1 / 2)",
+        halve_normalized_bits,
+        of_sets=True,
+    ),
     PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
 }
 
@@ -227,3 +251,24 @@ def map_rows(rows: Points, metric: str) -> Points:
 def convert_distances(metric: str, distances: np.ndarray) -> np.ndarray:
     """Return Euclidean distances of mapped rows as distances of a metric, in the dtype that they have."""
     return METRICS[metric].distances(distances)
+
+
+def compared_rows(rows: Points, metric: str) -> Points:
+    """Return mapped rows (n, D) as neighbours are compared in a metric: as they are, or sets.
+
+    Dense sets are (n, W) uint64, 64 bits a word; sparse ones have True for their nonzeros. `squared_row_distance` of
+    either is the Jaccard distance.
+    """
+    if not METRICS[metric].of_sets or rows.dtype in (SET_WORDS, np.bool_):
+        return rows
+    if sp.issparse(rows):
+        return sp.csr_matrix((np.ones(rows.nnz, np.bool_), rows.indices, rows.indptr), shape=rows.shape)
+    packed = np.zeros((len(rows), n_words(rows.shape[1]) * SET_WORDS.itemsize), np.uint8)
+    found = np.packbits(rows > 0, axis=1)
+    packed[:, : found.shape[1]] = found
+    return packed.view(SET_WORDS)
+
+
+def n_words(n_features: int) -> int:
+    """Return in how many words a dense set of so many features is."""
+    return -(-n_features // (8 * SET_WORDS.itemsize))

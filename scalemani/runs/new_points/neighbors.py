@@ -20,7 +20,7 @@ from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
-from scalemani.kernels.rows.metrics import convert_distances
+from scalemani.kernels.rows.metrics import EUCLIDEAN, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
@@ -50,6 +50,7 @@ class NeighborIndex:
     dtype: np.dtype
     tuning: NeighborsParams
     sparse: bool
+    metric: str = EUCLIDEAN
 
     def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
@@ -64,8 +65,8 @@ class NeighborIndex:
         by_cell = self.by_cell
         candidates = search_enough_cells(by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, own)
         labels, places = compact_rows(by_cell.work_rows(candidates))
-        rows = self.gather(labels).astype(points.dtype, copy=False)
-        none = no_neighbors(points.shape[0], n_neighbors)
+        rows = compared_rows(self.gather(labels).astype(points.dtype, copy=False), self.metric)
+        points, none = compared_rows(points, self.metric), no_neighbors(points.shape[0], n_neighbors)
         if self.sparse:
             points, rows = compressed_rows(points), compressed_rows(rows, queried=False)
         return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
@@ -91,8 +92,8 @@ class NeighborIndex:
         """Return the nearest of what is known and consecutive training points, by exact distance."""
         none = np.full(points.shape[0], -1)
         held = self.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
-        queries = SketchedRows(points, sketch_points(points, self.basis), self.basis.scale)
-        block = SketchedRows(held, self.sketches[rows], self.basis.scale)
+        queries = SketchedRows(compared_rows(points, self.metric), sketch_points(points, self.basis), self.basis.scale)
+        block = SketchedRows(compared_rows(held, self.metric), self.sketches[rows], self.basis.scale)
         return nearest_among(queries, none, block, rows.start, known, limits)
 
     def _within_sight(self, points: np.ndarray) -> np.ndarray:
@@ -124,6 +125,7 @@ def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) ->
         np.dtype(run.dimensions.dtype),
         run.params.neighbors,
         run.dimensions.sparse,
+        run.metric,
     )
 
 

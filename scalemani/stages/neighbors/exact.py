@@ -15,6 +15,7 @@ from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, pair_
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared, paired_bytes
@@ -32,7 +33,7 @@ def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
 def search_pairs(work: StageWork) -> Neighbors:
     """Return the neighbours of all points, on threads of this process."""
     task, executor = work.task, work.executor
-    points = work_points_of(task).points.read()
+    points = compared_rows(work_points_of(task).points.read(), task.params.points.metric)
     scale = StoredPartition(task.inputs["partition"]).basis.scale
     executor.progress.start(task.stage, len(pair_rounds(*points.shape)), "round")
 
@@ -65,14 +66,16 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points_of(task).points.gather(rows), sketch_tables(task).by_row[rows], scale)
+    points = compared_rows(work_points_of(task).points.gather(rows), task.params.points.metric)
+    return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
 
 
 def sketched_block(task: StageTask, block: int) -> SketchedRows:
     """Return the points of a block, with their sketches."""
     rows = slice(*task.dimensions.rows(block))
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points_of(task).points.read_block(block), sketch_tables(task).by_row[rows], scale)
+    points = compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
+    return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
 
 
 def nearest_of_block(
@@ -101,7 +104,9 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
     start, _ = task.dimensions.rows(block)
     sample = task.once(stored_lists)
     points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
-    return compared(sample.points, sample.rows, sample.lists, points, start)
+    of_sets = METRICS[task.params.points.metric].of_sets
+    queries, points = (rows > 0 if of_sets else rows for rows in (sample.points, points))
+    return compared(queries, sample.rows, sample.lists, points, start)
 
 
 def stored_lists(task: StageTask) -> StoredLists:

@@ -2,10 +2,14 @@
 
 import numpy as np
 
+from scalemani.engine.memory.files import Table
+from scalemani.engine.reading import SparseTable
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
+from scalemani.stages.neighbors.tables import filled_by_blocks
 from scalemani.stages.shared.tiled_search import refine_by_tiles
 from scalemani.store.schema import RowArray
 
@@ -62,6 +66,27 @@ def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
     return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
 
 
+def compared_points(task: StageTask) -> Table | SparseTable:
+    """Return all points as neighbours are compared: in memory where there is room; sparse ones as they are stored."""
+    stored, metric = StoredWorkPoints(task.inputs["work_points"]).points, task.params.points.metric
+    if METRICS[metric].of_sets and not task.dimensions.sparse:
+        return task.once(sets_of_points)
+    return stored.read_once() if holds_points(task) else stored.keep_in_file()
+
+
+def sets_of_points(task: StageTask) -> Table:
+    """Return all dense points as sets (N, W) uint64."""
+    width = n_words(task.dimensions.n_features)
+    return filled_by_blocks(task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, set_block)
+
+
+def set_block(task: StageTask, block: int) -> np.ndarray:
+    """Return the points of a block as neighbours are compared."""
+    return compared_rows(
+        StoredWorkPoints(task.inputs["work_points"]).points.read_block(block), task.params.points.metric
+    )
+
+
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
     """Return the arrays of consecutive rows: the nearest of what is known and the candidates, by exact distance.
 
@@ -70,7 +95,6 @@ def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, k
     candidates : (n, c) int32, work rows, -1 for none
     known : (n, k) neighbours, none of them a candidate
     """
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
-    points = stored.read_once() if holds_points(task) else stored.keep_in_file()
-    found, fresh = refine_by_tiles(points, start, candidates, known, task.dimensions.row_bytes)
+    row_bytes, metric = task.dimensions.row_bytes, task.params.points.metric
+    found, fresh = refine_by_tiles(compared_points(task), start, candidates, known, row_bytes, metric)
     return round_arrays(found, fresh)

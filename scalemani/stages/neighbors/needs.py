@@ -23,6 +23,7 @@ from scalemani.kernels.neighbors.leaves import LARGE
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.rounds import MOST_DRAWS
 from scalemani.kernels.neighbors.sparse_scan import LANES
+from scalemani.kernels.rows.metrics import METRICS, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
@@ -71,7 +72,14 @@ def memory(sizes: Sizes) -> list[Held]:
         GIVEN_LISTS: partition_held,
         "leaves": leaves_held,
     }
-    return [lists, *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
+    return [lists, *sets_held(sizes), *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
+
+
+def sets_held(sizes: Sizes) -> list[Held]:
+    """List what dense points take as they are compared, where that is as sets."""
+    if sizes.dimensions.sparse or not METRICS[sizes.params.points.metric].of_sets:
+        return []
+    return [Held("sets of all points", LOOKED_UP, sizes.dimensions.n_points, n_words(sizes.dimensions.n_features))]
 
 
 def compared_held(sizes: Sizes, step: str = "") -> list[Held]:

@@ -23,7 +23,7 @@ from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit
 from scalemani.stages.neighbors.exact import sketched_block, sketched_rows
-from scalemani.stages.neighbors.lists import holds_points
+from scalemani.stages.neighbors.lists import compared_points, holds_points
 from scalemani.stages.neighbors.tables import query_sketches, sketch_tables, work_points_of
 
 
@@ -179,6 +179,5 @@ def points_of_block(task: StageTask, block: int) -> SketchedRows:
 
 def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
     """Return points with their sketches, from those that this process holds."""
-    work_points = work_points_of(task)
     scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(work_points.points.read_once()[rows], sketch_tables(task).by_row[rows], scale)
+    return SketchedRows(compared_points(task)[rows], sketch_tables(task).by_row[rows], scale)

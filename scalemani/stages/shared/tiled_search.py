@@ -19,6 +19,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
+from scalemani.kernels.rows.metrics import EUCLIDEAN, compared_rows
 
 NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
@@ -102,13 +103,18 @@ def propose_by_tiles(
 
 
 def refine_by_tiles(
-    points: Table | SparseTable, start: int, candidates: np.ndarray, known: Neighbors, row_bytes: int
+    points: Table | SparseTable,
+    start: int,
+    candidates: np.ndarray,
+    known: Neighbors,
+    row_bytes: int,
+    metric: str = EUCLIDEAN,
 ) -> tuple[Neighbors, np.ndarray]:
     """Return what `refine_neighbors` does of queries that are rows `start` and following.
 
     Parameters
     ----------
-    points : (N, D), dense or sparse, in memory or in files
+    points : (N, D), dense as they are compared in a metric, or sparse as mapped for it; in memory or in files
     candidates : (n, c) int32, rows of all points; -1 for none
     known : the neighbours (n, k) that were found before
 
@@ -131,7 +137,8 @@ def refine_by_tiles(
     per_query = 1 + candidates.shape[1]
     for tile, (rows, places) in tiles_with_room(len(candidates), per_query, row_bytes, SETTLED_BYTES, copied):
         own, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
-        queries, others = points[start + tile.start : start + tile.stop], points[rows]
+        own_rows = slice(start + tile.start, start + tile.stop)
+        queries, others = (compared_rows(part, metric) for part in (points[own_rows], points[rows]))
         if sp.issparse(others):
             compressed = compressed_rows(queries), compressed_rows(others, queried=False)
             parts.append(refine_neighbors(*compressed, labels, places, own))

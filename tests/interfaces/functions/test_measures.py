@@ -68,12 +68,27 @@ def test_preservation_of_the_data_by_itself_is_one_and_by_noise_is_chance(points
     )
 
 
-@pytest.mark.parametrize("metric", ["cosine", "hellinger", "hamming"])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_matrix])
+def test_sets_are_measured_by_their_jaccard_distance(kind):
+    rng = np.random.default_rng(6)
+    rows = (rng.random((300, 40)) < 0.2).astype(np.float32)
+    rows[:3] = 0
+    position = rng.normal(size=(300, 2))
+    away = pairwise_distances(rows > 0, metric="jaccard")
+    np.fill_diagonal(away, np.inf)
+    near = NearestNeighbors(n_neighbors=8).fit(position).kneighbors(return_distance=False)
+    closer = (away[:, None, :] < np.take_along_axis(away, near, axis=1)[:, :, None] - 1e-9).sum(axis=2)
+    found = sm.measures.neighbor_preservation(kind(rows), position, 8, metric="tanimoto", n_sampled=None)
+    assert found.value == pytest.approx(np.mean(closer < 8), abs=1e-12)
+    assert sm.measures.recall(near, kind(rows), metric="jaccard", n_sampled=None).value == found.value
+
+
+@pytest.mark.parametrize("metric", ["cosine", "hellinger", "hamming", "jaccard"])
 def test_sparse_points_are_measured_as_dense_ones_by_each_metric(metric):
     rng = np.random.default_rng(4)
     rows = np.where(rng.random((300, 60)) < 0.15, rng.integers(1, 5, (300, 60)), 0)
     rows[:, 0] = 1  # no row is empty
-    if metric == "hamming":
+    if metric in ("hamming", "jaccard"):
         rows = (rows > 0).astype(int)
         rows = rows[np.unique(rows, axis=0, return_index=True)[1]]
     thin, position = sparse.csr_matrix(rows.astype(np.float64)), rng.normal(size=(len(rows), 2))

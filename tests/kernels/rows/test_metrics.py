@@ -13,7 +13,18 @@ from scipy.spatial import distance
 from scipy.stats import ortho_group
 
 from scalemani.config.params.fields import METRIC_NAMES
-from scalemani.kernels.rows.metrics import METRICS, convert_distances, keeps_zeros, map_rows, mapped_dtype
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.compressed import compressed_rows
+from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.rows.metrics import (
+    METRICS,
+    compared_rows,
+    convert_distances,
+    keeps_zeros,
+    map_rows,
+    mapped_dtype,
+    n_words,
+)
 
 ORACLES = {
     "cosine": distance.cosine,
@@ -152,9 +163,36 @@ def test_hamming_distances_do_not_see_the_order_of_columns_nor_columns_that_are_
     np.testing.assert_allclose(between("hamming", other), between("hamming", rows), atol=1e-7)
 
 
-def test_rows_that_are_no_bits_are_named():
+@compiled
+def distances_between(rows, others, n_rows):
+    found = np.empty((n_rows, n_rows))
+    for i in range(n_rows):
+        for j in range(n_rows):
+            found[i, j] = squared_row_distance(rows, i, others, j, np.inf)
+    return found
+
+
+@given(rows=bits, dtype=st.sampled_from([np.bool_, np.uint8, np.float32, np.float64]))
+def test_sets_are_compared_by_their_jaccard_distance_and_mapped_rows_are_never_farther_apart(rows, dtype):
+    rows[0] = False
+    expected = np.array([[distance.jaccard(a, b) for b in rows] for a in rows])
+    dense, thin = map_rows(rows.astype(dtype), "jaccard"), map_rows(sparse.csr_matrix(rows.astype(np.uint8)), "jaccard")
+    np.testing.assert_allclose(thin.toarray(), dense, rtol=1e-6)
+    words, sets = compared_rows(dense, "jaccard"), compared_rows(thin, "jaccard")
+    assert words.shape == (len(rows), n_words(rows.shape[1]))
+    assert compared_rows(words, "jaccard") is words
+    of_words = distances_between(words, words, len(rows))
+    np.testing.assert_allclose(of_words, expected, rtol=1e-15, atol=0)
+    np.testing.assert_array_equal(of_words, of_words.T)
+    of_sets = distances_between(compressed_rows(sets), compressed_rows(sets), len(rows))
+    np.testing.assert_array_equal(of_sets, of_words)
+    assert (between("jaccard", rows.astype(dtype)) <= expected + (1e-15 if dtype == np.float64 else 1e-6)).all()
+
+
+@pytest.mark.parametrize("metric", ["hamming", "jaccard"])
+def test_rows_that_are_no_bits_are_named(metric):
     rows = np.array([[0, 1, 1], [0, 2, 1], [0, 0, 0], [1, 0, -1]])
-    (refusal,) = METRICS["hamming"].refusals
+    (refusal,) = METRICS[metric].refusals
     for given_rows in (rows, rows + 0.0, sparse.csr_matrix(rows)):
         assert refusal.concerns(given_rows).tolist() == [False, True, False, True]
 
