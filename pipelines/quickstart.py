@@ -64,7 +64,8 @@ def main():
     finished.plot(str(labels), path=folder / "digits.png")
 
     say("how good every approximation is, measured", f"info {run} --json")
-    (folder / "certificates.json").write_text(json.dumps(finished.certificates, indent=2))
+    described = {"method": finished.method, "params": finished.params.as_dict(), "stages": finished.records()}
+    (folder / "certificates.json").write_text(json.dumps(described, indent=1))
 
     say(
         "one page with the map, the certificates and the settings",
