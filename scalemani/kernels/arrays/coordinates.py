@@ -10,7 +10,7 @@ from scalemani.kernels.arrays.tiles import Mapper, light_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.machine.compile import compiled
 
-LANES = 24  # a multiple of 1, 2, 3 and 4 coordinates, and of the lanes of every vector register
+TOGETHER = 128  # points whose coordinates are looked at side by side
 
 ORDINARY_EXPONENT = 128  # beyond: fourth powers come near the ends of float64, of which sums over points take a part
 
@@ -85,36 +85,20 @@ def moved(
     return out, max(workspace.over(lambda part: _shifted(out[part], mean), parts))
 
 
-@compiled
 def extremes(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the least and the greatest coordinate (d,) along each axis of points (N, d) float64, N > 0, d <= 4.
 
-    Points are C-contiguous. Both are NaN along an axis with a coordinate that is not finite. Lanes hold a whole number
-    of points, so that the loop over them becomes vector code.
+    Points are C-contiguous. Both are NaN along an axis with a coordinate that is not finite.
     """
-    n_dims, flat = points.shape[1], points.reshape(points.size)
-    low, high, spoilt = np.empty(LANES), np.empty(LANES), np.zeros(LANES)
-    for lane in range(LANES):
-        low[lane] = high[lane] = flat[lane % n_dims]
-    for first in range(np.uint64(0), np.uint64(len(flat) // LANES), np.uint64(1)):
-        at = first * np.uint64(LANES)
-        for lane in range(np.uint64(LANES)):
-            x = flat[at + lane]
-            low[lane] = x if x < low[lane] else low[lane]
-            high[lane] = x if x > high[lane] else high[lane]
-            spoilt[lane] += x - x  # zero for a finite number, else NaN
-    for i in range(len(flat) // LANES * LANES, len(flat)):
-        lane = i % n_dims
-        low[lane], high[lane] = min(low[lane], flat[i]), max(high[lane], flat[i])
-        spoilt[lane] += flat[i] - flat[i]
-    for lane in range(n_dims, LANES):
-        axis = lane % n_dims
-        low[axis], high[axis] = min(low[axis], low[lane]), max(high[axis], high[lane])
-        spoilt[axis] += spoilt[lane]
-    for axis in range(n_dims):
-        if spoilt[axis] != 0.0:
-            low[axis] = high[axis] = np.nan
-    return low[:n_dims].copy(), high[:n_dims].copy()
+    n_dims = points.shape[1]
+    # NumPy takes minima of rows of many points with vector instructions, of rows of one it does not.
+    whole = len(points) // TOGETHER * TOGETHER
+    sets = [part for part in (points[:whole].reshape(-1, TOGETHER * n_dims), points[whole:]) if len(part)]
+    ends = [np.concatenate([end(part, axis=0) for part in sets]).reshape(-1, n_dims) for end in (np.min, np.max)]
+    low, high = ends[0].min(axis=0), ends[1].max(axis=0)
+    spoilt = ~np.isfinite(low + high)
+    low[spoilt] = high[spoilt] = np.nan
+    return low, high
 
 
 def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.ndarray, np.ndarray]:

@@ -74,7 +74,6 @@ def _spread_by_three(cell: int) -> int:
 
 
 BITS = 64
-AXES = 3  # points in the plane have a third coordinate of zero
 MERGED = 4
 CACHE_LINE = 8  # float64 numbers
 CHARGE, SIZE = 0, 1  # the columns of `totals`
@@ -89,11 +88,11 @@ class CellTree(NamedTuple):
     Attributes
     ----------
     order : (N,) row of the input that each point is.
-    columns : (3, N) coordinates.
+    columns : (d, N) coordinates.
     charges : (N,) of one sign.
-    centers : (n, 3) of charge.
+    centers : (n, d) of charge.
     totals : (n, 2): the sum of the charges, and the size: the longest side of the box around the points.
-    moments : (n, 6): sum q (x - c)_k (x - c)_l for k <= l, row by row.
+    moments : (n, d (d + 1) / 2): sum q (x - c)_k (x - c)_l for k <= l, row by row.
     first, last : (n,) its points are columns[:, first:last].
     skip : (n,) the next cell in preorder that does not lie in this one; node + 1 for a leaf.
     """
@@ -120,10 +119,8 @@ class Ranges(NamedTuple):
 def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> CellTree:
     """Return the tree over points (N, d), d = 2 or 3, with charges (N,) none of which differ in sign."""
     keys, order = morton_order(points)
-    n_dims = points.shape[1]
-    columns, charges = np.zeros((AXES, len(points))), charges[order]
-    columns[:n_dims] = points[order].T
-    ranges = Ranges(*_split(keys, n_dims, leaf_points))
+    columns, charges = np.ascontiguousarray(points[order].T), charges[order]
+    ranges = Ranges(*_split(keys, len(columns), leaf_points))
     centers, totals, skip = _weigh(columns, charges, ranges)
     moments = _second_moments(columns, charges, ranges, centers, totals, skip)
     return CellTree(order, columns, charges, centers, totals, moments, ranges.first, ranges.last, skip)
@@ -205,15 +202,15 @@ def _weigh(columns: np.ndarray, charges: np.ndarray, ranges: Ranges) -> tuple[np
     A cell without any charge has the middle of its box as its centre.
     """
     first, last, parents = ranges
-    n_nodes = len(first)
+    n_nodes, n_dims = len(first), len(columns)
     nodes = np.zeros((n_nodes, CACHE_LINE))  # what a walk asks of a cell is in one place
-    centers, totals, skip = nodes[:, :AXES], nodes[:, AXES : AXES + 2], np.arange(1, n_nodes + 1)
-    low, high = np.full((n_nodes, AXES), np.inf), np.full((n_nodes, AXES), -np.inf)
+    centers, totals, skip = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2], np.arange(1, n_nodes + 1)
+    low, high = np.full((n_nodes, n_dims), np.inf), np.full((n_nodes, n_dims), -np.inf)
     for node in range(n_nodes - 1, -1, -1):
         if skip[node] == node + 1:
             for i in range(first[node], last[node]):
                 totals[node, CHARGE] += charges[i]
-                for k in range(AXES):
+                for k in range(n_dims):
                     centers[node, k] += charges[i] * columns[k, i]
                     low[node, k] = min(low[node, k], columns[k, i])
                     high[node, k] = max(high[node, k], columns[k, i])
@@ -221,7 +218,7 @@ def _weigh(columns: np.ndarray, charges: np.ndarray, ranges: Ranges) -> tuple[np
         if parent >= 0:
             totals[parent, CHARGE] += total
             skip[parent] = max(skip[parent], skip[node])
-        for k in range(AXES):
+        for k in range(n_dims):
             totals[node, SIZE] = max(totals[node, SIZE], high[node, k] - low[node, k])
             if parent >= 0:
                 centers[parent, k] += centers[node, k]
@@ -241,16 +238,17 @@ def _second_moments(
     skip: np.ndarray,
 ) -> np.ndarray:
     first, last, parents = ranges
-    moments, offset = np.zeros((len(first), AXES * (AXES + 1) // 2)), np.empty(AXES)
+    n_dims = len(columns)
+    moments, offset = np.zeros((len(first), n_dims * (n_dims + 1) // 2)), np.empty(n_dims)
     for node in range(len(first) - 1, -1, -1):
         if skip[node] == node + 1:
             for i in range(first[node], last[node]):
-                for k in range(AXES):
+                for k in range(n_dims):
                     offset[k] = columns[k, i] - centers[node, k]
                 _add_moments(moments, node, offset, charges[i])
         parent = parents[node]
         if parent >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
-            for k in range(AXES):
+            for k in range(n_dims):
                 offset[k] = centers[node, k] - centers[parent, k]
             _add_moments(moments, parent, offset, totals[node, CHARGE])
             for entry in range(moments.shape[1]):
@@ -261,7 +259,7 @@ def _second_moments(
 @compiled
 def _add_moments(moments: np.ndarray, node: int, offset: np.ndarray, charge: float) -> None:
     entry = 0
-    for k in range(AXES):
-        for l in range(k, AXES):
+    for k in range(len(offset)):
+        for l in range(k, len(offset)):
             moments[node, entry] += charge * offset[k] * offset[l]
             entry += 1
