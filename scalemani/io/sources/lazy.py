@@ -218,12 +218,12 @@ class KeptRows:
         row = self.shape[1] * self.dtype.itemsize
         return min(self.piece_rows, self.shape[0]) * (row if self.nonzeros is None else sparse_row_bytes(self))
 
-    def dense(self, content: bytes, n_rows: int) -> np.ndarray | None:
+    def dense_piece(self, content: bytes, n_rows: int) -> np.ndarray | None:
         """Return the rows that were written; None where bytes are missing."""
         whole = len(content) == n_rows * self.shape[1] * self.dtype.itemsize
         return np.frombuffer(content, self.dtype).reshape(n_rows, -1) if whole else None
 
-    def sparse(self, content: bytes, n_rows: int) -> sparse.csr_matrix | None:
+    def sparse_piece(self, content: bytes, n_rows: int) -> sparse.csr_matrix | None:
         """Return the sparse rows that were written; None where bytes are missing."""
         values = 8 * (n_rows + 1)
         if len(content) < values:
@@ -269,7 +269,7 @@ class ComputedPoints(SourceOfPieces):
         """Return a piece, which is read as a whole."""
         begin, end = self.starts[piece], self.starts[piece + 1]
         content = open_objects(self.kept.root).get(str(begin))
-        read = self.kept.dense if self.nonzeros is None else self.kept.sparse
+        read = self.kept.dense_piece if self.nonzeros is None else self.kept.sparse_piece
         rows = None if content is None else read(content, end - begin)
         if rows is None:
             raise StoreError(
