@@ -17,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 from measuring import THREAD_VARIABLES, Measured, measured, scalemani, settings, show
 from recall import data_file
-from sparse import filled_tfidf_file
+from sparse_points import filled_tfidf_file
 
 from scalemani.interfaces.functions.measures import neighbor_preservation
 from scalemani.kernels.measures import label_hits

@@ -1,7 +1,7 @@
 """Points at the door: which arrays are taken, as which dtype, and one clear message for those that are not."""
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -119,13 +119,14 @@ def check_shape(shape: tuple[int, ...], name: str = "points", min_rows: int = 1)
         )
 
 
-def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> None:
+def check_finite_block(block: Any, first_row: int = 0, name: str = "points", columns: Sequence[Any] = ()) -> None:
     """Refuse NaN and infinity in rows [first_row, first_row + len(block)) with their rows, columns and number.
 
     Parameters
     ----------
     block : (n, D) array or sparse rows of real numbers; integers pass at once
     first_row : global row of `block[0]`, so that messages name rows of the whole input
+    columns : names of the columns; where there are none, they are called by their numbers
     """
     if block.dtype.kind != "f" or block.size == 0:
         return
@@ -133,7 +134,7 @@ def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> 
         bad = np.flatnonzero(~np.isfinite(block.data))
         if len(bad):
             row = row_of_nonzero(block, int(bad[0]))
-            check_finite_block(block[row].toarray(), first_row + row, name)
+            check_finite_block(block[row].toarray(), first_row + row, name, columns)
         return
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(block.sum()):  # many times faster than isfinite of every element, which then need not run
@@ -144,10 +145,11 @@ def check_finite_block(block: Any, first_row: int = 0, name: str = "points") -> 
         return
     n_nan = int(np.count_nonzero(np.isnan(block)))
     rows = np.flatnonzero(bad.any(axis=1))
-    columns = np.flatnonzero(np.isnan(block).all(axis=0))
-    first_column = int(np.argmax(bad[rows[0]]))
+    labels = columns if len(columns) == block.shape[1] else range(block.shape[1])
+    empty = [str(labels[column]) for column in np.flatnonzero(np.isnan(block).all(axis=0)).tolist()]
+    first_column = labels[int(np.argmax(bad[rows[0]]))]
     listed = ", ".join(str(first_row + row) for row in rows[:N_REPORTED_ROWS])
-    whole = f"; nothing but NaN in column(s) {', '.join(map(str, columns[:N_REPORTED_ROWS]))}" if len(columns) else ""
+    whole = f"; nothing but NaN in column(s) {', '.join(empty[:N_REPORTED_ROWS])}" if empty else ""
     raise DataError(
         f"{name} must be finite, got {n_bad} values that are not ({n_nan} NaN, {n_bad - n_nan} inf) in rows "
         f"[{first_row}, {first_row + len(block)}): the first at row {first_row + rows[0]}, column {first_column}; "
@@ -288,12 +290,18 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
     return int(np.count_nonzero(spans == 0))
 
 
-def refuse_promise(values: Any, name: str) -> None:
-    """Refuse what has its rows only when a method is called: a future, a lazy data frame."""
+def refuse_scalar(values: Any, name: str) -> None:
+    """Refuse what NumPy takes for one object: a future, a lazy data frame, a generator; numbers are refused later."""
     for method in PROMISES:
         if callable(getattr(type(values), method, None)):
             kind = type(values).__name__
             raise DataError(f"{name} is a {kind}, which holds no rows yet: pass {name}.{method}()")
+    if not isinstance(values, numbers.Number) and not hasattr(values, "__array__"):
+        rows = "numpy.array(list(rows))" if isinstance(values, Iterable) else "an array"
+        raise DataError(
+            f"{name} is a {type(values).__name__}, which is no table with rows of numbers: give {rows} of shape "
+            "(n_points, n_columns)"
+        )
 
 
 def unmasked(values: Any, name: str, gaps: bool = False, first_row: int = 0) -> Any:
@@ -369,7 +377,7 @@ def check_points(
     except (TypeError, RuntimeError) as error:
         raise unreadable_tensor(points, name, error) from error
     if table.ndim == 0:
-        refuse_promise(points, name)
+        refuse_scalar(points, name)
     if table.dtype == object and (convert_objects or gaps):
         check_shape(table.shape, name, min_rows)
         try:
@@ -384,5 +392,5 @@ def check_points(
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         table = table.astype(dtype, copy=False)
     if not gaps:
-        check_finite_block(table, 0, name)
+        check_finite_block(table, 0, name, list(getattr(points, "columns", ())))
     return table

@@ -4,7 +4,7 @@ import contextlib
 import functools
 import itertools
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -29,7 +29,7 @@ from scalemani.errors import (
     StoreLockedError,
 )
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
-from scalemani.io.sources.base import check_rows, innermost, nonzeros_of, read_rows, with_innermost
+from scalemani.io.sources.base import check_rows, column_names_of, innermost, nonzeros_of, read_rows, with_innermost
 from scalemani.io.sources.lazy import ComputedPoints, KeptRows
 from scalemani.io.sources.side_data import (
     LEFT_OUT,
@@ -185,7 +185,8 @@ def computed_once(
     try:
         with objects.lock():
             where = points.description
-            kept = KeptRows(objects.root, dimensions.block_rows, points.shape, points.dtype, where, points.gaps)
+            about = (points.shape, points.dtype, where, points.gaps, points.nonzeros)
+            kept = KeptRows(objects.root, dimensions.block_rows, *about)
             keep_chunks(points, kept, executor)
             computed = ComputedPoints(kept, points.starts)
             computed.column_names, computed.gaps = points.column_names, points.gaps
@@ -292,10 +293,16 @@ class Gaps(NamedTuple):
     counts: np.ndarray
     n_empty: int
 
+    @classmethod
+    def of_all(cls, parts: "Sequence[Gaps]") -> "Gaps":
+        """Return the gaps of consecutive rows."""
+        rows, counts, n_empty = zip(*parts, strict=True)
+        return cls(np.concatenate(rows), np.sum(counts, axis=0), sum(n_empty))
+
     def listed(self, points: PointsSource, metric: str) -> str:
         """Return how many rows of points have a gap in each column that has some, by its name or number."""
-        names = list(getattr(innermost(points), "column_names", ())) or range(len(self.counts))
-        found = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts)]
+        names = column_names_of(points) or range(len(self.counts))
+        found = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts).tolist()]
         more = ["..."] if len(found) > SHOWN_COLUMNS else []
         empty = [f"rows without a direction by {metric} ({self.n_empty})"] if self.n_empty else []
         return ", ".join((*found[:SHOWN_COLUMNS], *more, *empty)) or "none"
@@ -332,7 +339,7 @@ def usable_rows(points: PointsSource, metric: str, start: int, stop: int, sparse
     """
     if not has_gaps(points):
         rows = read_rows(points, start, stop, sparse)
-        check_finite_block(rows, start)
+        check_finite_block(rows, start, columns=column_names_of(points))
         return rows, np.arange(stop - start)
     rows = read_rows(innermost(points), start, stop, sparse)
     kept = np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
@@ -350,8 +357,7 @@ def find_gaps(points: PointsSource, metric: str, executor: Executor, block_rows:
         return [gaps_of_rows(read_rows(given, start, stop, dimensions.sparse), metric, start)]
 
     found = executor.fold_locally(look, joined, range(dimensions.n_blocks), given.sequential)
-    rows, counts, n_empty = zip(*found, strict=True)
-    return Gaps(np.concatenate(rows), np.sum(counts, axis=0), sum(n_empty))
+    return Gaps.of_all(found)
 
 
 def without_gaps(points: PointsSource, gaps: Gaps, first_point: int = 0) -> tuple[PointsSource, np.ndarray]:
@@ -480,7 +486,7 @@ def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: fl
     """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero."""
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
-    check_finite_block(rows, start)
+    check_finite_block(rows, start, columns=column_names_of(source))
     return [digests_of_rows(cells_of_rows(rows, tolerance) if tolerance > 0 else rows)]
 
 

@@ -19,7 +19,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
-from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.base import column_names_of, nonzeros_of, read_rows
 from scalemani.io.sources.side_data import Labels, SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -304,7 +304,7 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
     """
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
-    check_finite_block(rows, start)
+    check_finite_block(rows, start, columns=column_names_of(source))
     sample = rows[:TILE_ROWS]
     minima, maxima = rows.min(axis=0), rows.max(axis=0)
     if sp.issparse(rows):

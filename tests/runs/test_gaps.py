@@ -11,6 +11,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import open_points
+from scalemani.io.sources.array_files import ArrayPoints
 from scalemani.io.sources.side_data import with_weights
 from scalemani.runs.walk import run
 
@@ -175,6 +176,14 @@ def test_new_points_with_a_gap_are_nan():
     assert np.isnan(model.transform(GAPS[[7, 200]])).all()
     clusters = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS).predict(GAPS[:300])
     assert np.array_equal(np.flatnonzero(clusters == -1), [7, 200])
+
+
+def test_new_points_with_gaps_are_read_twice(stored, tmp_path, monkeypatch):
+    read = []
+    rows = ArrayPoints.rows
+    monkeypatch.setattr(ArrayPoints, "rows", lambda self, *bounds: read.append(bounds) or rows(self, *bounds))
+    sm.transform(stored / "laplacian-eigenmaps", GAPS[:300], tmp_path / "placed.npy")
+    assert read == [(0, 300)] * 2
 
 
 NEW = np.concatenate([np.full((1024, 4), np.nan), GAPS[:300], POINTS[:50]])  # the first block has nothing but gaps

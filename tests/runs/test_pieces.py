@@ -131,6 +131,36 @@ def test_descents_take_pieces_with_one_warning_and_keep_them_apart(cells, lists,
     assert (clusters[nearest] == clusters[:, np.newaxis]).mean() > 0.99
 
 
+@pytest.fixture(scope="module", params=[(300, 150), (20 + 3 * np.arange(30)).tolist()], ids=["two", "thirty"])
+def neighbours_of_scanpy(request):
+    """An AnnData of cells in so many pieces, with the neighbours that scanpy finds, and the piece of each."""
+    scanpy = pytest.importorskip("scanpy", exc_type=ImportError)
+    points, pieces = mixed(request.param)
+    found = scanpy.AnnData(points.astype(np.float32))
+    scanpy.pp.neighbors(found, n_neighbors=K, use_rep="X")
+    n_pieces, _ = connected_components(found.obsp["distances"])
+    assert n_pieces == len(request.param)
+    return found, pieces
+
+
+@pytest.mark.filterwarnings("ignore")  # scanpy's own
+@pytest.mark.parametrize("options", [{"metric": "precomputed", "perplexity": 4}, {"affinity": "precomputed"}])
+def test_neighbours_of_scanpy_in_pieces_are_embedded_with_one_warning(neighbours_of_scanpy, options):
+    given, pieces = neighbours_of_scanpy
+    model, told = quietly(sm.TSNE(**options, max_iter=100), given)
+    assert len(told) == 1
+    nearest = np.argsort(cdist(model.embedding_, model.embedding_), axis=1)[:, 1]
+    assert (pieces[nearest] == pieces).mean() > 0.99
+    model, told = quietly(sm.LaplacianEigenmaps(**options), given)
+    assert len(told) == 1
+    assert model.certificates_["embedding"]["pieces"] == len(set(pieces))
+    for piece in set(pieces):  # its own eigenvectors, none constant
+        assert (np.ptp(model.embedding_[pieces == piece], axis=0) > 0).all()
+    model, told = quietly(sm.SpectralClustering(len(set(pieces)), **options), given)
+    assert len(told) == 1
+    assert len(set(zip(model.labels_.tolist(), pieces.tolist(), strict=True))) == len(set(pieces))
+
+
 @pytest.mark.parametrize(("n_clusters", "n_cut"), [(4, 1), (2, 1), (6, 3)])
 @pytest.mark.parametrize("way", ["lists", "affinities"])
 def test_clusters_are_pieces_groups_of_them_or_cuts_of_the_largest(cells, lists, affinities, way, n_clusters, n_cut):

@@ -7,7 +7,6 @@ them.
 import contextlib
 import mmap
 import os
-import resource
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -27,7 +26,11 @@ def memory_limit() -> int:
 
     Dask's function of the name returns the same; its module loads the client, in 0.4 s.
     """
-    limits = [psutil.virtual_memory().total, resource.getrlimit(resource.RLIMIT_RSS)[1]]
+    limits = [psutil.virtual_memory().total]
+    with contextlib.suppress(ImportError):  # of Windows
+        import resource
+
+        limits.append(resource.getrlimit(resource.RLIMIT_RSS)[1])
     for name in LIMITS:
         with contextlib.suppress(OSError, ValueError):  # "max" is no number
             limits.append(int((CONTROL_GROUP / name).read_text()))

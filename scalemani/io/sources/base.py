@@ -190,6 +190,11 @@ def innermost(source: PointsSource) -> PointsSource:
     return source
 
 
+def column_names_of(source: PointsSource) -> Sequence[Any]:
+    """Return the names of the columns of points; none where they have no names."""
+    return list(getattr(innermost(source), "column_names", ()))
+
+
 def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
     """Return a source with another innermost source of the same rows."""
     if isinstance(source, WrappedPoints):
@@ -201,6 +206,13 @@ def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndar
     """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
     given = unmasked(given, points.description, getattr(points, "gaps", False), start)
     rows = given.toarray() if sp.issparse(given) else np.asarray(given)
+    check_given(rows, start, stop, points)
+    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
+        return np.ascontiguousarray(rows, dtype=points.dtype)
+
+
+def check_given(rows: Any, start: int, stop: int, points: Described) -> None:
+    """Refuse what was read for rows [start, stop) of points, dense or sparse, and has another shape or kind."""
     if rows.shape != (stop - start, points.shape[1]):
         raise DataError(
             f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
@@ -213,8 +225,6 @@ def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndar
             f"{rows.dtype}: declare the type that they have"
         )
     check_exact(rows, start, points.description)
-    with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
-        return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
 class SourceOfPieces(Source):
@@ -226,14 +236,20 @@ class SourceOfPieces(Source):
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
         """Return rows [first, last) of a piece."""
 
+    def parts_of(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
+        """Yield the pieces that hold rows [start, stop), with the first of these rows in each and the one after."""
+        piece = bisect_right(self.starts, start) - 1
+        while start < stop:
+            begin, end = self.starts[piece], min(self.starts[piece + 1], stop)
+            yield piece, start - begin, end - begin
+            start, piece = end, piece + 1
+
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
-        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
-        piece = bisect_right(self.starts, start) - 1
-        while row < stop:
-            begin, end = self.starts[piece], min(self.starts[piece + 1], stop)
-            rows[row - start : end - start] = self.piece_rows(piece, row - begin, end - begin)
-            row, piece = end, piece + 1
+        rows = np.empty((stop - start, self.shape[1]), self.dtype)
+        for piece, first, last in self.parts_of(start, stop):
+            row = self.starts[piece] - start
+            rows[row + first : row + last] = self.piece_rows(piece, first, last)
         return rows
 
 
@@ -338,7 +354,7 @@ class MetricPoints(WrappedPoints):
         return self._mapped(super().read_sparse(start, stop), start)
 
     def _mapped(self, rows: Points, start: int) -> Points:
-        check_finite_block(rows, start)
+        check_finite_block(rows, start, columns=column_names_of(self))
         check_rows(rows, self.metric, start)
         return map_rows(rows, self.metric)
 

@@ -13,7 +13,7 @@ from scalemani.config.validation import check_finite_block
 from scalemani.errors import DataError
 from scalemani.io.sources.base import PointsSource, Source, read_rows
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.precomputed import check_square, open_lists, refuse_rows, take_pairwise
+from scalemani.io.sources.precomputed import check_square, open_lists, refuse_rows, take_pairwise, without_rounding
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED
@@ -28,7 +28,8 @@ AFFINITY_REMEDY = (
 )
 CONNECTIVITIES = "connectivities"  # scanpy's, in `obsp`
 AFFINITY_DTYPE = np.dtype(np.float32)  # of stored affinities
-ROUNDING = 1e-5  # of the largest affinity: sums in float32 make a symmetric matrix differ by less
+# Of the largest affinity: sums in float32 make a symmetric matrix differ by less, and lie less far below zero.
+ROUNDING = 1e-5
 AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
@@ -118,17 +119,21 @@ def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
 
 
 def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.csr_matrix:
-    """Return affinities (N, N) in float64 without their diagonal; refuse those that are none."""
+    """Return affinities (N, N) in float64 without their diagonal; refuse those that are none.
+
+    Those that lie below zero by rounding are zeros.
+    """
     check_finite_block(matrix, 0, f"affinities in {description}")
     row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
+    data = without_rounding(matrix.data, ROUNDING * float(matrix.data.max(initial=0)))
     faults = {
-        "hold affinities that are negative": matrix.data < 0,
-        "hold affinities that are too large for float32": matrix.data > np.finfo(AFFINITY_DTYPE).max,
+        "hold affinities that are negative": data < 0,
+        "hold affinities that are too large for float32": data > np.finfo(AFFINITY_DTYPE).max,
     }
     rows = {fault: np.bincount(row_of[entries]) > 0 for fault, entries in faults.items()}
     refuse_rows(rows, f"the affinities in {description}", AFFINITY_REMEDY)
     kept = row_of != matrix.indices
-    parts = (matrix.data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
+    parts = (data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
     return sparse.csr_matrix(parts, shape=matrix.shape)
 
 

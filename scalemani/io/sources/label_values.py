@@ -1,5 +1,6 @@
 """Values of labels as one type of NumPy's, in which labels that differ stay different, and their categories."""
 
+import numbers
 import re
 from collections.abc import Collection, Mapping, Sequence
 from decimal import Decimal
@@ -147,9 +148,12 @@ def texts_of(values: Sequence[Any], where: str) -> np.ndarray:
     if set(map(type, values)) <= {str, type(None)}:
         return np.array([value or "" for value in values], dtype=str)
     firsts: dict[str, Any] = {}
+    spelled: dict[Any, str] = {}  # equal numbers are one label, such as 1 and 1.0
     texts = []
     for value in values:
         text = "" if is_missing(value) else str(value)
+        if text and isinstance(value, numbers.Number) and not isinstance(value, bool):
+            text = spelled.setdefault(value, text)
         first = firsts.setdefault(text, value)
         if text and type(first) is not type(value) and first != value:
             raise DataError(

@@ -16,6 +16,7 @@ from scipy import sparse
 from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
 from scalemani.io.sources.base import Source, SourceOfPieces, native_rows
+from scalemani.io.sources.sliced import INDEX_BYTES, compressed_rows, sparse_matrix, sparse_rows
 from scalemani.io.sources.tables import with_numbers
 from scalemani.store.places import open_objects
 
@@ -103,9 +104,13 @@ def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
 
 
 class DaskPoints(Source):
-    """A Dask array of dense or sparse chunks; each is computed once a pass, by the client that holds it if one does."""
+    """A Dask array of dense or sparse chunks; each is computed once a pass, by the client that holds it if one does.
+
+    Where it says that its chunks are sparse, the first is computed at once: `nonzeros` is what all would have like it.
+    """
 
     sequential = True
+    nonzeros: int | None = None
 
     def __init__(self, array: "DaskArray") -> None:
         if any(np.isnan(length) for length in array.shape):
@@ -116,7 +121,12 @@ class DaskPoints(Source):
         self.preferred_rows = max(array.chunks[0])
         self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
         self._lock = threading.Lock()
-        self._chunks: tuple[int, np.ndarray] | None = None  # the first row of those computed last, and their rows
+        self._chunks: tuple[int, Any] | None = None  # the first row of those computed last, and their rows
+        if sparse.issparse(array._meta) and self.shape[0]:
+            first = sparse_matrix(self._computed(0, self.starts[1]), self.description)
+            if first.nonzeros is not None:
+                self.nonzeros = -(-first.nonzeros * self.shape[0] // self.starts[1])
+                self.held_bytes = self.preferred_rows * sparse_row_bytes(self)
 
     def give_gaps(self) -> None:
         """Give gaps as NaN, in a type that has it where chunks are masked arrays."""
@@ -137,33 +147,45 @@ class DaskPoints(Source):
         chunks = tuple(np.diff(self.starts).tolist())
         return list(self.array.rechunk((chunks, -1)).to_delayed().ravel())
 
-    def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+    def rows(self, start: int, stop: int) -> Any:
+        """Return rows [start, stop), as sparse as their chunks."""
         parts = [np.empty((0, self.shape[1]), self.array.dtype)]
         with self._lock:
             while start < stop:
                 first, chunks = self._chunks_with(start, stop)
                 part = unmasked(chunks[start - first : stop - first], self.description, self.gaps, start)
                 parts.append(part)
-                start += len(part)
-        return np.concatenate(parts) if len(parts) > 2 else parts[-1]
+                start += part.shape[0]
+        if len(parts) <= 2:
+            return parts[-1]
+        return sparse.vstack(parts[1:], "csr") if any(map(sparse.issparse, parts)) else np.concatenate(parts)
 
-    def _chunks_with(self, start: int, stop: int) -> tuple[int, np.ndarray]:
+    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop) as sparse rows."""
+        self.check_range(start, stop)
+        return sparse_rows(self.rows(start, stop), start, stop, self)
+
+    def _chunks_with(self, start: int, stop: int) -> tuple[int, Any]:
         """Return chunks of which the first has row `start`: one, or as many as rows [start, stop) fill."""
-        if self._chunks is None or not self._chunks[0] <= start < self._chunks[0] + len(self._chunks[1]):
+        if self._chunks is None or not self._chunks[0] <= start < self._chunks[0] + self._chunks[1].shape[0]:
             self._chunks = None  # so that they are not held while others are computed
             chunk = bisect_right(self.starts, start) - 1
             last = max(bisect_right(self.starts, self.starts[chunk] + stop - start) - 1, chunk + 1)
             self._chunks = self.starts[chunk], self._computed(self.starts[chunk], self.starts[last])
         chunks = self._chunks
-        if stop == self.shape[0] == chunks[0] + len(chunks[1]):  # the end of a pass
+        if stop == self.shape[0] == chunks[0] + chunks[1].shape[0]:  # the end of a pass
             self._chunks = None
         return chunks
 
-    def _computed(self, start: int, stop: int) -> np.ndarray:
+    def _computed(self, start: int, stop: int) -> Any:
         holder, rows = self.holder, self.array[start:stop]
         computed = rows.compute(scheduler="threads") if holder is None else holder.compute(rows, sync=True)
-        return computed.toarray() if sparse.issparse(computed) else computed
+        return compressed_rows(computed, self.description) if sparse.issparse(computed) else computed
+
+
+def sparse_row_bytes(points: "DaskPoints | KeptRows") -> int:
+    """Return the bytes of the nonzeros of a row and of their columns, on average."""
+    return -(-(points.nonzeros or 0) * (points.dtype.itemsize + INDEX_BYTES) // points.shape[0])
 
 
 @dataclass(frozen=True)
@@ -176,13 +198,42 @@ class KeptRows:
     dtype: np.dtype
     description: str
     gaps: bool = False
+    nonzeros: int | None = None  # about so many in all, of rows that are kept as sparse ones
 
     def keep(self, start: int, stop: int, given: Any) -> None:
         """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
-        rows, objects = native_rows(given, start, stop, self), open_objects(self.root)
+        read: Any = (native_rows if self.nonzeros is None else sparse_rows)(given, start, stop, self)
+        objects = open_objects(self.root)
         for first in cuts([start, stop], self.piece_rows)[:-1]:
             last = min(stop, (first // self.piece_rows + 1) * self.piece_rows)
-            objects.set(str(first), rows[first - start : last - start].tobytes())
+            rows = read[first - start : last - start]
+            parts = (
+                (rows,) if self.nonzeros is None else (rows.indptr.astype("i8"), rows.data, rows.indices.astype("i4"))
+            )
+            objects.set(str(first), b"".join(part.tobytes() for part in parts))
+
+    @property
+    def held_bytes(self) -> int:
+        """The bytes of the largest piece."""
+        row = self.shape[1] * self.dtype.itemsize
+        return min(self.piece_rows, self.shape[0]) * (row if self.nonzeros is None else sparse_row_bytes(self))
+
+    def dense_piece(self, content: bytes, n_rows: int) -> np.ndarray | None:
+        """Return the rows that were written; None where bytes are missing."""
+        whole = len(content) == n_rows * self.shape[1] * self.dtype.itemsize
+        return np.frombuffer(content, self.dtype).reshape(n_rows, -1) if whole else None
+
+    def sparse_piece(self, content: bytes, n_rows: int) -> sparse.csr_matrix | None:
+        """Return the sparse rows that were written; None where bytes are missing."""
+        values = 8 * (n_rows + 1)
+        if len(content) < values:
+            return None
+        indptr = np.frombuffer(content, np.int64, n_rows + 1)
+        columns = values + int(indptr[-1]) * self.dtype.itemsize
+        if len(content) != columns + int(indptr[-1]) * INDEX_BYTES:
+            return None
+        data, indices = np.frombuffer(content[values:columns], self.dtype), np.frombuffer(content[columns:], np.int32)
+        return sparse.csr_matrix((data, indices, indptr), (n_rows, self.shape[1]))
 
 
 class ComputedPoints(SourceOfPieces):
@@ -195,18 +246,37 @@ class ComputedPoints(SourceOfPieces):
         self.kept = kept
         self.starts = cuts(chunk_starts, kept.piece_rows)
         self.preferred_rows = kept.piece_rows
-        self.held_bytes = min(kept.piece_rows, self.shape[0]) * self.shape[1] * self.dtype.itemsize
+        self.held_bytes = kept.held_bytes
+
+    @property
+    def nonzeros(self) -> int | None:
+        """About how many values are not zero, of sparse rows."""
+        return self.kept.nonzeros
+
+    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop) as sparse rows."""
+        self.check_range(start, stop)
+        parts = [sparse.csr_matrix((0, self.shape[1]), dtype=self.dtype)]
+        parts += [self.piece(piece)[first:last] for piece, first, last in self.parts_of(start, stop)]
+        return sparse.csr_matrix(sparse.vstack(parts, "csr")) if len(parts) > 2 else parts[-1]
 
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a piece, which is read as a whole."""
+        """Return rows [first, last) of a piece."""
+        rows = self.piece(piece)[first:last]
+        return rows if self.nonzeros is None else rows.toarray()
+
+    def piece(self, piece: int) -> Any:
+        """Return a piece, which is read as a whole."""
         begin, end = self.starts[piece], self.starts[piece + 1]
         content = open_objects(self.kept.root).get(str(begin))
-        if content is None or len(content) != (end - begin) * self.shape[1] * self.dtype.itemsize:
+        read = self.kept.dense_piece if self.nonzeros is None else self.kept.sparse_piece
+        rows = None if content is None else read(content, end - begin)
+        if rows is None:
             raise StoreError(
                 f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut short: "
                 "run the same command again"
             )
-        return np.frombuffer(content, self.dtype).reshape(end - begin, -1)[first:last]
+        return rows
 
 
 def cuts(bounds: Sequence[int], every: int) -> list[int]:

@@ -8,6 +8,7 @@ netCDF follow, is applied: scale, offset, and the values that stand for gaps.
 import base64
 import contextlib
 import math
+import mmap
 import re
 import struct
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from zarr.core.sync import sync
 
 from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
-from scalemani.io.sources.base import Source, as_damage, as_store_errors
+from scalemani.io.sources.base import Described, Source, as_damage, as_store_errors, check_given
 
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
 LOOK = "look whether it was copied whole, if these rows should hold anything else"
@@ -215,6 +216,9 @@ class SlicedPoints(Source):
         """Return rows [start, stop)."""
         with as_store_errors(self.description, start, stop):
             rows = self.array[start:stop]
+            if isinstance(self.array, np.memmap):
+                rows = np.array(rows)
+                release_pages(self.array)
         return self.packing.unpacked(np.asarray(unmasked(rows, self.description, self.gaps, start)), start, self)
 
     def give_gaps(self) -> None:
@@ -222,6 +226,16 @@ class SlicedPoints(Source):
         super().give_gaps()
         if self.gapped:
             self.dtype = with_nan(self.dtype)
+
+
+def release_pages(array: np.memmap) -> None:
+    """Let go of the pages of a mapped file, which stay in memory else: they are read again where they are needed.
+
+    Those of a map that is copied on write hold what was written.
+    """
+    mapped = getattr(array, "_mmap", None)
+    if mapped is not None and array.mode in ("r", "r+", "w+") and hasattr(mmap, "MADV_DONTNEED"):
+        mapped.madvise(mmap.MADV_DONTNEED)
 
 
 def no_rows_of(array: Any) -> Any:
@@ -286,13 +300,18 @@ class SparseRows(Source):
     def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
         self.check_range(start, stop)
-        rows = self.rows(start, stop)
-        if not rows.has_canonical_format or not rows.data.all():
-            rows = rows.copy()  # the parts may be those of somebody's matrix
-            rows.sum_duplicates()
-            rows.eliminate_zeros()
-        check_exact(rows, start, self.description)
-        return rows.astype(self.dtype, copy=False)
+        return sparse_rows(self.rows(start, stop), start, stop, self)
+
+
+def sparse_rows(given: Any, start: int, stop: int, points: Described) -> sparse.csr_matrix:
+    """Return rows [start, stop) of points, sparse or not, as `SparseSource.read_sparse` does; refuse any others."""
+    rows = sparse.csr_matrix(given)
+    if not rows.has_canonical_format or not rows.data.all():
+        rows = rows.copy()  # the parts may be those of somebody's matrix
+        rows.sum_duplicates()
+        rows.eliminate_zeros()
+    check_given(rows, start, stop, points)
+    return rows.astype(points.dtype, copy=False)
 
 
 def sparse_file(path: Path) -> SparseRows:

@@ -118,6 +118,8 @@ class PointColumns:
                 f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
                 "remove their rows"
             )
+        named = zip(self.names, columns, strict=True)
+        columns = [without_decimals(column, name, where, first_row) for name, column in named]
         for name, column in zip(self.names, columns, strict=True):  # before they become one type
             if str(column.type) in ("int64", "uint64"):
                 check_exact(np.asarray(column.fill_null(0))[:, np.newaxis], first_row, where, (name,))
@@ -230,11 +232,13 @@ def list_type(kind: Any) -> Any:
 
 def is_number(kind: Any) -> bool:
     """Return whether a type of Arrow is one of real numbers or of truth values."""
-    return re.fullmatch(r"u?int\d+|bool|halffloat|float|double", str(kind)) is not None
+    return re.fullmatch(r"u?int\d+|bool|halffloat|float|double|decimal.*", str(kind)) is not None
 
 
 def number_dtype(kind: Any) -> np.dtype:
     """Return the dtype of a type of numbers."""
+    if str(kind).startswith("decimal"):
+        return np.dtype(np.float64)
     return np.dtype({"halffloat": "f2", "float": "f4", "double": "f8"}.get(str(kind), str(kind)))
 
 
@@ -252,7 +256,7 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
             f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or "
             "remove these rows"
         )
-    values = column.flatten()
+    values = without_decimals(column.flatten(), name, where, first_row, int(width or 1))
     if values.null_count:
         row = first_row + int(np.flatnonzero(values.is_null())[0]) // int(width or 1)
         raise DataError(
@@ -262,6 +266,18 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
     check_exact(rows, first_row, f"column {name} of {where}")
     return rows
+
+
+def without_decimals(column: Any, name: str, where: str, first_row: int, width: int = 1) -> Any:
+    """Return decimals as float64, others as they are; refuse integers that lose digits. A row has `width` values."""
+    if not str(column.type).startswith("decimal"):
+        return column
+    numbers = column.cast("float64")
+    large = np.flatnonzero(np.abs(numbers.fill_null(0).to_numpy(zero_copy_only=False)) >= LARGEST_EXACT)
+    wide = [entry // width for entry in large.tolist() if is_wide_integer(column[entry].as_py())]
+    if wide:
+        raise lost_digits(where, np.unique(wide), (first_row, first_row + len(column) // width), name)
+    return numbers
 
 
 class ParquetReader:

@@ -30,12 +30,12 @@ from scalemani.io.export import beside, checked_target, rows_per_block, write_ro
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
-from scalemani.io.sources.base import innermost, nonzeros_of, read_rows
+from scalemani.io.sources.base import column_names_of, innermost, nonzeros_of, read_rows
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming import Gaps, computed_once, find_gaps, has_gaps, joined, usable_rows
+from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, has_gaps, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import (
@@ -227,18 +227,20 @@ def content_of(
     source: PointsSource, metric: str, dimensions: Dimensions, executor: Executor
 ) -> tuple[str, Gaps | None]:
     """Return one digest of all points, which have to be finite but for gaps, and these where there may be some."""
-    gaps = find_gaps(source, metric, executor, dimensions.block_rows) if has_gaps(source) else None
-    read = source if gaps is None else innermost(source)  # of which rows with a gap have the others in their places
+    gapped = has_gaps(source)
+    read = innermost(source) if gapped else source  # of which rows with a gap have the others in their places
     executor.progress.start("reading", dimensions.n_blocks)
 
-    def look(block: int) -> list[str]:
+    def look(block: int) -> list[tuple[list[str], Gaps | None]]:
         start, stop = dimensions.rows(block)
         rows = read_rows(read, start, stop, dimensions.sparse)
-        if gaps is None:
-            check_finite_block(rows, start)
-        return tile_digests(rows)
+        if not gapped:
+            check_finite_block(rows, start, columns=column_names_of(source))
+        return [(tile_digests(rows), gaps_of_rows(rows, metric, start) if gapped else None)]
 
-    tiles = executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential)
+    seen = executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential)
+    tiles = [tile for tiles, _ in seen for tile in tiles]
+    gaps = Gaps.of_all([found for _, found in seen if found is not None]) if gapped else None
     return digest(" ".join(tiles).encode()), gaps
 
 

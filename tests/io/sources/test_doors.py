@@ -12,8 +12,11 @@ import scipy.sparse as sp
 from distributed import Client
 
 import scalemani as sm
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError
 from scalemani.io.sources import open_points, points_in_memory, take_representation
+from scalemani.runs.walk import run
 
 
 class Annotated(SimpleNamespace):
@@ -150,6 +153,27 @@ def test_a_dask_array_of_sparse_blocks_is_the_points_that_it_holds():
     expected = sm.knn_graph(points.toarray(), 5)
     for given in (blocks, Annotated(obs_names=[], X=blocks, obsm={})):
         np.testing.assert_array_equal(sm.knn_graph(given, 5).distances, expected.distances)
+
+
+@pytest.mark.parametrize("columns", [40, 17])
+@pytest.mark.parametrize("kind", [sp.csr_matrix, sp.csr_array, sp.csc_matrix])
+def test_sparse_blocks_of_few_values_stay_sparse_rows(kind, columns, tmp_path):
+    points = sp.random(4300, 40, density=0.05, format="csr", random_state=0)
+    blocks = da.from_array(points.toarray(), chunks=(1400, columns)).map_blocks(
+        kind, dtype=float, meta=kind((0, 0), dtype=float)
+    )
+    source = open_points(blocks)
+    assert abs(source.nonzeros / points.nnz - 1) < 0.1
+    for start, stop in ((0, 4300), (1399, 3001), (7, 7)):
+        assert (source.read_sparse(start, stop) != points[start:stop]).nnz == 0
+        np.testing.assert_array_equal(source.read(start, stop), points[start:stop].toarray())
+    keys = {
+        run(open_points(given), tmp_path / str(number), "knn-graph", Parameters(), Executor(), only="points").keys[
+            "points"
+        ]
+        for number, given in enumerate((points, blocks))
+    }
+    assert len(keys) == 1
 
 
 def test_a_memory_map_is_read_by_blocks_and_never_copied_whole(components, tmp_path):

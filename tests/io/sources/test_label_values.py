@@ -1,5 +1,7 @@
 """Labels that differ stay different, by every way in which they come; those that are missing are no class."""
 
+from decimal import Decimal
+
 import h5py
 import numpy as np
 import pandas as pd
@@ -96,6 +98,7 @@ def test_whole_texts_become_equal_labels_only_where_they_are_written_alike_or_ar
         ([WIDE + 1, WIDE, 0.5], [0, 1, 2]),
         ([1, True, 0, False], [0, 1, 2, 3]),
         ([0.5, "a", 0.5, "b"], [0, 1, 0, 3]),
+        ([np.int64(1), 1.0, "a", 2, np.float32(2), Decimal(1), True], [0, 0, 2, 3, 3, 0, 6]),
         ([["a"], [np.nan], ["b"]], [0, -1, 2]),
         (np.array(["a", None, np.nan, "b"], object), [0, -1, -1, 3]),
         (np.array([b"\xe9", b"\xe8", b"\xe9"]), [0, 1, 0]),

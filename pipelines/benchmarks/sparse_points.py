@@ -1,6 +1,6 @@
 """Neighbours of sparse points, kept sparse all the way: seconds, memory, disk and recall of one command.
 
-    python pipelines/benchmarks/sparse.py WORK_FOLDER [--sets tfidf counts] [--points 1000000] [--memory 4GB]
+    python pipelines/benchmarks/sparse_points.py WORK_FOLDER [--sets tfidf counts] [--points 1000000] [--memory 4GB]
                                           [--peer-python PYTHON [--peer-alone]]
 
 `tfidf` is 20 Newsgroups (18,846 x 43,374, its empty documents left out) by the cosine; `counts` are draws of so many
