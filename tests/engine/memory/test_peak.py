@@ -1,6 +1,7 @@
 """What the peak of memory counts: this process, those below it at any depth, and nothing that has ended."""
 
 import os
+import resource
 import subprocess
 import sys
 import time
@@ -81,7 +82,7 @@ def test_the_peak_is_kept_when_the_memory_is_gone():
 
 def test_the_limit_is_what_dask_finds(monkeypatch):
     assert peak.memory_limit() == system.memory_limit()
-    monkeypatch.setattr(peak.resource, "getrlimit", lambda _: (-1, 10**9))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, 10**9))
     assert peak.memory_limit() == system.memory_limit() == 10**9
 
 
