@@ -10,7 +10,7 @@ Brezina 1996]; multilevel eigensolvers for graphs [Barnard and Simon 1994].
 import functools
 import itertools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -208,7 +208,7 @@ class Multilevel:
         """
         vectors: np.ndarray
         if self._dense is not None:
-            vectors, steps = np.ascontiguousarray(self._dense.vectors[:, :n_vectors]), 0
+            vectors, steps = np.ascontiguousarray(self._dense.vectors[:, :n_vectors], np.float32), 0
         else:
             vectors, steps = random_columns(self._coarsest.n_nodes, n_vectors, seed), STEPS_FROM_RANDOM
         for level in reversed(range(len(self._graphs))):
@@ -246,15 +246,21 @@ class Multilevel:
         matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))
         values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
         values, vectors = values[-2::-1], vectors[:, -2::-1]
-        inverse = (vectors / np.maximum(1 - values, LEAST_GAP)) @ vectors.T
-        return Eigendecomposition(vectors.astype(np.float32), inverse.astype(np.float32))
+        return Eigendecomposition(values, vectors)
 
 
-class Eigendecomposition(NamedTuple):
-    """Of the coarsest graph, trivial vector left out, float32: `vectors` of S, descending; `inverse` of I - S."""
+@dataclass(frozen=True, eq=False)
+class Eigendecomposition:
+    """Of the coarsest graph, trivial vector left out: values and vectors of S, descending."""
 
+    values: np.ndarray
     vectors: np.ndarray
-    inverse: np.ndarray
+
+    @functools.cached_property  # the vectors of one graph alone ask for no correction
+    def inverse(self) -> np.ndarray:
+        """The inverse of I - S, float32."""
+        scaled = self.vectors / np.maximum(1 - self.values, LEAST_GAP)
+        return np.asarray(scaled @ self.vectors.T, np.float32)
 
 
 def _steps(n_nodes: int) -> int:
