@@ -110,7 +110,7 @@ def test_objects_that_are_numbers_pass_on_request():
     assert check_points(points, convert_objects=True).dtype == np.float64
     with pytest.raises(DataError, match="numeric dtype"):
         check_points(np.array([["a"]], dtype=object), convert_objects=True)
-    with pytest.raises(DataError, match="Expected 2D array, got 0D"):
+    with pytest.raises(DataError, match="is a dict, which is no table with rows"):
         check_points({"x": 1}, convert_objects=True)
 
 
