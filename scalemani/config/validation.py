@@ -1,7 +1,7 @@
 """Points at the door: which arrays are taken, as which dtype, and one clear message for those that are not."""
 
 import numbers
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -297,7 +297,8 @@ def refuse_scalar(values: Any, name: str) -> None:
             kind = type(values).__name__
             raise DataError(f"{name} is a {kind}, which holds no rows yet: pass {name}.{method}()")
     if not isinstance(values, numbers.Number) and not hasattr(values, "__array__"):
-        rows = "numpy.array(list(rows))" if isinstance(values, Iterable) else "an array"
+        listed = isinstance(values, Iterable) and not isinstance(values, Mapping)  # a list of a mapping has its keys
+        rows = "numpy.array(list(rows))" if listed else "an array"
         raise DataError(
             f"{name} is a {type(values).__name__}, which is no table with rows of numbers: give {rows} of shape "
             "(n_points, n_columns)"

@@ -14,7 +14,7 @@ from scipy.spatial import cKDTree
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.compressed import Points, about_center, dense_rows
+from scalemani.kernels.rows.compressed import Points, about_center, dense_rows, jaccard_distances
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
@@ -195,15 +195,12 @@ def counts_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np
 
 
 def sets_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return what `counts_before` does, of sets (N, D) bool, whose products are whole numbers."""
+    """Return what `counts_before` does, of sets (N, D) bool."""
     counts, n_points = np.empty(neighbors.shape, np.int64), points.shape[0]
-    sizes = np.asarray(points.sum(axis=1), np.float64).ravel()
     for part in slices(len(rows), ROWS_PER_BLOCK):
-        queries, distances = points[rows[part]].astype(np.float32), np.empty((len(rows[part]), n_points))
+        queries, distances = points[rows[part]], np.empty((len(rows[part]), n_points))
         for panel in slices(n_points, ROWS_PER_PANEL):
-            shared = dense_rows(queries @ points[panel].T.astype(np.float32)).astype(np.float64)
-            together = np.add.outer(sizes[rows[part]], sizes[panel]) - shared
-            distances[:, panel] = 1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0)
+            distances[:, panel] = jaccard_distances(queries, points[panel])
         limits = np.take_along_axis(distances, neighbors[part], axis=1) - ROUNDING
         distances[np.arange(len(distances)), rows[part]] = np.inf
         counts[part] = [np.searchsorted(np.sort(line), bound) for line, bound in zip(distances, limits, strict=True)]

@@ -31,7 +31,9 @@ def sort_ascending(values: np.ndarray, labels: np.ndarray) -> None:
     """Sort values (n,), and their labels (n,) with them, in place; equal values stay in the order they come in."""
     if values.shape[0] > MOST_INSERTED:
         order = np.argsort(values, kind="mergesort")
-        values[:], labels[:] = values[order], labels[order]
+        sorted_values, sorted_labels = values[order], labels[order]
+        for i in range(values.shape[0]):  # a slice would compile an error message, in a second and a half
+            values[i], labels[i] = sorted_values[i], sorted_labels[i]
         return
     for i in range(1, values.shape[0]):
         value, label, place = values[i], labels[i], i

@@ -8,7 +8,7 @@ from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.compressed import Points, dense_rows
+from scalemani.kernels.rows.compressed import Points, jaccard_distances
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
 ROUNDINGS_OF_SQUARE = 4  # twice that of either distance that is compared
@@ -61,9 +61,7 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
 def plain_squares(queries: Points, others: Points) -> np.ndarray:
     """Return the squared distances (m, n) of points (m, D) and (n, D) float64, or Jaccard distances of boolean ones."""
     if queries.dtype == np.bool_:
-        shared = dense_rows(queries.astype(np.float64) @ others.T.astype(np.float64))
-        together = np.add.outer(*(np.asarray(rows.sum(axis=1)).ravel() for rows in (queries, others))) - shared
-        return 1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0)
+        return jaccard_distances(queries, others)
     if not sp.issparse(queries):
         return cdist(queries, others, "sqeuclidean")
     lengths = np.add.outer(*(np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in (queries, others)))

@@ -160,6 +160,16 @@ def dense_rows(rows: Points) -> np.ndarray:
     return rows.toarray() if sp.issparse(rows) else rows
 
 
+def jaccard_distances(queries: Points, rows: Points) -> np.ndarray:
+    """Return the Jaccard distances (m, n) float64 of sets (m, D) and (n, D) bool; 0 of two empty ones.
+
+    Products in float32 are exact: they count up to 2**24 elements.
+    """
+    shared = dense_rows(queries.astype(np.float32) @ rows.T.astype(np.float32)).astype(np.float64)
+    together = np.add.outer(*(np.asarray(sets.sum(axis=1)).ravel() for sets in (queries, rows))) - shared
+    return np.asarray(1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0))
+
+
 def dense_tiles(rows: Points) -> Iterator[np.ndarray]:
     """Yield rows (n, D) dense: an array in one piece, sparse rows by tiles."""
     if not sp.issparse(rows):

@@ -162,9 +162,8 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             return Transformed({}, labels, [])
         earlier = earlier_result(target) if suffix == ".zarr" else None
         dimensions = fitting_dimensions(run, source, executor)
-        content, gaps = content_of(
-            source, run.metric, dimensions, executor
-        )  # refuses what cannot be placed before anything is written
+        # What cannot be placed is refused before anything is written.
+        content, gaps = content_of(source, run.metric, dimensions, executor)
         key = result_key(run, dimensions, content)
         if earlier is not None:
             if earlier[KEY] != key:

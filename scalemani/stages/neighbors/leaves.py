@@ -43,6 +43,7 @@ from scalemani.stages.neighbors.lists import (
     holds_points,
     nearest_of_candidates,
     no_known,
+    points_at_hand,
     round_arrays,
     round_block,
 )
@@ -195,8 +196,7 @@ def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> Gro
 
 def vectors_about_middle(task: StageTask, rows: np.ndarray) -> np.ndarray:
     """Return all coordinates (m, D) float32 of some points about their middle, in units of the sketches."""
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
-    points = (stored.read_once() if holds_points(task) else stored.keep_in_file())[rows]
+    points = points_at_hand(task)[rows]
     return about(middle_of_rows(points), points, StoredPartition(task.inputs["partition"]).basis.scale)
 
 

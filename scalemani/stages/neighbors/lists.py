@@ -66,12 +66,16 @@ def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
     return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
 
 
+def points_at_hand(task: StageTask) -> Table | SparseTable:
+    """Return all points as they are stored: in memory where a process holds them, else rows in a file."""
+    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    return stored.read_once() if holds_points(task) else stored.keep_in_file()
+
+
 def compared_points(task: StageTask) -> Table | SparseTable:
     """Return all points as neighbours are compared: in memory where there is room; sparse ones as they are stored."""
-    stored, metric = StoredWorkPoints(task.inputs["work_points"]).points, task.params.points.metric
-    if METRICS[metric].of_sets and not task.dimensions.sparse:
-        return task.once(sets_of_points)
-    return stored.read_once() if holds_points(task) else stored.keep_in_file()
+    of_sets = METRICS[task.params.points.metric].of_sets
+    return task.once(sets_of_points) if of_sets and not task.dimensions.sparse else points_at_hand(task)
 
 
 def sets_of_points(task: StageTask) -> Table:
