@@ -10,6 +10,7 @@ import re
 import shutil
 import stat
 import tempfile
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -36,6 +37,7 @@ SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
 NOT_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # what disks say that sync no folders
 DIGEST = "digest"  # the field of a description that holds that of all its others
+REMOVAL_SECONDS = 10  # of a folder that tasks of others still write to
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
@@ -328,9 +330,18 @@ class LocalObjects(Objects):
             raise as_store_error(error, path) from error
 
     def delete_below(self, prefix: str) -> None:
-        """Remove the folder `prefix` with all that it holds."""
-        with contextlib.suppress(FileNotFoundError):
-            shutil.rmtree(checked_path(self.root, prefix))
+        """Remove the folder `prefix` with all that it holds, and what a cancelled task still writes meanwhile."""
+        folder = checked_path(self.root, prefix)
+        last = time.monotonic() + REMOVAL_SECONDS
+        while True:
+            try:
+                return shutil.rmtree(folder)
+            except OSError as error:
+                if not folder.exists():
+                    return
+                if error.errno not in (errno.ENOENT, errno.ENOTEMPTY) or time.monotonic() > last:
+                    raise as_store_error(error, folder) from error
+            time.sleep(0.01)
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""

@@ -2,7 +2,10 @@
 
 import subprocess
 import sys
+import threading
+import time
 
+import dask
 import numpy as np
 import pytest
 
@@ -41,6 +44,25 @@ def test_the_command_line_and_estimators_refuse_the_same_sizes(estimator, memory
     if not isinstance(memory, bool):  # the command line has text only
         status, _, errors = scalemani("plan", tmp_path / "points.npy", tmp_path / "run", f"--memory={memory}")
         assert (status, errors.strip().removeprefix("error: ")) == (2, str(refused.value))
+
+
+def test_where_a_lazy_value_fails_the_others_have_ended():
+    """Whoever removes a folder afterwards removes it from under nobody."""
+    begun, ended = threading.Event(), threading.Event()
+
+    def lasting():
+        begun.set()
+        time.sleep(0.3)
+        ended.set()
+
+    def failing():
+        assert begun.wait(10)
+        raise ValueError("a chunk that cannot be computed")
+
+    values = [dask.delayed(lasting)(), dask.delayed(failing)()]
+    with pytest.raises(ValueError, match="cannot be computed"):
+        Executor(workers=2).compute(values, 2, "points")
+    assert ended.is_set()
 
 
 def test_what_is_left_open_is_the_default():
