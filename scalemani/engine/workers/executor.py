@@ -225,9 +225,11 @@ class Executor:
             return
         keys = {value.key for value in values}
         # A pool of its own ends with its last task: where one fails, none of the others still writes afterwards.
-        with ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool:
-            with Callback(posttask=lambda key, *_: self._advance() if key in keys else None):
-                dask.compute(*values, scheduler="threads", pool=pool)
+        with (
+            ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool,
+            Callback(posttask=lambda key, *_: self._advance() if key in keys else None),
+        ):
+            dask.compute(*values, scheduler="threads", pool=pool)
 
     def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
