@@ -1,13 +1,15 @@
-"""Neighbours of vectors of a language model versus pynndescent, hnswlib and FAISS: processor seconds and true recall.
+"""Neighbours of vectors of a language model versus pynndescent, rinnd, hnswlib, usearch and FAISS: seconds and recall.
 
     OPENBLAS_NUM_THREADS=1 python pipelines/benchmarks/model_vectors.py tokens384.npz --rows tokens --rows 200000
 
 The rows are the tokens of the file, of length one, or so many sums of two of them with noise, which have hardly any
-leading axes. Every side is a process of its own with --threads threads, in turn, --repeats times; the least processor
-seconds count. It first searches 3,000 rows, which compiles, and is then measured from points in memory to the graph:
-seconds of all threads, and wall seconds; the peak memory is that of the process. Ours has stores and a certificate.
-Recall is that of 1,000 rows among all points, of the k nearest, ties counted. Settings of peers are --pynn-lists and
---hnsw-ef; --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left out.
+leading axes, or a table ROWSxCOLUMNS that the tokens begin with. Every side is a process of its own with --threads
+threads, in turn, --repeats times; the least processor seconds count. It first searches 3,000 rows, which compiles, and
+is then measured from points in memory to the graph: seconds of all threads, and wall seconds; the peak memory is that
+of the process. Ours has stores and a certificate. Recall is that of 1,000 rows among all points, of the k nearest, ties
+counted. Settings of peers are --lists of descents, --ef of small worlds and --probes of inverted lists, of which FAISS
+has 4 sqrt(N); --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left
+out.
 
     python pipelines/benchmarks/model_vectors.py tokens384.npz --rows 1000000 --write rows.npy
     scalemani embed rows.npy run --method t-sne --memory 4GB
@@ -39,6 +41,9 @@ def vectors(path: Path, rows: str) -> np.ndarray:
     tokens = of_length_one(np.load(path)["X"].astype(np.float32))
     if rows == "tokens":
         return tokens
+    if "x" in rows:
+        count, columns = map(int, rows.split("x"))
+        return of_length_one(tokens[:count, :columns])
     draws, count = np.random.default_rng(1), int(rows)
     sums = tokens[draws.integers(0, len(tokens), count)] + tokens[draws.integers(0, len(tokens), count)]
     return of_length_one(sums + NOISE * draws.normal(size=sums.shape).astype(np.float32))
@@ -66,20 +71,8 @@ def graph_of(side: str, value: str, k: int, threads: int) -> Callable[[np.ndarra
         import scalemani as sm
 
         return lambda points: sm.knn_graph(points, k, side, float(value), workers=threads).indices[...]
-    if side == "pynndescent":
-        from pynndescent import NNDescent
-
-        width = max(k + 1, int(value))
-        return lambda points: NNDescent(points, n_neighbors=width, n_jobs=threads, random_state=0).neighbor_graph[0]
-    if side == "faiss":
-        import faiss
-
-        faiss.omp_set_num_threads(threads)
-        return lambda points: flat(faiss.IndexFlatL2(points.shape[1]), points, k)
-    if side == "hnswlib":
-        import hnswlib
-
-        return lambda points: hnsw(hnswlib.Index("l2", points.shape[1]), points, k, int(value), threads)
+    if side in PEERS:
+        return lambda points: PEERS[side](points, k, int(value), threads)
     described = importlib.util.spec_from_file_location("prototype", value)
     sys.path.insert(0, str(Path(value).parent))
     module = importlib.util.module_from_spec(described)
@@ -87,28 +80,67 @@ def graph_of(side: str, value: str, k: int, threads: int) -> Callable[[np.ndarra
     return lambda points: module.graph(points, k, leaf=1000, f=4, repeats=4, rounds=1)[0]
 
 
-def flat(index: Any, points: np.ndarray, k: int) -> np.ndarray:
-    """Return what FAISS finds by looking at all points."""
-    index.add(points)
-    return index.search(points, k + 1)[1]
+def pynndescent(points: np.ndarray, k: int, lists: int, threads: int) -> np.ndarray:
+    """Return the lists of a descent, with so many entries."""
+    from pynndescent import NNDescent
+
+    return NNDescent(points, n_neighbors=max(k + 1, lists), n_jobs=threads, random_state=0).neighbor_graph[0]
 
 
-def hnsw(index: Any, points: np.ndarray, k: int, ef: int, threads: int) -> np.ndarray:
-    """Return what hnswlib finds in a graph of its own."""
+def rinnd(points: np.ndarray, k: int, lists: int, threads: int) -> np.ndarray:
+    """Return the lists of a descent, with so many entries; an index for queries is not built."""
+    from rinnd import RINND
+
+    index = RINND(points, n_neighbors=max(k + 1, lists), n_jobs=threads, random_state=0, graph_only=True)
+    return index.neighbor_graph[0].astype(np.int64)
+
+
+def hnswlib(points: np.ndarray, k: int, ef: int, threads: int) -> np.ndarray:
+    """Return what a small world gives."""
+    from hnswlib import Index
+
+    index = Index("l2", points.shape[1])
     index.init_index(len(points), ef_construction=ef, M=16)
     index.add_items(points, num_threads=threads)
     index.set_ef(max(ef, k + 1))
     return index.knn_query(points, k + 1, num_threads=threads)[0].astype(np.int64)
 
 
+def usearch(points: np.ndarray, k: int, ef: int, threads: int) -> np.ndarray:
+    """Return what a small world of float32 gives."""
+    from usearch.index import Index
+
+    most = max(ef, k + 1)
+    index = Index(ndim=points.shape[1], metric="l2sq", dtype="f32", expansion_add=ef, expansion_search=most)
+    index.add(np.arange(len(points)), points, threads=threads)
+    return index.search(points, k + 1, threads=threads).keys.astype(np.int64)
+
+
+def faiss(points: np.ndarray, k: int, probes: int, threads: int) -> np.ndarray:
+    """Return what so many inverted lists hold, or with none all points."""
+    import faiss
+
+    faiss.omp_set_num_threads(threads)
+    index = faiss.IndexFlatL2(points.shape[1])
+    if probes:
+        index = faiss.IndexIVFFlat(index, points.shape[1], int(4 * len(points) ** 0.5))
+        index.train(points)
+        index.nprobe = probes
+    index.add(points)
+    return index.search(points, k + 1)[1]
+
+
+PEERS = {"pynndescent": pynndescent, "rinnd": rinnd, "hnswlib": hnswlib, "usearch": usearch, "faiss": faiss}
+
+
 def true_recall(points: np.ndarray, found: np.ndarray, k: int) -> float:
     """Return the share of the k nearest that some rows have, ties counted."""
     rows = np.random.default_rng(9).choice(len(points), min(N_QUERIES, len(points)), replace=False)
-    products = points[rows] @ points.T
-    products[np.arange(len(rows)), rows] = -np.inf
-    reached = np.partition(products, -k, axis=1)[:, -k]
     shares = []
-    for row, least in zip(rows, reached, strict=True):
+    for row in rows:
+        products = points @ points[row]
+        products[row] = -np.inf
+        least = np.partition(products, -k)[-k]
         listed = [other for other in found[row] if other not in (row, -1)][:k]
         shares.append(np.mean(np.pad(points[listed] @ points[row] >= least - 1e-6, (0, k - len(listed)))))
     return float(np.mean(shares))
@@ -129,8 +161,9 @@ def search(arguments: argparse.Namespace) -> None:
 def sides_of(arguments: argparse.Namespace) -> list[tuple[str, str]]:
     """Return the sides that can run, each with its setting."""
     sides = [("auto", recall) for recall in arguments.recall] + [("exact", "1.0")]
-    peers = [("pynndescent", lists) for lists in arguments.pynn_lists]
-    peers += [("hnswlib", ef) for ef in arguments.hnsw_ef] + [("faiss", "flat")]
+    peers = [(name, lists) for name in ("pynndescent", "rinnd") for lists in arguments.lists]
+    peers += [(name, ef) for name in ("hnswlib", "usearch") for ef in arguments.ef]
+    peers += [("faiss", probes) for probes in ("0", *arguments.probes)]
     sides += [(name, value) for name, value in peers if importlib.util.find_spec(name)]
     return sides + ([("prototype", arguments.prototype)] if arguments.prototype else [])
 
@@ -138,11 +171,12 @@ def sides_of(arguments: argparse.Namespace) -> list[tuple[str, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", type=Path)
-    parser.add_argument("--rows", action="append", help="tokens, or how many sums; may be repeated")
+    parser.add_argument("--rows", action="append", help="tokens, ROWSxCOLUMNS or how many sums; may be repeated")
     parser.add_argument("--k", type=int, nargs="+", default=[15, 90])
     parser.add_argument("--recall", nargs="+", default=["0.9", "0.95", "0.99"])
-    parser.add_argument("--pynn-lists", nargs="+", default=["16", "30", "60"])
-    parser.add_argument("--hnsw-ef", nargs="+", default=["100", "200"])
+    parser.add_argument("--lists", nargs="+", default=["16", "30", "60"])
+    parser.add_argument("--ef", nargs="+", default=["100", "200"])
+    parser.add_argument("--probes", nargs="*", default=[])
     parser.add_argument("--prototype")
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--repeats", type=int, default=1)
