@@ -11,6 +11,7 @@ Accuracy and Stability of Numerical Algorithms, 2002, section 3.1]. Since 2 |a| 
 that are lowered by n u of themselves, and some more for their own rounding, give a bound of what is computed.
 """
 
+import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +52,31 @@ class SketchedRows(NamedTuple):
     def part(self, rows: slice) -> "SketchedRows":
         """Return consecutive rows."""
         return SketchedRows(self.points[rows], self.sketches[rows], self.scale)
+
+
+class Tile:
+    """Some rows, and the squared lengths of their vectors, for all products that they take part in.
+
+    The coordinates are computed again for each product: together they take as much as the points.
+    """
+
+    def __init__(self, rows: SketchedRows, middle: np.ndarray) -> None:
+        self.points, self.sketches, self.scale = rows
+        self.middle = middle
+
+    def coordinates(self) -> np.ndarray:
+        """Return all coordinates (n, D) float32 about the middle, in the unit of the sketches."""
+        return about(self.middle, self.points, self.scale)
+
+    @functools.cached_property
+    def squares_of_sketches(self) -> np.ndarray:
+        """(n,) float32, see `lowered_squares`."""
+        return lowered_squares(self.sketches)
+
+    @functools.cached_property
+    def squares_of_coordinates(self) -> np.ndarray:
+        """(n,) float32, see `lowered_squares`."""
+        return lowered_squares(self.coordinates())
 
 
 class Lists(NamedTuple):
@@ -109,12 +135,13 @@ def nearest_among(
     if sp.issparse(rows.points):
         return sparse_neighbors(queries.points, query_labels, rows.points, start, known, limits)
     lists = Lists.of(query_labels, known, limits, rows.scale)
-    size = tile_rows(rows.points.shape[1])
+    size, middle = tile_rows(rows.points.shape[1]), common_middle(rows.points)
+    others = [(tile, Tile(rows.part(tile), middle)) for tile in slices(rows.points.shape[0], size)]
     for tile in slices(len(query_labels), size):
-        some, own = queries.part(tile), lists.part(tile)
-        for other in slices(rows.points.shape[0], size):
-            labels = np.arange(start + other.start, start + other.stop)
-            search_tile(some, own, rows.part(other), Lists.closed(labels, own))
+        some, own = Tile(queries.part(tile), middle), lists.part(tile)
+        for place, other in others:
+            labels = np.arange(start + place.start, start + place.stop)
+            search_tile(some, own, other, Lists.closed(labels, own))
     return Neighbors(lists.indices, lists.distances)
 
 
@@ -134,7 +161,8 @@ def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map)
     """
     n_points, n_features = rows.points.shape
     lists = Lists.of(np.arange(n_points), known, np.full(n_points, np.inf), rows.scale)
-    tiles = [(rows.part(tile), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))]
+    middle = common_middle(rows.points)
+    tiles = [(Tile(rows.part(tile), middle), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))]
 
     def search_pair(pair: tuple[int, int]) -> None:
         search_tile(*tiles[pair[0]], *tiles[pair[1]])
@@ -160,23 +188,28 @@ def tile_rows(n_features: int) -> int:
     return min(max(TILE_BYTES // (4 * n_features) // LANES * LANES, LEAST_ROWS), MOST_ROWS)
 
 
-def search_tile(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> None:
+def common_middle(points: np.ndarray) -> np.ndarray:
+    """Return the middle (D,) of points whose coordinates are multiplied; the words of sets are not."""
+    return np.zeros(points.shape[1]) if points.dtype == SET_WORDS else middle_of_rows(points)
+
+
+def search_tile(one: Tile, own: Lists, other: Tile, others: Lists) -> None:
     """Offer some rows to the lists of others, and those to theirs; rows that are offered to themselves are one object.
 
     Sketches are multiplied where these leave few pairs to be settled, else all coordinates.
     """
-    vectors, other_vectors = one.sketches, other.sketches
-    if not sketches_suffice(one, own, other, others):
-        middle = middle_of_rows(other.points)
-        vectors, other_vectors = (about(middle, rows.points, one.scale) for rows in (one, other))
-    products = multiplied(vectors, other_vectors)
+    if sketches_suffice(one, own, other, others):
+        products = multiplied(one.sketches, other.sketches)
+        squares = one.squares_of_sketches, other.squares_of_sketches
+    else:
+        products = multiplied(one.coordinates(), other.coordinates())
+        squares = one.squares_of_coordinates, other.squares_of_coordinates
     if one is other:
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
-    squares = lowered_squares(vectors), lowered_squares(other_vectors)
     settle_near(products, squares, (one.points, other.points), own, others, one.scale)
 
 
-def sketches_suffice(one: SketchedRows, own: Lists, other: SketchedRows, others: Lists) -> bool:
+def sketches_suffice(one: Tile, own: Lists, other: Tile, others: Lists) -> bool:
     """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products.
 
     Of sets, whose words hold no coordinates, they always do.
@@ -185,8 +218,8 @@ def sketches_suffice(one: SketchedRows, own: Lists, other: SketchedRows, others:
     if n_terms >= n_features or one.points.dtype == SET_WORDS:
         return True
     tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
-    some = np.ascontiguousarray(one.sketches[tried])
-    bounds = np.add.outer(lowered_squares(some), lowered_squares(other.sketches)) - multiplied(some, other.sketches)
+    squares = np.add.outer(one.squares_of_sketches[tried], other.squares_of_sketches)
+    bounds = squares - multiplied(np.ascontiguousarray(one.sketches[tried]), other.sketches)
     near = np.mean(bounds <= np.maximum.outer(own.bounds[tried], others.bounds))
     return bool(n_terms + SETTLED_COST * n_features * near < n_features)
 

@@ -12,7 +12,7 @@ from scalemani.kernels.rows.compressed import Points, jaccard_distances
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
 ROUNDINGS_OF_SQUARE = 4  # twice that of either distance that is compared
-CANCELLED = 1e-6  # of squared lengths: a squared distance below has lost six digits of sixteen to their difference
+CANCELLED = 1e-4  # of squared lengths: a squared distance below has lost four digits of sixteen to their difference
 ROUNDING = 1e-9  # of a squared distance in float64: neighbours closer than this tie
 
 
@@ -63,7 +63,11 @@ def plain_squares(queries: Points, others: Points) -> np.ndarray:
     if queries.dtype == np.bool_:
         return jaccard_distances(queries, others)
     if not sp.issparse(queries):
-        return cdist(queries, others, "sqeuclidean")
+        lengths = np.add.outer(*(np.einsum("ij,ij->i", rows, rows) for rows in (queries, others)))
+        squares = lengths - 2.0 * (queries @ others.T)
+        cancelled = ~np.all(squares >= CANCELLED * lengths, axis=1)
+        squares[cancelled] = cdist(queries[cancelled], others, "sqeuclidean")
+        return squares
     lengths = np.add.outer(*(np.asarray(rows.multiply(rows).sum(axis=1)).ravel() for rows in (queries, others)))
     squares = lengths - 2.0 * (queries @ others.T).toarray()
     for query, other in np.argwhere(squares < CANCELLED * lengths):
