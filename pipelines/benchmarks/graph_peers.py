@@ -1,10 +1,10 @@
-"""Neighbour graphs of pipnn, rinnd and pynndescent beside ours at equal true recall: seconds and peak memory.
+"""Neighbour graphs of pipnn, rinnd, usearch and pynndescent beside ours at equal true recall: seconds and peak memory.
 
     python pipelines/benchmarks/graph_peers.py WORK_FOLDER --points patches-200000 --pipnn PYTHON --rinnd PYTHON
 
 POINTS is `patches-N` (hard points), `digits-N` (infinite digits), `components-N` (50 principal components of a million
 digits, repeated with a tenth of each column's deviation as noise), `fingerprints-N` (made up: 2,048 bits of scaffolds
-and substituents, by Jaccard, which pynndescent alone has) or the path of a .npy file. Every peer runs where an
+and substituents, by Jaccard, which pynndescent and usearch have) or the path of a .npy file. Every peer runs where an
 interpreter of an environment with it is given, at settings of rising effort until its true recall reaches the highest
 asked; what does not end within --patience seconds is stopped. Ours is asked for each recall. Whole commands read the
 points from disk; a search has them in memory, and ours holds its cells and the order of the points. What a peer
@@ -49,6 +49,7 @@ SETTINGS: dict[str, tuple[dict[str, float], ...]] = {
         {},
         {"max_candidates": 90},
     ),
+    "usearch": ({"expansion_add": 64}, {"expansion_add": 128}, {"expansion_add": 256}),
 }
 
 PEER = """
@@ -65,6 +66,14 @@ def graph(points):
     if name == "rinnd":
         from rinnd import RINND
         return RINND(points, n_jobs=n_jobs, random_state=0, **setting).neighbor_graph[0]
+    if name == "usearch":
+        from usearch.index import Index
+        bits = points.dtype == np.uint8
+        kind = {"metric": "tanimoto", "dtype": "b1"} if bits else {"metric": "l2sq", "dtype": "f32"}
+        index = Index(ndim=points.shape[1] * (8 if bits else 1), expansion_search=setting["expansion_add"], **kind,
+                      expansion_add=setting["expansion_add"])
+        index.add(np.arange(len(points)), points, threads=n_jobs)
+        return index.search(points, k + 1, threads=n_jobs).keys.astype(np.int64)
     from pynndescent import NNDescent
     if points.dtype == np.uint8:
         setting["metric"] = "bit_jaccard"
