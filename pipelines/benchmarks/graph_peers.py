@@ -48,6 +48,8 @@ SETTINGS: dict[str, tuple[dict[str, float], ...]] = {
         {"max_candidates": 30, "n_iters": 5},
         {},
         {"max_candidates": 90},
+        {"max_candidates": 60, "lists": 3},
+        {"max_candidates": 60, "lists": 6},
     ),
     "usearch": ({"expansion_add": 64}, {"expansion_add": 128}, {"expansion_add": 256}),
 }
