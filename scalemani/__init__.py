@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         landmark_weights,
         select_landmarks,
     )
+    from scalemani.interfaces.functions.mixed import mixed_affinities
     from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
     from scalemani.interfaces.functions.spectral import (
         Affinities,
@@ -87,6 +88,7 @@ PUBLIC_NAMES = {
         "landmark_weights",
         "select_landmarks",
     ),
+    "interfaces.functions.mixed": ("mixed_affinities",),
     "interfaces.functions.nonlinear": ("Minimum", "minimize", "objective", "repulsion"),
     "interfaces.functions.spectral": (
         "Affinities",

@@ -15,6 +15,7 @@ from scalemani.interfaces.cli.options import (
     AsJson,
     Debug,
     LandmarkOptions,
+    MixOptions,
     Options,
     Output,
     PlanOptions,
@@ -22,6 +23,7 @@ from scalemani.interfaces.cli.options import (
     RunFolder,
     TransformOptions,
     What,
+    points_and_metric,
     refuse_output_in_input,
     taking,
 )
@@ -422,6 +424,31 @@ def align(
     from scalemani.runs.aligning import align as align_runs
 
     show_alignment(align_runs(run, other, ids), as_json)
+
+
+@app.command()
+@taking(MixOptions)
+def mix(**given: Any) -> None:
+    """Write one W of several groups of columns of the same points, each with its metric.
+
+    `embed OUT RUN --set affinities.kind=precomputed` embeds it by any method.
+    """
+    options = MixOptions(**given)
+    from scalemani.interfaces.functions.mixed import write_mixed_affinities
+
+    pairs = [points_and_metric(group) for group in options.groups]
+    refuse_output_in_input(options.out, *(points for points, _ in pairs))
+    write_mixed_affinities(
+        options.out,
+        pairs,
+        combine=options.how,
+        perplexity=options.perplexity,
+        weights=options.weights,
+        n_neighbors=options.neighbors,
+        random_state=options.seed,
+        workers=options.workers,
+        memory=options.memory,
+    )
 
 
 @app.command()

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -293,6 +294,32 @@ class AppendOptions(Resources):
 
 
 @dataclass(frozen=True)
+class MixOptions:
+    """Options of `mix`."""
+
+    out: Annotated[str, typer.Argument(metavar="OUT", help="an .npz, in which it is SciPy's CSR matrix")]
+    groups: Annotated[
+        list[str],
+        typer.Option(
+            "--group",
+            metavar="POINTS[=METRIC]",
+            help="points as `embed` takes them, and euclidean, cosine, correlation, hellinger or hamming, which takes "
+            "categories too: table.parquet::job,city=hamming; once for each group",
+        ),
+    ]
+    how: Annotated[str, typer.Option(help="mean or union: near in any group; product: near in all")] = "mean"
+    weights: Annotated[
+        list[float] | None, typer.Option("--weight", help="how often each group counts, in their order; default: once")
+    ] = None
+    perplexity: Annotated[float | None, typer.Option(help="in each group; default: 30")] = None
+    neighbors: Annotated[int | None, typer.Option(help="in each group; default: three times the perplexity")] = None
+    seed: Annotated[int, typer.Option(help="of the searches")] = 0
+    workers: Workers = None
+    memory: Memory = None
+    debug: Debug = False
+
+
+@dataclass(frozen=True)
 class LandmarkOptions:
     """Options of `landmarks`."""
 
@@ -365,6 +392,12 @@ class PlotOptions:
     def files(self) -> list[str]:
         """The files of labels."""
         return [given for given in self.labels or [] if given != OWN_LABELS]
+
+
+def points_and_metric(group: str) -> tuple[str, str]:
+    """Return the points of a group and their metric, which stands behind the last = where that is no part of a path."""
+    points, _, metric = group.rpartition("=")
+    return (points, metric) if points and re.fullmatch(r"[a-z]+", metric) else (group, "euclidean")
 
 
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:

@@ -50,6 +50,7 @@ FUNCTIONS = {
         "tol": "affinities.tolerance",
     },
     sm.gaussian_affinities: {"sigma": "affinities.sigma", "neighbor": "affinities.bandwidth_neighbor"},
+    sm.mixed_affinities: {"perplexity": "affinities.perplexity", "n_neighbors": "neighbors.n_neighbors"},
     sm.self_tuning_affinities: {"neighbor": "affinities.bandwidth_neighbor"},
     sm.select_landmarks: {
         **{name: f"landmarks.{name}" for name in ("method", "sample_points", "snap")},
@@ -86,6 +87,8 @@ OTHERS = {
     "sample_weight": None,
     "twins": None,
     "labels": None,
+    "combine": "mean",
+    "weights": None,
 }
 
 

@@ -194,6 +194,20 @@ TABLES = {
             "debug": traced("NOWHERE OTHER"),
         },
     ),
+    "mix": (
+        "OUT.npz --group POINTS --group FOLDER/start.npy --perplexity 4",
+        {
+            "groups": Effect("--group FOLDER/start.npy=cosine", "out"),
+            "how": Effect("--how product", "out"),
+            "weights": Effect("--weight 1 --weight 3", "out"),
+            "perplexity": Effect("--perplexity 3", "out"),
+            "neighbors": Effect("--neighbors 15", "out"),
+            "seed": Unchanged("--seed 1", "so few points are searched exactly", "out"),
+            "workers": Unchanged("--workers 2", RESOURCE, "out"),
+            "memory": Unchanged("--memory 3GB", RESOURCE, "out"),
+            "debug": traced("OUT.npy --group POINTS --group POINTS"),
+        },
+    ),
     "append": (
         "RUN NEW",
         {

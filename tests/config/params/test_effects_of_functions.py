@@ -123,6 +123,15 @@ TABLES = [
         W=W, settings=FEW,
     ),
     dictionary(
+        sm.mixed_affinities,
+        {
+            "groups": Row([X, X[:, :2] ** 2]), "combine": (Row("product"), Row("union")), "perplexity": Row(3.0),
+            "weights": Row([1, 3]), "n_neighbors": Row(14), "random_state": Row(1, {"groups": [MANY, MANY[:, :3]]}),
+            "workers": Same(2, "a resource"), "memory": Same("2GB", "a resource"),
+        },
+        groups=[X, X[:, :2]], perplexity=4.0,
+    ),
+    dictionary(
         sm.nystrom_eigenmaps,
         {
             "points": Row(X**1.5), "landmarks": Row(X[OTHER_LANDMARKS]), "n_neighbors": Row(3), "sigma": Row(0.5),

@@ -1,0 +1,198 @@
+"""One W of several groups of columns, each with a metric of its own: `mixed_affinities`."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils.sparsefuncs import mean_variance_axis
+
+from scalemani.config.params import Parameters
+from scalemani.config.validation import check_seed
+from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.interfaces.estimators.transformers import knn_graph
+from scalemani.interfaces.functions.spectral import check_perplexity, symmetric_affinities
+from scalemani.interfaces.functions.validation import checked_metric, is_number
+from scalemani.io.export import checked_target
+from scalemani.io.export.atomic import replaced_file
+from scalemani.io.sources import rows_in_memory
+from scalemani.io.sources.categories import open_categories
+from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, compared, log_memberships
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.features import moments
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
+
+# Of the spread of a group: nearer points are as good as equal in it, and the other groups choose among them.
+TIED = 1e-3
+FEWEST_POINTS = 4
+DISTANCE_DTYPES = (np.float32, np.float64, np.uint8, np.int8)  # that `squared_row_distance` takes
+
+
+def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affinities
+    groups: Sequence[Any],
+    combine: str = "mean",
+    perplexity: float | None = None,
+    *,
+    weights: Sequence[float] | None = None,
+    n_neighbors: int | None = None,
+    random_state: Any = 0,
+    workers: int | None = None,
+    memory: str | int | None = None,
+) -> sp.csr_matrix:
+    r"""Return one W of several groups of columns of the same points, each with its metric; everything is in memory.
+
+    `affinity="precomputed"` of every estimator of affinities takes it, as does `scalemani embed` from an .npz.
+
+    Parameters
+    ----------
+    groups : two or more, each with a row for each point, in one order: (points, metric), or points alone for
+        "euclidean". Points are what `fit` takes, read whole; Euclidean columns count as they are scaled. The metric is
+        "euclidean", "cosine", "correlation", "hellinger" or "hamming". Hamming groups may be categories: the columns
+        of a frame, a table of texts, one column, `file.parquet::job,city`, `file.csv::job` or `file.h5ad::obs/job`;
+        their distance is the share of columns that differ
+    combine : "mean", "product" or "union", as below
+    perplexity : K, in each group. None: 30, or a third of the other points if these are fewer than 90
+    weights : (G,) numbers above zero, how often each group counts; only their ratios matter. None: all once
+    n_neighbors : k, above K. None: three times the perplexity
+    random_state : seed of the searches
+    workers, memory : of the searches, as in `knn_graph`
+
+    Returns
+    -------
+    (N, N) CSR matrix of float32, symmetric bit for bit, without a diagonal, each point with degree 1/2 or more
+
+    Raises
+    ------
+    ConfigError
+        For fewer than two groups, an unknown metric or combination, weights that are not one number a group, and a
+        perplexity out of range.
+    DataError
+        For groups of different numbers of rows, missing values, rows that a metric does not take, and a group that is
+        the same in every row.
+
+    Notes
+    -----
+    Candidates of a point i are its k nearest in each group and in all groups together, each at the same spread; where
+    they tie in a group, as categories do, the other groups choose. For every candidate j and group g,
+    mu_g(j|i) = exp(-beta_gi (d_g(i,j)^2 - d_g(i,1)^2)), one for the nearest in g, at the beta_gi where the affinities
+    p_g(j|i) ~ mu_g(j|i) to the k nearest in g have perplexity K. With weights v_g that sum to the number G of groups,
+    P(j|i) is
+
+    * mean: ~ sum_g v_g p_g(j|i), p_g with a sum of one over all candidates. Near in any group, each with the same
+      share; the mean over an ensemble of graphs.
+    * union: ~ 1 - prod_g (1 - mu_g(j|i))^v_g, umap's union of fuzzy sets, a + b - a b of two. Near in any group; what
+      is as near as the nearest in one counts in full, however many there are.
+    * product: ~ prod_g mu_g(j|i)^(v_g t_i) for the k candidates where it is largest, t_i such that perplexity is K,
+      and a thousandth of the mean. Near in all groups: the Gaussian of the sum of the squared distances, each in units
+      of its own bandwidth. Made for clusters that no group shows alone.
+
+    Rows of P sum to one, and W = (P + P^T) / 2. With several equal groups, mean and product are W of one of them. Where
+    K or more candidates are equal to a point in a group, as in a column of few categories, mu is one for these and
+    e^-700 for the others: the thousandth is what then joins points of different categories in a product.
+
+    References
+    ----------
+    Carreira-Perpinan and Zemel, Proximity graphs for clustering and manifold learning, 2005, for means of graphs;
+    Vladymyrov, Large-scale methods for nonlinear manifold learning, thesis 2014, section 4.8.4.
+    McInnes, Healy and Melville, UMAP, arXiv:1802.03426, section 3.1, for unions.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> places = np.arange(40.0).reshape(-1, 1) // 2
+    >>> colours = np.array(["red", "blue"] * 20)
+    >>> W = mixed_affinities([places, (colours, "hamming")], combine="product", perplexity=4)
+    >>> same = colours[:, None] == colours
+    >>> W.shape, bool(W.toarray()[~same].max() < W.toarray()[same].max())
+    ((40, 40), True)
+    """
+    if combine not in COMBINATIONS:
+        raise ConfigError(f"combine {combine!r} is unknown: {nearest_name(combine, COMBINATIONS)}")
+    tables = opened_groups(groups)
+    n_points, counts = tables[0].shape[0], checked_weights(weights, len(tables))
+    asked = {"affinities": {"perplexity": perplexity}, "neighbors": {"n_neighbors": n_neighbors}}
+    params = Parameters().with_values(asked).resolved("laplacian-eigenmaps", n_points)
+    check_perplexity(params.perplexity, params.n_neighbors)
+    seed = check_seed(random_state)
+    scaled = [at_unit_spread(table, number) for number, table in enumerate(tables)]
+    lists = []
+    for own in range(len(tables) + 1):  # the last is of all groups together
+        shares = [1.0 if own in (number, len(tables)) else TIED for number in range(len(tables))]
+        rows = beside([part * share for part, share in zip(scaled, shares, strict=True)])
+        found = knn_graph(rows, params.n_neighbors, random_state=seed, workers=workers, memory=memory)
+        lists.append(np.asarray(found.indices))
+    candidates = np.sort(np.hstack(lists), axis=1)
+    values, rows_of_tables = np.empty(candidates.shape, np.float32), [compared(table) for table in tables]
+    calibration = params.n_neighbors, params.perplexity
+    for tile in slices(n_points, TILE_ROWS):
+        near = candidates[tile]
+        repeated = np.diff(near, axis=1, prepend=-1) == 0
+        logs = [log_memberships(rows, tile.start, near, repeated, *calibration) for rows in rows_of_tables]
+        values[tile] = combined(np.stack(logs), combine, counts, *calibration)
+    return symmetric_affinities(candidates, values)
+
+
+def write_mixed_affinities(path: str, groups: Sequence[Any], **given: Any) -> None:
+    """Write `mixed_affinities` into an .npz, as `scipy.sparse.load_npz` reads it."""
+    target, _ = checked_target(path, (".npz",), "affinities are a sparse matrix")
+    affinities = mixed_affinities(groups, **given)
+    with replaced_file(target) as file:
+        sp.save_npz(file, affinities, compressed=False)
+
+
+def opened_groups(groups: Sequence[Any]) -> list[Points]:
+    """Return the mapped rows (N, D) of each group; refuse fewer than two, and different numbers of rows."""
+    if not isinstance(groups, list | tuple) or len(groups) < 2:
+        raise ConfigError(
+            "groups must be a list of two or more, each points or (points, metric), got "
+            + (str(len(groups)) if isinstance(groups, list | tuple) else type(groups).__name__)
+        )
+    tables = [opened_group(group) for group in groups]
+    n_rows = [table.shape[0] for table in tables]
+    if len(set(n_rows)) > 1:
+        raise DataError(
+            f"groups must have a row for each point, in one order, got {', '.join(map(str, n_rows))} rows: give the "
+            "same points in each"
+        )
+    if n_rows[0] < FEWEST_POINTS:
+        raise DataError(f"groups must have at least {FEWEST_POINTS} rows, got {n_rows[0]}")
+    return tables
+
+
+def opened_group(group: Any) -> Points:
+    """Return the rows (N, D) of one group as its metric maps them."""
+    paired = isinstance(group, tuple) and len(group) == 2 and isinstance(group[1], str)
+    points, named = group if paired else (group, EUCLIDEAN)
+    metric = checked_metric(named, "each group is a table of points")
+    if METRICS[metric].of_sets:
+        raise ConfigError(
+            f"{metric} is no metric of a group: give bits with hamming, or the affinities of two runs, whose mean is "
+            "(W + V) / 2"
+        )
+    bits = open_categories(points) if metric == "hamming" else None
+    rows = rows_in_memory(points, metric) if bits is None else bits
+    return rows if rows.dtype in DISTANCE_DTYPES else rows.astype(np.float64)
+
+
+def checked_weights(weights: Sequence[float] | None, n_groups: int) -> np.ndarray:
+    """Return how often each group counts, (G,) with the sum G."""
+    given = [1.0] * n_groups if weights is None else list(weights)
+    if len(given) != n_groups or not all(is_number(weight) for weight in given):
+        raise ConfigError(f"weights must be {n_groups} numbers above zero, one for each group, got {weights!r}")
+    return np.array(given, dtype=np.float64) * (n_groups / np.sum(given, dtype=np.float64))
+
+
+def at_unit_spread(rows: Points, number: int) -> Points:
+    """Return rows (N, D) in float64 over the root of their total variance, dense ones about their mean."""
+    given = rows.astype(np.float64)
+    means, variances = mean_variance_axis(given, axis=0) if sp.issparse(given) else moments(given)
+    total = float(variances.sum())
+    if not total > 0:
+        raise DataError(f"group {number + 1} has the same values in every row, and no point near another: leave it out")
+    return (given if sp.issparse(given) else given - means) * (1.0 / np.sqrt(total))
+
+
+def beside(parts: list[Points]) -> Points:
+    """Return the columns of all tables (N, D) as one table, sparse where one is."""
+    return sp.hstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.hstack(parts)
