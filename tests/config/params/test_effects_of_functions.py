@@ -126,8 +126,8 @@ TABLES = [
         sm.mixed_affinities,
         {
             "groups": Row([X, X[:, :2] ** 2]), "combine": (Row("product"), Row("union")), "perplexity": Row(3.0),
-            "weights": Row([1, 3]), "n_neighbors": Row(14), "random_state": Same(1, "so few points are searched exactly"),
-            "workers": Same(2, "a resource"), "memory": Same("2GB", "a resource"),
+            "weights": Row([1, 3]), "n_neighbors": Row(14), "workers": Same(2, "a resource"),
+            "random_state": Same(1, "so few points are searched exactly"), "memory": Same("2GB", "a resource"),
         },
         groups=[X, X[:, :2]], perplexity=4.0,
     ),
