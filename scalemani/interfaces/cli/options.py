@@ -397,7 +397,7 @@ class PlotOptions:
 def points_and_metric(group: str) -> tuple[str, str]:
     """Return the points of a group and their metric, which stands behind the last = where that is no part of a path."""
     points, _, metric = group.rpartition("=")
-    return (points, metric) if points and re.fullmatch(r"[a-z]+", metric) else (group, "euclidean")
+    return (points, metric) if points and re.fullmatch(r"[a-z][a-z0-9-]*", metric) else (group, "euclidean")
 
 
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
