@@ -1,14 +1,16 @@
 """How many cells, candidates and list entries a search looks at."""
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
+from scalemani.kernels.neighbors.difficulty import Difficulty
 from scalemani.kernels.neighbors.leaves import count_leaders
-from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, draws_wanted
+from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wanted
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: a tenth of a second or more, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
@@ -22,7 +24,16 @@ LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of thei
 PRODUCTS_PER_SECOND = 8e10  # of float32, additions too
 SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
+SECONDS_OF_NONZERO = 1.7e-10  # of a sparse row, for each row that it is compared with
+SECONDS_OF_PAIR = 3e-9  # of rows, whatever their columns
+SECONDS_OF_SCANNED = 2.6e-11  # a coordinate of a sketch in a cell that is visited: its product, and to offer the row
+SECONDS_OF_VISIT = 8e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
+SECONDS_OF_CANDIDATE = 5e-8  # that is ranked by sketches and settled by exact distances
+SECONDS_OF_BYTE, SECONDS_OF_SPARSE_BYTE = 5.8e-11, 8e-10  # of the coordinates of a candidate
+SECONDS_OF_QUERY = 1e-4  # of the certificate
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
+CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
+LEAST_MISSED = 1e-3
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -126,8 +137,51 @@ def n_together(search: StageTask | Sizes) -> int:
 
 def exact_seconds(search: StageTask | Sizes) -> float:
     """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
-    n_points, at_once = search.dimensions.n_points, 1 if paired_bytes(search) else 2
-    return at_once * n_points**2 * search.dimensions.n_features / PRODUCTS_PER_SECOND
+    dimensions, at_once = search.dimensions, 1 if paired_bytes(search) else 2
+    if dimensions.nonzeros is not None:
+        return dimensions.n_points * (dimensions.nonzeros * SECONDS_OF_NONZERO + dimensions.n_points * SECONDS_OF_PAIR)
+    return at_once * dimensions.n_points**2 * dimensions.n_features / PRODUCTS_PER_SECOND
+
+
+def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
+    """Return those of a search through cells, its certificate too, by how hard neighbours are to find in a sample.
+
+    Cells are scanned, then rounds look at the neighbours of neighbours; all of them settle candidates.
+    """
+    params, dimensions = search.params, search.dimensions
+    n_terms = min(params.partition.sketch_dimensions, dimensions.n_features)
+    effort = expected_effort(search, found)
+    scanned = effort.cells * params.partition.cell_points * n_terms * SECONDS_OF_SCANNED
+    visited = min(params.n_neighbors, params.neighbors.most_visited) * n_listed(params) * SECONDS_OF_VISIT
+    candidates = n_candidates(search, 0) + effort.later_candidates * n_candidates(search, 1)
+    byte = SECONDS_OF_SPARSE_BYTE if dimensions.sparse else SECONDS_OF_BYTE
+    settled = candidates * (SECONDS_OF_CANDIDATE + dimensions.row_bytes * byte)
+    compared = params.neighbors.sampled_queries * SECONDS_OF_PAIR
+    queries = params.neighbors.sampled_queries * SECONDS_OF_QUERY
+    return queries + dimensions.n_points * (compared + scanned + effort.near_rounds * visited + settled)
+
+
+class Effort(NamedTuple):
+    """The cells that a point visits, the rounds among neighbours of neighbours, and what rounds after the first settle.
+
+    The last is in candidates of one round.
+    """
+
+    cells: float
+    near_rounds: int
+    later_candidates: int
+
+
+def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
+    """Return what a search through cells is expected to do: of hard data all rounds, as `next_round` widens them."""
+    asked = search.params.neighbors
+    missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
+    n_cells = max(-CELLS_OF_DIMENSION * found.dimension * math.log10(missed), asked.least_probes)
+    n_rounds = asked.max_rounds if found.hard else min(1, asked.max_rounds)
+    widened = n_rounds // 2
+    n_cells = min(n_cells, asked.most_probes) * MORE_CELLS**widened
+    most = search.dimensions.n_points / search.params.partition.cell_points
+    return Effort(min(n_cells, most), n_rounds - widened, sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
 
 
 def draw_seconds(search: StageTask | Sizes) -> float:
