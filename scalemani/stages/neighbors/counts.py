@@ -26,11 +26,11 @@ SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 SECONDS_OF_NONZERO = 1.7e-10  # of a sparse row, for each row that it is compared with
 SECONDS_OF_PAIR = 3e-9  # of rows, whatever their columns
-SECONDS_OF_SCANNED = 2.6e-11  # a coordinate of a sketch in a cell that is visited: its product, and to offer the row
-SECONDS_OF_VISIT = 8e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
-SECONDS_OF_CANDIDATE = 5e-8  # that is ranked by sketches and settled by exact distances
+SECONDS_OF_ROW, SECONDS_OF_TERM = 8e-10, 1.6e-11  # in a cell that is visited, and a coordinate of its sketch
+SECONDS_OF_VISIT = 5e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
+SECONDS_OF_CANDIDATE = 7e-8  # that is ranked by sketches and settled by exact distances
 SECONDS_OF_BYTE, SECONDS_OF_SPARSE_BYTE = 5.8e-11, 8e-10  # of the coordinates of a candidate
-SECONDS_OF_QUERY = 1e-4  # of the certificate
+SECONDS_OF_QUERY = 1.6e-4  # of the certificate
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
 CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
 LEAST_MISSED = 1e-3
@@ -151,7 +151,7 @@ def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
     params, dimensions = search.params, search.dimensions
     n_terms = min(params.partition.sketch_dimensions, dimensions.n_features)
     effort = expected_effort(search, found)
-    scanned = effort.cells * params.partition.cell_points * n_terms * SECONDS_OF_SCANNED
+    scanned = effort.cells * params.partition.cell_points * (SECONDS_OF_ROW + n_terms * SECONDS_OF_TERM)
     visited = min(params.n_neighbors, params.neighbors.most_visited) * n_listed(params) * SECONDS_OF_VISIT
     candidates = n_candidates(search, 0) + effort.later_candidates * n_candidates(search, 1)
     byte = SECONDS_OF_SPARSE_BYTE if dimensions.sparse else SECONDS_OF_BYTE
@@ -176,10 +176,10 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
     """Return what a search through cells is expected to do: of hard data all rounds, as `next_round` widens them."""
     asked = search.params.neighbors
     missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
-    n_cells = max(-CELLS_OF_DIMENSION * found.dimension * math.log10(missed), asked.least_probes)
-    n_rounds = asked.max_rounds if found.hard else min(1, asked.max_rounds)
+    wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
+    n_rounds = min(asked.max_rounds if found.hard else int(wanted > asked.least_probes), asked.max_rounds)
     widened = n_rounds // 2
-    n_cells = min(n_cells, asked.most_probes) * MORE_CELLS**widened
+    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS**widened
     most = search.dimensions.n_points / search.params.partition.cell_points
     return Effort(min(n_cells, most), n_rounds - widened, sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
 
