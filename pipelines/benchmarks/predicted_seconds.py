@@ -88,8 +88,7 @@ def made(name: str, rows: int, folder: Path) -> Points:
 def predicted(points: Points, metric: str, k: int, recall: float) -> dict[str, Any]:
     """Return what the plan of a search says."""
     asked = {"points": {"metric": metric}, "neighbors": {"n_neighbors": k, "recall": recall}}
-    with Executor(workers=2).started() as executor:
-        found = survey(open_points(points), executor)
+    found = survey(open_points(points), Executor(workers=2))
     choice = choose_search(found.sample, Sizes(found.dimensions, Parameters().with_values(asked)))
     dimension, kept = choice.difficulty.dimension, choice.difficulty.kept
     return {"auto": choice.resolved, "dimension": dimension, "kept": kept, "predicted": choice.seconds}

@@ -38,8 +38,8 @@ LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 SHOWN_CLASSES = 5
 LEAST_POINTS = 3  # of which a graph and an embedding say something
-SAMPLED_POINTS, LEAST_SAMPLED = 8192, 2048  # by which the search for neighbours is chosen
-SAMPLED_BYTES = 64 * 2**20  # at most
+SAMPLED_POINTS, LEAST_SAMPLED = 8192, 1024  # by which the search for neighbours is chosen
+SAMPLED_BYTES = 32 * 2**20  # at most
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 

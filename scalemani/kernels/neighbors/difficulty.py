@@ -41,7 +41,7 @@ def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
     basis = fit_sketch(sample[:: -(-n_rows // BASIS_ROWS)], n_sketch_dims)
     queries = np.arange(0, n_rows, -(-n_rows // N_QUERIES))
     sparse = sp.issparse(sample)
-    vectors = sample.astype(np.float64) / basis.scale if sparse else about(basis.mean, sample, basis.scale)
+    vectors = (sample / basis.scale).astype(np.float32) if sparse else about(basis.mean, sample, basis.scale)
     exact, by_sketches = squares_to(vectors, queries), squares_to(sketch_points(sample, basis), queries)
     count = min(RANKED * N_NEAREST, n_rows - 1)
     ranked = np.take_along_axis(exact, np.argpartition(by_sketches, count - 1, axis=1)[:, :count], axis=1)
@@ -51,7 +51,7 @@ def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
 
 
 def squares_to(vectors: Points, queries: np.ndarray) -> np.ndarray:
-    """Return the squared distances (q, m) of vectors (m, D) float32, or sparse, to some, infinite to themselves."""
+    """Return the squared distances (q, m) float32 of vectors (m, D) float32 to some of them, infinite to themselves."""
     squares = vectors[queries] @ vectors.T
     if sp.issparse(vectors):
         squares, lengths = squares.toarray(), np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
