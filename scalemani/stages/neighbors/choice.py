@@ -10,7 +10,7 @@ from scalemani.kernels.rows.metrics import map_rows
 from scalemani.stages.neighbors.counts import cells_seconds, exact_seconds, leaves_seconds
 
 CELLS = "partition"
-WORTH = 2.0  # times as long as a search that is not expected to reach what is asked, the exact one may take
+WORTH = 1.25  # times the seconds of cells that may miss what is asked: what exact search of sparse points may take
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,11 @@ class SearchChoice:
         return (
             f"neighbors.method=auto is {self.resolved}: sketches keep {kept:.2f} of the neighbours in a sample, "
             f"whose intrinsic dimension is {dimension:.0f}; predicted processor seconds of the search: {takes}"
-            + (f"; a recall of {self.recall} is not expected, neighbors.method=exact reaches it" if short else "")
+            + (
+                f"; cells may miss the recall of {self.recall} asked for, neighbors.method=exact does not"
+                if short
+                else ""
+            )
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -45,7 +49,7 @@ class SearchChoice:
 def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
     """Return what finds the neighbours of points: cells, or what is quicker where cells of sketches lose them.
 
-    Leaves take dense points. Of sparse ones exact search is worth twice the seconds of cells that do not find them.
+    Leaves take dense points alone.
 
     Parameters
     ----------

@@ -28,8 +28,8 @@ SECONDS_OF_NONZERO = 1.7e-10  # of a sparse row, for each row that it is compare
 SECONDS_OF_PAIR = 3e-9  # of rows, whatever their columns
 SECONDS_OF_ROW, SECONDS_OF_TERM = 8e-10, 1.6e-11  # in a cell that is visited, and a coordinate of its sketch
 SECONDS_OF_VISIT = 5e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
-SECONDS_OF_CANDIDATE = 7e-8  # that is ranked by sketches and settled by exact distances
-SECONDS_OF_BYTE, SECONDS_OF_SPARSE_BYTE = 5.8e-11, 8e-10  # of the coordinates of a candidate
+SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 7e-8, 5.8e-11  # that is settled, and of its coordinates
+SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE = 3e-7, 3e-10
 SECONDS_OF_QUERY = 1.6e-4  # of the certificate
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
 CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
@@ -138,9 +138,14 @@ def n_together(search: StageTask | Sizes) -> int:
 def exact_seconds(search: StageTask | Sizes) -> float:
     """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
     dimensions, at_once = search.dimensions, 1 if paired_bytes(search) else 2
-    if dimensions.nonzeros is not None:
-        return dimensions.n_points * (dimensions.nonzeros * SECONDS_OF_NONZERO + dimensions.n_points * SECONDS_OF_PAIR)
+    if dimensions.sparse:
+        return dimensions.n_points**2 * pair_seconds(dimensions)
     return at_once * dimensions.n_points**2 * dimensions.n_features / PRODUCTS_PER_SECOND
+
+
+def pair_seconds(dimensions: Dimensions) -> float:
+    """Return those of two rows that are compared: by sketches, which leave few dense ones, or by all their nonzeros."""
+    return SECONDS_OF_PAIR + (dimensions.nonzeros or 0) / dimensions.n_points * SECONDS_OF_NONZERO
 
 
 def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
@@ -154,9 +159,11 @@ def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
     scanned = effort.cells * params.partition.cell_points * (SECONDS_OF_ROW + n_terms * SECONDS_OF_TERM)
     visited = min(params.n_neighbors, params.neighbors.most_visited) * n_listed(params) * SECONDS_OF_VISIT
     candidates = n_candidates(search, 0) + effort.later_candidates * n_candidates(search, 1)
-    byte = SECONDS_OF_SPARSE_BYTE if dimensions.sparse else SECONDS_OF_BYTE
-    settled = candidates * (SECONDS_OF_CANDIDATE + dimensions.row_bytes * byte)
-    compared = params.neighbors.sampled_queries * SECONDS_OF_PAIR
+    one, byte = SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE
+    if dimensions.sparse:
+        one, byte = SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE
+    settled = candidates * (one + dimensions.row_bytes * byte)
+    compared = params.neighbors.sampled_queries * pair_seconds(dimensions)
     queries = params.neighbors.sampled_queries * SECONDS_OF_QUERY
     return queries + dimensions.n_points * (compared + scanned + effort.near_rounds * visited + settled)
 
