@@ -24,7 +24,7 @@ LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of thei
 PRODUCTS_PER_SECOND = 8e10  # of float32, additions too
 SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
-SECONDS_OF_NONZERO = 1.7e-10  # of a sparse row, for each row that it is compared with
+SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compared with
 SECONDS_OF_PAIR = 3e-9  # of rows, whatever their columns
 SECONDS_OF_ROW, SECONDS_OF_TERM = 8e-10, 1.6e-11  # in a cell that is visited, and a coordinate of its sketch
 SECONDS_OF_VISIT = 5e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
@@ -34,6 +34,7 @@ SECONDS_OF_QUERY = 1.6e-4  # of the certificate
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
 CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
 LEAST_MISSED = 1e-3
+MISSED_BY_FEW, ROUNDS_OF_LONG_LISTS = 0.02, 3  # candidates of long lists, which sketches rank: further cells follow
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -184,7 +185,13 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
     asked = search.params.neighbors
     missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
     wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
-    n_rounds = min(asked.max_rounds if found.hard else int(wanted > asked.least_probes), asked.max_rounds)
+    n_rounds = int(wanted > asked.least_probes)
+    ranked_by_sketches = search.dimensions.n_features > search.params.partition.sketch_dimensions
+    if found.hard:
+        n_rounds = asked.max_rounds
+    elif n_rounds and missed < MISSED_BY_FEW and ranked_by_sketches and search.params.n_neighbors > asked.few_neighbors:
+        n_rounds = ROUNDS_OF_LONG_LISTS
+    n_rounds = min(n_rounds, asked.max_rounds)
     widened = n_rounds // 2
     n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS**widened
     most = search.dimensions.n_points / search.params.partition.cell_points
