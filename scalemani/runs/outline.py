@@ -78,7 +78,7 @@ class Outline:
     `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
     are by stage; `survey` is that of the points; `origins` say where points come from that are a component; `earlier`
     is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not asked for;
-    `search` likewise that of neighbours, None where cells of sketches are what it is.
+    `search` likewise that of neighbours.
     """
 
     method: str

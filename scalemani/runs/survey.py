@@ -38,7 +38,7 @@ LEAST_BLOCKS = 8  # small data are cut too, so that every core has work
 MOST_BLOCK_ROWS = 65_536
 SHOWN_CLASSES = 5
 LEAST_POINTS = 3  # of which a graph and an embedding say something
-SAMPLED_POINTS, LEAST_SAMPLED = 8192, 2048  # by which the search for neighbours is chosen
+SAMPLED_POINTS, LEAST_SAMPLED = 8192, 1024  # by which the search for neighbours is chosen
 SAMPLED_BYTES = 32 * 2**20  # at most
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
@@ -84,7 +84,7 @@ class SeenRows(NamedTuple):
     sampled_bytes: int
     nonzeros: int
     outlier: Outlier | None
-    sample: list[np.ndarray]
+    sample: list[Points]
 
 
 class Extremes(NamedTuple):
@@ -113,7 +113,7 @@ class Survey:
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `components_given` are the points in each component of affinities that were given, the largest first.
-    `side` is what accompanies the points; `sample` (m, D) some of them, as read, None of few, sparse or appended ones.
+    `side` is what accompanies the points; `sample` (m, D) some of them, as read, None of few or appended ones.
     """
 
     dimensions: Dimensions
@@ -125,7 +125,7 @@ class Survey:
     extremes: Extremes | None = None
     side: SideData = field(default_factory=SideData)
     components_given: tuple[int, ...] = ()
-    sample: np.ndarray | None = field(default=None, compare=False, repr=False)
+    sample: Points | None = field(default=None, compare=False, repr=False)
 
 
 def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None) -> int:
@@ -195,16 +195,17 @@ def survey(
     tell_of_lonely(side.labels, executor)
     components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
     extremes = Extremes(n_points, seen.minima, seen.maxima)
-    sample = np.concatenate(seen.sample) if len(sampled) and not instead else None
+    kept = len(sampled) and not instead
+    sample = (sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)) if kept else None
     return Survey(
         dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components, sample
     )
 
 
 def sampled_points(dimensions: Dimensions) -> np.ndarray:
-    """Return the rows (m,), ascending, that are kept of dense points; none of few points, or of too wide ones."""
+    """Return the rows (m,), ascending, that are kept of the points; none of few points, or of too wide ones."""
     few, count = NeighborsParams.exact_below, min(SAMPLED_POINTS, SAMPLED_BYTES // max(1, dimensions.row_bytes))
-    if dimensions.sparse or dimensions.n_points <= few or count < LEAST_SAMPLED:
+    if dimensions.n_points <= few or count < LEAST_SAMPLED:
         return np.empty(0, np.int64)
     return sample_rows(0, "survey/sample", dimensions.n_points, count)
 

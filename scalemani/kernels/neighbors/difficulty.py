@@ -8,9 +8,11 @@ Levina and Bickel, Maximum likelihood estimation of intrinsic dimension, 2004; M
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.rerank import found_shares
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 N_NEAREST = 15
@@ -33,23 +35,28 @@ class Difficulty(NamedTuple):
         return self.kept < LEAST_KEPT or self.dimension > MOST_DIMENSIONS
 
 
-def measure_difficulty(sample: np.ndarray, n_sketch_dims: int) -> Difficulty:
+def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
     """Return how hard it is to find the neighbours within a sample (m, D) real, finite, by so many leading axes."""
-    basis = fit_sketch(sample[:: -(-len(sample) // BASIS_ROWS)], n_sketch_dims)
-    queries = np.arange(0, len(sample), -(-len(sample) // N_QUERIES))
-    exact = squares_to(about(basis.mean, sample, basis.scale), queries)
-    by_sketches = squares_to(sketch_points(sample, basis), queries)
-    count = min(RANKED * N_NEAREST, len(sample) - 1)
+    n_rows = sample.shape[0]
+    basis = fit_sketch(sample[:: -(-n_rows // BASIS_ROWS)], n_sketch_dims)
+    queries = np.arange(0, n_rows, -(-n_rows // N_QUERIES))
+    sparse = sp.issparse(sample)
+    vectors = (sample / basis.scale).astype(np.float32) if sparse else about(basis.mean, sample, basis.scale)
+    exact, by_sketches = squares_to(vectors, queries), squares_to(sketch_points(sample, basis), queries)
+    count = min(RANKED * N_NEAREST, n_rows - 1)
     ranked = np.take_along_axis(exact, np.argpartition(by_sketches, count - 1, axis=1)[:, :count], axis=1)
     k = min(N_NEAREST, count)
     nearest, kept = (np.sort(np.partition(squares, k - 1, axis=1)[:, :k], axis=1) for squares in (exact, ranked))
     return Difficulty(float(found_shares(kept, nearest).mean()), intrinsic_dimension(nearest))
 
 
-def squares_to(vectors: np.ndarray, queries: np.ndarray) -> np.ndarray:
+def squares_to(vectors: Points, queries: np.ndarray) -> np.ndarray:
     """Return the squared distances (q, m) float32 of vectors (m, D) float32 to some of them, infinite to themselves."""
-    lengths = np.einsum("ij,ij->i", vectors, vectors)
     squares = vectors[queries] @ vectors.T
+    if sp.issparse(vectors):
+        squares, lengths = squares.toarray(), np.asarray(vectors.multiply(vectors).sum(axis=1)).ravel()
+    else:
+        lengths = np.einsum("ij,ij->i", vectors, vectors)
     squares *= -2.0
     squares += lengths[queries, np.newaxis]
     squares += lengths

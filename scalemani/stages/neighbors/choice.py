@@ -3,31 +3,42 @@
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
-
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.neighbors.difficulty import Difficulty, measure_difficulty
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import map_rows
-from scalemani.stages.neighbors.counts import exact_seconds, leaves_seconds
+from scalemani.stages.neighbors.counts import cells_seconds, exact_seconds, leaves_seconds
+
+CELLS = "partition"
+WORTH = 1.25  # times the seconds of cells that may miss what is asked: what exact search of sparse points may take
 
 
 @dataclass(frozen=True)
 class SearchChoice:
-    """The search that `auto` is resolved to, what was measured on a sample, and predicted processor seconds."""
+    """The search that `auto` is resolved to, what was measured on a sample, and predicted processor seconds.
+
+    `seconds` are by method, without leaves of sparse points.
+    """
 
     resolved: str
+    recall: float
     difficulty: Difficulty
-    exact_seconds: float
-    leaves_seconds: float
+    seconds: dict[str, float]
 
     @property
     def text(self) -> str:
         """What users are told of it."""
         kept, dimension = self.difficulty
+        takes = ", ".join(f"{method} {seconds:.3g}" for method, seconds in self.seconds.items())
+        short = self.difficulty.hard and self.resolved == CELLS
         return (
             f"neighbors.method=auto is {self.resolved}: sketches keep {kept:.2f} of the neighbours in a sample, "
-            f"whose intrinsic dimension is {dimension:.0f}; leaves take some {self.leaves_seconds:.3g} processor "
-            f"seconds, exact search {self.exact_seconds:.3g}"
+            f"whose intrinsic dimension is {dimension:.0f}; predicted processor seconds of the search: {takes}"
+            + (
+                f"; cells may miss the recall of {self.recall} asked for, neighbors.method=exact does not"
+                if short
+                else ""
+            )
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -35,16 +46,20 @@ class SearchChoice:
         return {**asdict(self), "difficulty": self.difficulty._asdict()}
 
 
-def choose_search(sample: np.ndarray, sizes: Sizes) -> SearchChoice | None:
-    """Return what finds the neighbours of points that cells of sketches lose; None where these find them.
+def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
+    """Return what finds the neighbours of points: cells, or what is quicker where cells of sketches lose them.
+
+    Leaves take dense points alone.
 
     Parameters
     ----------
     sample : (m, D), points as they were given
     """
-    params = sizes.params
+    params, sparse = sizes.params, sizes.dimensions.sparse
     found = measure_difficulty(map_rows(sample, params.points.metric), params.partition.sketch_dimensions)
-    if not found.hard:
-        return None
-    exact, leaves = exact_seconds(sizes), leaves_seconds(sizes)
-    return SearchChoice("exact" if exact <= leaves else "leaves", found, exact, leaves)
+    seconds = {CELLS: cells_seconds(sizes, found), "exact": exact_seconds(sizes)}
+    if not sparse:
+        seconds["leaves"] = leaves_seconds(sizes)
+    other = WORTH * seconds[CELLS] if sparse else seconds["leaves"]
+    beyond_cells = "exact" if seconds["exact"] <= other else CELLS if sparse else "leaves"
+    return SearchChoice(beyond_cells if found.hard else CELLS, params.neighbors.recall, found, seconds)

@@ -4,16 +4,21 @@ import re
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.config.params.by_stage import NeighborsParams
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.kernels.neighbors.difficulty import Difficulty
 from scalemani.runs.opened import open_run
 from scalemani.runs.outline import outline_run
 from scalemani.runs.survey import survey
 from scalemani.stages.neighbors.choice import SearchChoice
+from scalemani.stages.neighbors.counts import cells_seconds, exact_seconds
 
 N_POINTS, K = NeighborsParams.exact_below + 1000, 5
 
@@ -34,7 +39,7 @@ def test_hard_points_are_searched_by_what_is_cheaper(hard):
     for outline, resolved in ((exact, "exact"), (leaves, "leaves")):
         choice = outline.search
         assert choice.resolved == outline.params.neighbors.method == resolved
-        assert (choice.exact_seconds <= choice.leaves_seconds) == (resolved == "exact")
+        assert (choice.seconds["exact"] <= choice.seconds["leaves"]) == (resolved == "exact")
         assert outline.asked.neighbors.method == "auto"
         assert f"neighbors.method=auto is {resolved}" in choice.text
 
@@ -44,15 +49,62 @@ def test_the_key_of_what_is_chosen_is_that_of_the_same_request(hard):
     assert outline_of(hard, method=chosen.search.resolved).keys == chosen.keys
 
 
-def test_easy_and_few_points_and_requests_for_cells_choose_nothing(hard):
-    easy = np.random.default_rng(0).random((N_POINTS, 5))
+def test_cells_search_easy_points_dense_or_sparse():
+    easy = np.random.default_rng(0).random((N_POINTS, 5)).astype(np.float32)
+    sparse = sp.csr_matrix((easy.ravel(), np.tile(np.arange(0, 50, 10), N_POINTS), np.arange(0, easy.size + 1, 5)))
+    for points in (easy, sparse):
+        choice = outline_of(points).search
+        assert choice.resolved == "partition"
+        assert choice.difficulty.dimension == pytest.approx(5, rel=0.25)
+        assert "may miss" not in choice.text
+
+
+def test_sparse_points_that_cells_lose_are_compared_with_all():
+    """Rows whose few columns are drawn at random have no axes; the truth of some is by products of whole rows."""
+    points = sp.random(N_POINTS, 1000, 0.02, "csr", np.float32, np.random.default_rng(0))
+    assert outline_of(points).search.resolved == "exact"
+    graph, queries = sm.knn_graph(points, K, workers=2), np.arange(0, N_POINTS, 500)
+    lengths = np.asarray(points.multiply(points).sum(axis=1)).ravel()
+    squares = lengths - 2 * (points[queries] @ points.T).toarray() + lengths[queries, np.newaxis]
+    squares[np.arange(len(queries)), queries] = np.inf
+    nearest = np.sort(np.partition(squares, K - 1, axis=1)[:, :K], axis=1)
+    assert graph.recall == 1.0
+    np.testing.assert_allclose(graph.distances[queries] ** 2, nearest, rtol=1e-4)
+
+
+def test_where_exact_search_takes_too_long_the_plan_says_what_it_takes(monkeypatch):
+    points = sp.random(N_POINTS, 1000, 0.02, "csr", np.float32, np.random.default_rng(0))
+    monkeypatch.setattr("scalemani.stages.neighbors.choice.WORTH", 0.0)
+    search = outline_of(points, recall=0.8).search
+    assert search.resolved == "partition"
+    assert re.search(
+        r"exact [0-9.]+; cells may miss the recall of 0.8 asked for, neighbors.method=exact does not", search.text
+    )
+
+
+@pytest.mark.parametrize("nonzeros", [None, 2_000_000])
+def test_predicted_seconds_grow_with_points_columns_neighbours_and_recall(nonzeros):
+    def predicted(n_points=50_000, n_features=200, k=15, recall=0.9, dimension=10.0):
+        filled = None if nonzeros is None else nonzeros * n_points * n_features // 10**7
+        dimensions = Dimensions(n_points, n_features, "float32", 1024, filled)
+        sizes = Sizes(dimensions, Parameters().with_values({"neighbors": {"n_neighbors": k, "recall": recall}}))
+        return cells_seconds(sizes, Difficulty(1.0, dimension)), exact_seconds(sizes)
+
+    cells, exact = predicted()
+    assert 0 < cells < exact
+    for more in ({"n_points": 60_000}, {"n_features": 300}):
+        assert np.all(np.greater(predicted(**more), (cells, exact)))
+    for more in ({"k": 30}, {"recall": 0.99}, {"dimension": 20.0}):
+        assert predicted(**more)[0] > cells
+
+
+def test_few_points_and_requests_for_cells_choose_nothing(hard):
     cases = [
-        (easy, {}),
         (hard[: NeighborsParams.exact_below], {}),
         (hard, {"method": "partition"}),
         (hard, {"n_probes": 4}),
     ]
-    assert [outline_of(points, **asked).search for points, asked in cases] == [None] * 4
+    assert [outline_of(points, **asked).search for points, asked in cases] == [None] * 3
 
 
 def test_the_sample_depends_neither_on_blocks_nor_on_where_points_are_read(hard, tmp_path):
