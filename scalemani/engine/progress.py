@@ -4,10 +4,11 @@ import json
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Self, TextIO
 
+from scalemani.engine.remaining import RunClock
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name, printable
 
 Positions = Callable[[], Any]  # returns (N, d) in input order
@@ -27,11 +28,13 @@ class Progress:
         Called every `callbacks_every` iterations of a descent, from the first one on, with a copy of the embedding.
     give_warning : callable of (message, kind) or None
         Replaces the line that a warning would be shown as.
+    clock : how long the run still takes; None where nothing is expected of it
     """
 
     callbacks: Sequence[Callback] = ()
     callbacks_every = 50
     give_warning: Callable[[str, type[ScalemaniWarning]], None] | None = None
+    clock: RunClock | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -39,11 +42,19 @@ class Progress:
     def __exit__(self, *error: object) -> None:
         """Stop showing anything."""
 
+    def expect(self, seconds: Mapping[str, float]) -> None:
+        """Note which stages a run has to do, and about how many seconds each of them takes."""
+        self.clock = RunClock(seconds)
+
     def begin(self, stage: str) -> None:
         """Note that a stage of the run begins."""
+        if self.clock is not None:
+            self.clock.begin(stage)
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """Note that a stage has ended, of which `compiling` seconds were compilation."""
+        if self.clock is not None:
+            self.clock.end()
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Note that a stage has `total` units to do; it may start several times."""
@@ -72,6 +83,14 @@ class Progress:
 def plural(unit: str, count: int) -> str:
     """Return the name of a unit as it stands after a number."""
     return unit if count == 1 else f"{unit}{'es' if unit.endswith('s') else 's'}"
+
+
+def duration_text(seconds: float) -> str:
+    """Return seconds as people say them: 45 s, 2 min 10 s, 3 h 20 min."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
+    return " ".join([f"{count} {unit}" for count, unit in parts if count][:2]) or "0 s"
 
 
 def json_line(event: str, message: str, **numbers: Any) -> str:
@@ -114,10 +133,12 @@ class ProgressLines(Progress):
 
     def begin(self, stage: str) -> None:
         """Keep when a stage begins."""
+        super().begin(stage)
         self._began = time.monotonic()
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
-        """Print how long a stage took."""
+        """Print how long a stage took, and how long the run still takes."""
+        super().end(stage, compiling)
         seconds = time.monotonic() - self._began
         with self._lock:
             self._stage = ""
@@ -126,7 +147,7 @@ class ProgressLines(Progress):
         if compiling >= TOLD_COMPILING:
             numbers["seconds_compiling"] = round(compiling, 1)
             told += f", {compiling:.1f} s of them compiling kernels, which are cached for the next run"
-        self._write("end", told, numbers)
+        self._write("end", *self._with_rest(told, numbers))
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Print that a stage starts; a stage with nothing to do is passed over."""
@@ -181,11 +202,21 @@ class ProgressLines(Progress):
             remaining = elapsed * (total - done) / done
             numbers["seconds_remaining"] = round(remaining, 1)
             state += f", {done / elapsed:.1f}/s, {remaining:.0f} s remaining"
-        return state, numbers
+        return self._with_rest(state, numbers)
+
+    def _with_rest(self, message: str, numbers: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Return a message and its numbers with how long the run still takes, where something is expected of it."""
+        rest = 0.0 if self.clock is None else self.clock.remaining()
+        if not rest:
+            return message, numbers
+        return f"{message}; about {duration_text(rest)} to the end of the run", {
+            **numbers,
+            "run_seconds_remaining": round(rest, 1),
+        }
 
 
 class ProgressBars(Progress):
-    """One bar a stage: its name, units, elapsed and remaining time; notes are lines above the bars."""
+    """One bar a stage: its name, units, elapsed and remaining time, that of the run; notes are lines above the bars."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         import rich.console  # a tenth of a second that logs do without
@@ -198,6 +229,7 @@ class ProgressBars(Progress):
             rich.progress.TextColumn("{task.fields[unit]}", markup=False),
             rich.progress.TimeElapsedColumn(),
             rich.progress.TimeRemainingColumn(compact=True),
+            rich.progress.TextColumn("{task.fields[rest]}"),
             console=rich.console.Console(file=stream),
         )
         self._bar: Any = None
@@ -212,10 +244,12 @@ class ProgressBars(Progress):
 
     def begin(self, stage: str) -> None:
         """End the bar of an earlier stage."""
+        super().begin(stage)
         self._finish()
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """End the bar of a stage, and tell what it spent on compiling."""
+        super().end(stage, compiling)
         self._finish()
         if compiling >= TOLD_COMPILING:
             self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are cached for the next run")
@@ -228,22 +262,27 @@ class ProgressBars(Progress):
             self._bars.update(self._bar, completed=0, total=total, unit=plural(unit, total))
             return
         self._finish()
-        self._bar, self._stage = self._bars.add_task(stage, total=total, unit=plural(unit, total)), stage
+        self._bar = self._bars.add_task(stage, total=total, unit=plural(unit, total), rest=self._rest)
+        self._stage = stage
 
     def advance(self, done: int = 1) -> None:
         """Move the bar of the stage at work."""
         if self._bar is not None:
-            self._bars.advance(self._bar, done)
+            self._bars.update(self._bar, advance=done, rest=self._rest)
 
     def note(self, message: str) -> None:
         """Print a line above the bars."""
         self._bars.console.print(printable(message), highlight=False, markup=False, soft_wrap=True)
 
+    @property
+    def _rest(self) -> str:
+        return "" if self.clock is None else f"run: {duration_text(self.clock.remaining())}"
+
     def _finish(self) -> None:
         """Let the last bar stand still, complete: a descent that has converged has no iterations left."""
         for task in self._bars.tasks:
             if task.id == self._bar:
-                self._bars.update(task.id, total=task.completed or task.total)
+                self._bars.update(task.id, total=task.completed or task.total, rest="")
                 self._bars.stop_task(task.id)
         self._bar, self._stage = None, ""
 

@@ -21,6 +21,7 @@ from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints, points_of
 from scalemani.kernels.machine.code_cache import distrust, is_compiled
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
+from scalemani.runs.expected import compile_seconds, expected_seconds
 from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
 from scalemani.runs.opened import Run
@@ -180,8 +181,6 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
         executor.check_reach(store.root)
         for remark in filter(None, (remark_on(store.root), distrust())):
             executor.progress.warn(remark)
-        if not (PLAIN or is_compiled()):
-            executor.progress.note("compiling kernels, once on this machine: about 40 s")
         yield WritableRun(store, lock, executor, only)
 
 
@@ -197,6 +196,7 @@ def run_plan(target: WritableRun, plan: Plan, source: PointsSource) -> None:
     earlier = plan.outline.earlier
     if earlier is None and largest_component(plan) is None:
         target.store.save_plan(plan.as_dict())
+    tell_expected(plan, target)
     names = [planned.stage.name for planned in plan.stages]
     for position, planned in enumerate(plan.stages):
         target.lock.check()
@@ -247,6 +247,15 @@ def tell_kept(plan: Plan, target: WritableRun) -> None:
         target.executor.progress.note("nothing to do: every stage is complete")
     elif complete:
         target.executor.progress.note(f"complete from before: {', '.join(complete)}")
+
+
+def tell_expected(plan: Plan, target: WritableRun) -> None:
+    """Say how long the run is expected to take, and what of it is compiling."""
+    to_do = [one for one in plan.stages if not one.group.complete and target.only in (None, one.stage.name)]
+    compiling = 0.0 if PLAIN or is_compiled() else compile_seconds(to_do)
+    if compiling:
+        target.executor.progress.note(f"compiling kernels, once on this machine: about {compiling:.0f} s")
+    target.executor.progress.expect(expected_seconds(plan, to_do, compiling > 0))
 
 
 def forget_damaged(plan: Plan, target: WritableRun) -> None:

@@ -17,6 +17,7 @@ from scalemani.engine.progress import (
     NotebookBars,
     ProgressBars,
     ProgressLines,
+    duration_text,
     plural,
     progress_for,
 )
@@ -148,6 +149,42 @@ def test_the_end_of_a_stage_tells_its_seconds_and_compiling_apart():
     assert (told["event"], told["stage"], told["seconds_compiling"]) == ("end", "neighbors", 12.5)
     assert 0 <= told["seconds"] < 10
     assert "12.5 s of them compiling kernels" in told["message"]
+
+
+def test_the_end_of_a_stage_and_a_heartbeat_tell_what_the_run_still_takes():
+    stream = io.StringIO()
+    with ProgressLines(stream, as_json=True, seconds_between=0.05) as progress:
+        progress.expect({"neighbors": 0.1, "layout": 1000.0})
+        progress.begin("neighbors")
+        progress.start("neighbors", 4)
+        progress.end("neighbors")
+        progress.begin("layout")
+        progress.start("layout", 10, "iteration")
+        wait_for(lambda: '"progress", "message": "layout' in stream.getvalue())
+        progress.end("layout")
+    lines = [json.loads(line) for line in stream.getvalue().splitlines()]
+    ended, beaten = (next(line for line in lines if line["event"] == event) for event in ("end", "progress"))
+    assert 500 < beaten["run_seconds_remaining"] <= ended["run_seconds_remaining"] < 20_000
+    assert re.search(r"; about (\d+ h )?\d+ min.* to the end of the run", ended["message"])
+    assert "to the end" not in lines[-1]["message"]
+
+
+def test_bars_tell_what_the_run_still_takes():
+    stream = io.StringIO()
+    with ProgressBars(stream) as bars:
+        bars.expect({"neighbors": 7000.0})
+        bars.begin("neighbors")
+        bars.start("neighbors", 4)
+        assert bars._bars.tasks[0].fields["rest"] == "run: 1 h 56 min"
+        bars.end("neighbors")
+        assert bars._bars.tasks[0].fields["rest"] == ""
+
+
+@pytest.mark.parametrize(
+    ("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min"), (130, "2 min 10 s"), (3600, "1 h"), (12_059, "3 h 20 min")]
+)
+def test_durations_are_told_by_their_two_largest_units(seconds, told):
+    assert duration_text(seconds) == told
 
 
 def test_bars_count_a_second_lot_of_a_stage_anew_and_stand_still_and_complete_at_its_end():

@@ -21,6 +21,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES
 from scalemani.io.sources import PointsSource, take_representation
+from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
@@ -28,6 +29,7 @@ from scalemani.runs.walk import run
 
 MOST_BYTES_IN_MEMORY = 2**22  # of points, whose run takes some ten times as many
 LEAST_ROOM = 2**27
+MOST_ROWS_IN_ONE_BLOCK = 4096  # of a temporary store: tasks of a block each would take as long as what they compute
 IN_MEMORY = "/dev/shm"  # Linux
 
 logger = logging.getLogger("scalemani")
@@ -103,9 +105,11 @@ def finished_run(
     source: PointsSource, store: str | Path | None, method: str, params: Parameters, **resources: Any
 ) -> Iterator[Run]:
     """Run a method in a store, and yield the run; a temporary store is removed when the block ends."""
-    with store_or_temporary(store, source.shape[0] * source.shape[1] * np.dtype(source.dtype).itemsize) as folder:
+    rows, columns = source.shape
+    few = store is None and rows <= MOST_ROWS_IN_ONE_BLOCK and resources.get("memory") is None
+    with store_or_temporary(store, rows * columns * np.dtype(source.dtype).itemsize) as folder:
         with executor_for(**resources) as executor:
-            finished = run(source, folder, method, params, executor)
+            finished = run(source, folder, method, params, executor, -(-rows // TILE_ROWS) * TILE_ROWS if few else None)
         yield finished
 
 

@@ -244,9 +244,7 @@ class Multilevel:
 
     def _eigendecomposition(self) -> "Eigendecomposition":
         matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))
-        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2)
-        values, vectors = values[-2::-1], vectors[:, -2::-1]
-        return Eigendecomposition(values, vectors)
+        return eigendecomposition(((matrix + matrix.T) / 2).tobytes(), len(matrix))
 
 
 @dataclass(frozen=True, eq=False)
@@ -261,6 +259,13 @@ class Eigendecomposition:
         """The inverse of I - S, float32."""
         scaled = self.vectors / np.maximum(1 - self.values, LEAST_GAP)
         return np.asarray(scaled @ self.vectors.T, np.float32)
+
+
+@functools.lru_cache(maxsize=1)  # the start of a refinement and its corrections have the same coarsest graph
+def eigendecomposition(matrix: bytes, n_nodes: int) -> Eigendecomposition:
+    """Return the eigendecomposition of a symmetric matrix (n, n) float64, without its largest eigenvalue."""
+    values, vectors = np.linalg.eigh(np.frombuffer(matrix).reshape(n_nodes, n_nodes))
+    return Eigendecomposition(values[-2::-1], vectors[:, -2::-1])
 
 
 def _steps(n_nodes: int) -> int:

@@ -353,13 +353,15 @@ def test_why_code_is_not_kept_is_said_by_each_run_and_by_doctor(tmp_path, listen
 FIRST_RUN = """
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
-from scalemani.runs.walk import locked_run
+from types import SimpleNamespace as Some
+from scalemani.runs.walk import locked_run, tell_expected
 noted = []
 class Noting(Progress):
     def note(self, message):
         noted.append(message)
-with locked_run({folder!r}, Executor(progress=Noting())):
-    pass
+layout = Some(stage=Some(name="layout"), group=Some(complete=False))
+with locked_run({folder!r}, Executor(progress=Noting())) as target:
+    tell_expected(Some(stages=[layout], dimensions=Some(n_points=10)), target)
 """
 
 

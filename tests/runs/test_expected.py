@@ -1,0 +1,43 @@
+"""What is expected of a run names every stage to do, and more where kernels are to be compiled."""
+
+import numpy as np
+import pytest
+
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Progress
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
+from scalemani.runs.expected import compile_seconds, expected_seconds
+from scalemani.runs.walk import plan_run, run
+from scalemani.stages.neighbors.counts import PRODUCTS_PER_SECOND
+
+PARAMS = Parameters().with_settings({"layout.max_iterations": 5, "affinities.perplexity": 10})
+
+
+def test_seconds_grow_with_the_points_and_with_what_is_to_be_compiled(tmp_path):
+    points = np.random.default_rng(0).normal(size=(3000, 5))
+    plans = [plan_run(open_points(points[:n]), tmp_path / "run", "t-sne", PARAMS, Executor()) for n in (300, 3000)]
+    few, many = (expected_seconds(plan, plan.stages, compiling=False) for plan in plans)
+    assert list(few) == [planned.stage.name for planned in plans[0].stages]
+    assert all(many[stage] > few[stage] > 0 for stage in few)
+    cold = expected_seconds(plans[1], plans[1].stages, compiling=True)
+    assert many["neighbors"] - few["neighbors"] == pytest.approx((3000**2 - 300**2) * 5 / PRODUCTS_PER_SECOND / 2)
+    assert sum(cold.values()) - sum(many.values()) == pytest.approx(compile_seconds(plans[1].stages))
+
+
+def test_a_run_expects_what_it_has_to_do_and_nothing_once_that_is_done(tmp_path):
+    points = open_points(np.random.default_rng(0).normal(size=(300, 5)))
+    told = []
+
+    class Told(Progress):
+        def end(self, stage, compiling=0.0):
+            super().end(stage, compiling)
+            told.append((stage, self.clock.remaining()))
+
+    run(points, tmp_path / "run", "t-sne", PARAMS, Executor(progress=Told()), only="points")
+    assert told == [("points", 0.0)]
+    run(points, tmp_path / "run", "t-sne", PARAMS, Executor(progress=Told()))
+    stages = [stage for stage, _ in told[1:]]
+    assert "points" not in stages
+    assert all(rest > 0 for _, rest in told[1:-1])
+    assert told[-1] == ("layout", 0.0)
