@@ -53,8 +53,8 @@ def expected_seconds(plan: Plan, stages: Sequence[PlannedStage], compiling: bool
 
 
 def search_seconds(plan: Plan) -> float | None:
-    """Return the predicted seconds of the search for neighbours; None where it is one through cells."""
+    """Return the predicted seconds of the search for neighbours; None where no sample of the points says any."""
     choice, method = plan.outline.search, plan.params.neighbors.method_for(plan.dimensions.n_points)
     if choice is not None:
-        return min(choice.exact_seconds, choice.leaves_seconds) / PROCESSORS
+        return choice.seconds[choice.resolved] / PROCESSORS
     return exact_seconds(plan.sizes) / PROCESSORS if method == "exact" else None

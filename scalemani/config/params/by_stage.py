@@ -126,7 +126,7 @@ class NeighborsParams:
     sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share
     one of their four nearest leaders; a leaf has `leaf_points` points on average, and larger ones are split.
     Rounds over neighbours of neighbours by all coordinates come next, and leaders are drawn again where these bring too
-    little. `max_rounds` counts both.
+    little. `max_rounds` counts two of these as one.
 
     `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
     `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
@@ -206,6 +206,11 @@ class NeighborsParams:
     def follows_data(self) -> bool:
         """Whether the method is chosen by a sample of the points."""
         return self.method == "auto" and self.n_probes is None
+
+    @property
+    def most_rounds(self) -> int:
+        """How many rounds follow the first: within leaves, a draw and the round that it takes to bear are one."""
+        return self.max_rounds * (2 if self.method == "leaves" else 1)
 
     def method_for(self, n_points: int) -> str:
         """Return the method that builds the graph of so many points, auto resolved."""

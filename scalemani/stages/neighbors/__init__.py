@@ -150,7 +150,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if method == "leaves":
         find = functools.partial(search_leaves, rounds[0])
     recalls = [run_measured_round(work, 0, needed, find)]
-    while len(rounds) <= asked.max_rounds:
+    while len(rounds) <= asked.most_rounds:
         following = following_round(work, rounds, recalls, continued)
         if following is None:
             break

@@ -213,7 +213,7 @@ def disk(sizes: Sizes) -> list[Written]:
     dimensions, stored = sizes.dimensions, StoredNeighbors
     given = sizes.params.points.metric == PRECOMPUTED
     exact = given or sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
-    queries, rounds = sizes.params.neighbors.sampled_queries, sizes.params.neighbors.max_rounds
+    queries, rounds = sizes.params.neighbors.sampled_queries, sizes.params.neighbors.most_rounds
     kept = rounds * sizes.rounds_kept * (not exact)
     sampled = [stored.query_rows, stored.query_limits, stored.true_distances]
     listed = [*round_written(sizes), *round_written(sizes, kept), *written(sampled, sizes, query=queries)]
