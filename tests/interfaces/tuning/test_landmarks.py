@@ -27,6 +27,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def compared(folder):
+    sm.compare_landmarks(folder, None, METHODS, [0], sigma=SIGMA, n_sampled=None)  # compiles, which takes memory
     return sm.compare_landmarks(folder, None, METHODS, [0, 5], sigma=SIGMA, n_sampled=None)
 
 
