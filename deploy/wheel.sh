@@ -82,8 +82,8 @@ code=${SCALEMANI_CODE:-$room/code}
 if [ "$code" != none ]; then
     if [ ! -d "$code" ]; then
         "$python" -m venv "$room/record"
-        "$room/record/bin/python" -m pip install --quiet --constraint constraints.txt "${wheel}[figures]" \
-            pytest pytest-timeout hypothesis
+        "$room/record/bin/python" -m pip install --quiet --constraint constraints.txt "${wheel}[figures,parquet]" \
+            pandas pytest pytest-timeout hypothesis
         "$room/record/bin/python" deploy/record_code.py "$code"
     fi
     SCALEMANI_CODE=$(realpath "$code") "$room/build/bin/python" -m build --wheel --outdir "$built" . >/dev/null
