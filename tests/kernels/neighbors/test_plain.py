@@ -29,6 +29,16 @@ def test_true_lists_have_a_recall_of_one_for_any_parts(size, dtype):
     assert recall_by_parts(points, true_lists(points), np.arange(0, 700, 7), size) == 1.0
 
 
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e7])
+def test_distances_far_from_the_origin_keep_their_digits(offset):
+    """Products of such points cancel: all digits of a distance are lost at the last offset."""
+    points = np.random.default_rng(2).normal(size=(300, 4)) + offset
+    assert recall_by_parts(points, true_lists(points), np.arange(0, 300, 3), 128) == 1.0
+    whole = compared(points[:9], np.arange(9), true_lists(points)[:9], points, 0)
+    away = np.sort(((points[:9, np.newaxis] - points) ** 2).sum(axis=2), axis=1)[:, 1 : K + 1]
+    np.testing.assert_allclose(np.sort(whole.nearest, axis=1), away, rtol=1e-9)
+
+
 def test_every_wrong_entry_counts():
     points = np.random.default_rng(1).normal(size=(300, 4))
     lists, rows = true_lists(points), np.arange(300)
