@@ -18,18 +18,18 @@ class Usual(NamedTuple):
 
 # Digits of 784 bytes. A descent makes fewer iterations the more points there are.
 USUAL = {
-    "points": Usual(0.05, 2.0),
-    "partition": Usual(0.2, 7.0, compiling=2.0),
-    "work_points": Usual(0.05, 5.5, compiling=0.1),
-    "neighbors": Usual(0.3, 20.0, compiling=1.2),
-    "affinities": Usual(0.05, 2.0, compiling=1.2),
-    "components": Usual(0.03, 0.6, compiling=0.4),
-    "symmetric_affinities": Usual(0.05, 5.0, compiling=0.6),
-    "landmarks": Usual(0.1, 1.5, compiling=1.4),
-    "coarse_graphs": Usual(0.05, 6.0, compiling=0.5),
-    "coarse_embedding": Usual(0.1, 3.5, compiling=0.3),
-    "embedding": Usual(0.1, 3.0, compiling=0.7),
-    "layout": Usual(0.0, 68.0, power=0.53, compiling=0.6),
+    "points": Usual(0.02, 2.0),
+    "partition": Usual(0.2, 7.0, compiling=2.6),
+    "work_points": Usual(0.03, 5.5, compiling=0.1),
+    "neighbors": Usual(0.2, 20.0, compiling=1.1),
+    "affinities": Usual(0.03, 2.0, compiling=0.8),
+    "components": Usual(0.01, 0.6, compiling=0.3),
+    "symmetric_affinities": Usual(0.04, 5.0, compiling=0.7),
+    "landmarks": Usual(0.12, 1.5, compiling=1.8),
+    "coarse_graphs": Usual(0.03, 6.0, compiling=0.6),
+    "coarse_embedding": Usual(0.08, 3.5, compiling=1.0),
+    "embedding": Usual(0.06, 3.0, compiling=0.5),
+    "layout": Usual(0.0, 36.0, power=0.72, compiling=4.5),
 }
 OTHER = Usual(0.1, 3.0)
 PROCESSORS = 2  # that the numbers above were measured with

@@ -25,16 +25,13 @@ PRODUCTS_PER_SECOND = 8e10  # of float32, additions too
 SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compared with
-SECONDS_OF_PAIR = 3e-9  # of rows, whatever their columns
-SECONDS_OF_ROW, SECONDS_OF_TERM = 8e-10, 1.6e-11  # in a cell that is visited, and a coordinate of its sketch
-SECONDS_OF_VISIT = 5e-9  # the sketch of a neighbour of a neighbour, somewhere in memory
-SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 7e-8, 5.8e-11  # that is settled, and of its coordinates
+SECONDS_OF_PAIR = 4.6e-9  # of rows, whatever their columns
+SECONDS_OF_TERM = 2.75e-11  # a coordinate of the sketch of a row, in a cell that is visited
+SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 4.3e-8, 5.5e-11  # that is settled, and of its coordinates
 SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE = 3e-7, 3e-10
-SECONDS_OF_QUERY = 1.6e-4  # of the certificate
 MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
 CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
 LEAST_MISSED = 1e-3
-MISSED_BY_FEW, ROUNDS_OF_LONG_LISTS = 0.02, 3  # candidates of long lists, which sketches rank: further cells follow
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
@@ -157,26 +154,19 @@ def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
     params, dimensions = search.params, search.dimensions
     n_terms = min(params.partition.sketch_dimensions, dimensions.n_features)
     effort = expected_effort(search, found)
-    scanned = effort.cells * params.partition.cell_points * (SECONDS_OF_ROW + n_terms * SECONDS_OF_TERM)
-    visited = min(params.n_neighbors, params.neighbors.most_visited) * n_listed(params) * SECONDS_OF_VISIT
+    scanned = effort.cells * params.partition.cell_points * n_terms * SECONDS_OF_TERM
     candidates = n_candidates(search, 0) + effort.later_candidates * n_candidates(search, 1)
     one, byte = SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE
     if dimensions.sparse:
         one, byte = SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE
     settled = candidates * (one + dimensions.row_bytes * byte)
-    compared = params.neighbors.sampled_queries * pair_seconds(dimensions)
-    queries = params.neighbors.sampled_queries * SECONDS_OF_QUERY
-    return queries + dimensions.n_points * (compared + scanned + effort.near_rounds * visited + settled)
+    return dimensions.n_points * (params.neighbors.sampled_queries * pair_seconds(dimensions) + scanned + settled)
 
 
 class Effort(NamedTuple):
-    """The cells that a point visits, the rounds among neighbours of neighbours, and what rounds after the first settle.
-
-    The last is in candidates of one round.
-    """
+    """The cells that a point visits, and what rounds after the first settle, in candidates of one round."""
 
     cells: float
-    near_rounds: int
     later_candidates: int
 
 
@@ -186,16 +176,10 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
     missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
     wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
     n_rounds = int(wanted > asked.least_probes)
-    ranked_by_sketches = search.dimensions.n_features > search.params.partition.sketch_dimensions
-    if found.hard:
-        n_rounds = asked.max_rounds
-    elif n_rounds and missed < MISSED_BY_FEW and ranked_by_sketches and search.params.n_neighbors > asked.few_neighbors:
-        n_rounds = ROUNDS_OF_LONG_LISTS
-    n_rounds = min(n_rounds, asked.max_rounds)
-    widened = n_rounds // 2
-    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS**widened
+    n_rounds = asked.max_rounds if found.hard else min(n_rounds, asked.max_rounds)
+    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS ** (n_rounds // 2)
     most = search.dimensions.n_points / search.params.partition.cell_points
-    return Effort(min(n_cells, most), n_rounds - widened, sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
+    return Effort(min(n_cells, most), sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
 
 
 def draw_seconds(search: StageTask | Sizes) -> float:
