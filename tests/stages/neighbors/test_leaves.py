@@ -218,6 +218,13 @@ def test_points_can_be_appended(points, tmp_path):
     assert grown.certificates["neighbors"]["recall"] >= 0.9
 
 
+def test_a_draw_and_the_round_behind_it_count_once(points, tmp_path):
+    found = run(
+        open_points(points), tmp_path / "run", "knn-graph", params_of(max_rounds=1, recall=1.0), Executor(), 1024
+    )
+    assert found.certificates["neighbors"]["rounds"] == 2
+
+
 def test_what_would_help_is_said_where_the_recall_is_not_reached(points, tmp_path, listening):
     executor = Executor(workers=2, progress=listening)
     run(open_points(points), tmp_path / "run", "knn-graph", params_of(max_rounds=0, recall=1.0), executor, 1024)
