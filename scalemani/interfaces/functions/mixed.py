@@ -17,16 +17,16 @@ from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import rows_in_memory
 from scalemani.io.sources.categories import open_categories
-from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, compared, log_memberships
+from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, log_memberships
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.features import moments
+from scalemani.kernels.measures import squared_distances_to
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 
 # Of the spread of a group: nearer points are as good as equal in it, and the other groups choose among them.
 TIED = 1e-3
 FEWEST_POINTS = 4
-DISTANCE_DTYPES = (np.float32, np.float64, np.uint8, np.int8)  # that `squared_row_distance` takes
 
 
 def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affinities
@@ -123,12 +123,12 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
         found = knn_graph(rows, params.n_neighbors, random_state=seed, workers=workers, memory=memory)
         lists.append(np.asarray(found.indices))
     candidates = np.sort(np.hstack(lists), axis=1)
-    values, rows_of_tables = np.empty(candidates.shape, np.float32), [compared(table) for table in tables]
-    calibration = params.n_neighbors, params.perplexity
+    values, calibration = np.empty(candidates.shape, np.float32), (params.n_neighbors, params.perplexity)
     for tile in slices(n_points, TILE_ROWS):
         near = candidates[tile]
         repeated = np.diff(near, axis=1, prepend=-1) == 0
-        logs = [log_memberships(rows, tile.start, near, repeated, *calibration) for rows in rows_of_tables]
+        squares = [squared_distances_to(rows[tile], rows, near) for rows in tables]
+        logs = [log_memberships(away, repeated, *calibration) for away in squares]
         values[tile] = combined(np.stack(logs), combine, counts, *calibration)
     return symmetric_affinities(candidates, values)
 
@@ -171,8 +171,7 @@ def opened_group(group: Any) -> Points:
             "(W + V) / 2"
         )
     bits = open_categories(points) if metric == "hamming" else None
-    rows = rows_in_memory(points, metric) if bits is None else bits
-    return rows if rows.dtype in DISTANCE_DTYPES else rows.astype(np.float64)
+    return rows_in_memory(points, metric) if bits is None else bits
 
 
 def checked_weights(weights: Sequence[float] | None, n_groups: int) -> np.ndarray:

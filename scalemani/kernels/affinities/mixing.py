@@ -1,27 +1,16 @@
 """Affinities of a point by several tables of rows, to candidates that all tables share, in one distribution a point."""
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.kernels.affinities.entropic import entropic_affinities
-from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.vector_math import LEAST_EXPONENT
-from scalemani.kernels.rows.compressed import Points, compressed_rows
-from scalemani.kernels.rows.distances import Rows, squared_row_distance
 
 MEAN, PRODUCT, UNION = "mean", "product", "union"
 COMBINATIONS = (MEAN, PRODUCT, UNION)
 JOINING = 1e-3  # of the mean, in a product: points of different categories would else be in pieces without an edge
 
 
-def compared(rows: Points) -> Rows:
-    """Return rows (N, D), dense or sparse, as compiled code compares them."""
-    return compressed_rows(rows) if sp.issparse(rows) else np.ascontiguousarray(rows)
-
-
-def log_memberships(
-    rows: Rows, first: int, candidates: np.ndarray, repeated: np.ndarray, n_neighbors: int, perplexity: float
-) -> np.ndarray:
+def log_memberships(squares: np.ndarray, repeated: np.ndarray, n_neighbors: int, perplexity: float) -> np.ndarray:
     """Return beta (d_1^2 - d^2) of points and their candidates in one table: (n, c) float64, zero for the nearest.
 
     Affinities to the k nearest candidates have the perplexity, as lists of any run; those to others follow the same
@@ -29,26 +18,13 @@ def log_memberships(
 
     Parameters
     ----------
-    rows : (N, D) of the table, as `compared` returns them
-    first : of the points, a multiple of 1,024, so that no row depends on how many others are asked for
-    candidates : (n, c) int, rows; at least `n_neighbors` of each point differ
+    squares : (n, c) float64, squared distances; at least `n_neighbors` candidates of each point differ
     repeated : (n, c) bool, candidates that are not to count: -inf is returned
     """
-    squares = squared_distances(rows, first, candidates)
     nearest = np.sort(np.where(repeated, np.inf, squares), axis=1)[:, :n_neighbors]
     beta = entropic_affinities(nearest, perplexity).beta[:, np.newaxis]
     with np.errstate(over="ignore"):
         return np.where(repeated, -np.inf, np.maximum(beta * (nearest[:, :1] - squares), LEAST_EXPONENT))
-
-
-@compiled
-def squared_distances(rows: Rows, first: int, candidates: np.ndarray) -> np.ndarray:
-    """Return the squared distances (n, c) float64 of rows from `first` on to their candidates (n, c)."""
-    squares = np.empty(candidates.shape)
-    for i in range(candidates.shape[0]):
-        for j in range(candidates.shape[1]):
-            squares[i, j] = squared_row_distance(rows, first + i, rows, candidates[i, j], np.inf)
-    return squares
 
 
 def combined(logs: np.ndarray, how: str, weights: np.ndarray, n_neighbors: int, perplexity: float) -> np.ndarray:

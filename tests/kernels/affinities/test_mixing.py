@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from scalemani.kernels.affinities.mixing import combined, compared, log_memberships, squared_distances
+from scalemani.kernels.affinities.mixing import combined, log_memberships
+from scalemani.kernels.measures import squared_distances_to
 
 ROWS = np.random.default_rng(0).normal(size=(30, 4))
 CANDIDATES = np.array([[1, 2, 3, 4, 5, 6, 6], [0, 2, 3, 4, 5, 7, 7]])
@@ -15,18 +16,19 @@ REPEATED = np.diff(CANDIDATES, axis=1, prepend=-1) == 0
 def test_squares_are_those_of_differences(rows):
     dense = rows.toarray() if sp.issparse(rows) else rows.astype(np.float64)
     expected = ((dense[:2, None] - dense[CANDIDATES]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(squared_distances(compared(rows), 0, CANDIDATES), expected, rtol=1e-12)
+    np.testing.assert_allclose(squared_distances_to(rows[:2], rows, CANDIDATES), expected, rtol=1e-12)
 
 
 def test_memberships_have_the_perplexity_of_the_nearest_and_ties_share_alike():
-    logs = log_memberships(compared(ROWS), 0, CANDIDATES, REPEATED, 5, 3.0)
+    logs = log_memberships(squared_distances_to(ROWS[:2], ROWS, CANDIDATES), REPEATED, 5, 3.0)
     assert np.isneginf(logs[:, -1]).all()
     shares = np.exp(np.sort(logs, axis=1)[:, -5:])
     shares /= shares.sum(axis=1, keepdims=True)
     np.testing.assert_allclose(-(shares * np.log(shares)).sum(axis=1), np.log(3.0), rtol=1e-8)
     tied = np.where(np.arange(30)[:, None] < 5, 0.0, 1.0)
     np.testing.assert_array_equal(
-        log_memberships(compared(tied), 0, CANDIDATES, REPEATED, 5, 3.0)[0], [0, 0, 0, 0, -700, -700, -np.inf]
+        log_memberships(squared_distances_to(tied[:2], tied, CANDIDATES), REPEATED, 5, 3.0)[0],
+        [0, 0, 0, 0, -700, -700, -np.inf],
     )
 
 
