@@ -224,9 +224,8 @@ class Executor:
             compute_on_cluster(holder or self._client, values, stage, self._advance)
             return
         keys = {value.key for value in values}
-        # A pool of its own ends with its last task: where one fails, none of the others still writes afterwards.
         with (
-            ThreadPoolExecutor(max(1, min(at_once, self.workers))) as pool,
+            self._pool(at_once) as pool,
             Callback(posttask=lambda key, *_: self._advance() if key in keys else None),
         ):
             dask.compute(*values, scheduler="threads", pool=pool)
@@ -267,9 +266,15 @@ class Executor:
         return {key: (functools.partial(counted, unit),) for key, unit in units.items()}
 
     def _get(self, graph: dict[Any, Any], keys: Any, at_once: int | None) -> Any:
-        # Threads of its own: those that Dask keeps for all calls are not there in a process that was forked.
-        with ThreadPoolExecutor(max(1, min(at_once or self.workers, self.workers))) as pool:
+        with self._pool(at_once) as pool:
             return dask.threaded.get(graph, keys, pool=pool)
+
+    def _pool(self, at_once: int | None) -> ThreadPoolExecutor:
+        """Return threads of one call: where a task fails, none of the others still writes when they have ended.
+
+        Those that Dask keeps for all calls are not there in a process that was forked.
+        """
+        return ThreadPoolExecutor(max(1, min(at_once or self.workers, self.workers)))
 
 
 def bytes_of(size: str | int) -> int:

@@ -21,7 +21,6 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES
 from scalemani.io.sources import PointsSource, take_representation
-from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
@@ -109,7 +108,7 @@ def finished_run(
     few = store is None and rows <= MOST_ROWS_IN_ONE_BLOCK and resources.get("memory") is None
     with store_or_temporary(store, rows * columns * np.dtype(source.dtype).itemsize) as folder:
         with executor_for(**resources) as executor:
-            finished = run(source, folder, method, params, executor, -(-rows // TILE_ROWS) * TILE_ROWS if few else None)
+            finished = run(source, folder, method, params, executor, MOST_ROWS_IN_ONE_BLOCK if few else None)
         yield finished
 
 

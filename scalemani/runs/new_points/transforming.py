@@ -49,7 +49,7 @@ from scalemani.runs.new_points.placements import (
 from scalemani.runs.new_points.quality import Account, Placed
 from scalemani.runs.opened import Run
 from scalemani.runs.plan import Fit, check_memory, fit
-from scalemani.runs.survey import default_block_rows
+from scalemani.runs.survey import checked_block_rows, default_block_rows
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.arrays.points import tile_digests
 from scalemani.store.groups import StageGroup
@@ -255,7 +255,7 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
     least = executor.least_memory
     nonzeros = nonzeros_of(source) if run.dimensions.sparse else None
     dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
-    rows = min(default_block_rows(n_points, dimensions.row_bytes, least), -(-n_points // TILE_ROWS) * TILE_ROWS)
+    rows = checked_block_rows(default_block_rows(n_points, dimensions.row_bytes, least), n_points)
     while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
         rows = max(TILE_ROWS, rows // 2 // TILE_ROWS * TILE_ROWS)
     check_memory({StoredPlacement.STAGE: fit_of(run, dimensions, rows, executor)}, executor.processes, TILE_ROWS)

@@ -30,15 +30,12 @@ class SearchChoice:
         """What users are told of it."""
         kept, dimension = self.difficulty
         takes = ", ".join(f"{method} {seconds:.3g}" for method, seconds in self.seconds.items())
-        short = self.difficulty.hard and self.resolved == CELLS
+        short = f"; cells may miss the recall of {self.recall} asked for, neighbors.method=exact does not"
         return (
             f"neighbors.method=auto is {self.resolved}: sketches keep {kept:.2f} of the neighbours in a sample, "
             f"whose intrinsic dimension is {dimension:.0f}; predicted processor seconds of the search: {takes}"
-            + (
-                f"; cells may miss the recall of {self.recall} asked for, neighbors.method=exact does not"
-                if short
-                else ""
-            )
+            + short
+            * (self.difficulty.hard and self.resolved == CELLS)
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -60,6 +57,8 @@ def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
     seconds = {CELLS: cells_seconds(sizes, found), "exact": exact_seconds(sizes)}
     if not sparse:
         seconds["leaves"] = leaves_seconds(sizes)
-    other = WORTH * seconds[CELLS] if sparse else seconds["leaves"]
-    beyond_cells = "exact" if seconds["exact"] <= other else CELLS if sparse else "leaves"
-    return SearchChoice(beyond_cells if found.hard else CELLS, params.neighbors.recall, found, seconds)
+    resolved = CELLS
+    if found.hard:
+        other, worth = (CELLS, WORTH) if sparse else ("leaves", 1.0)
+        resolved = "exact" if seconds["exact"] <= worth * seconds[other] else other
+    return SearchChoice(resolved, params.neighbors.recall, found, seconds)

@@ -175,8 +175,7 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
     asked = search.params.neighbors
     missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
     wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
-    n_rounds = int(wanted > asked.least_probes)
-    n_rounds = asked.max_rounds if found.hard else min(n_rounds, asked.max_rounds)
+    n_rounds = asked.max_rounds if found.hard else min(int(wanted > asked.least_probes), asked.max_rounds)
     n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS ** (n_rounds // 2)
     most = search.dimensions.n_points / search.params.partition.cell_points
     return Effort(min(n_cells, most), sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
