@@ -68,7 +68,7 @@ NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),
     seeded=True,
-    version=11,
+    version=12,
     continues=("neighbors", "work_points"),
     continued_version=3,
 )

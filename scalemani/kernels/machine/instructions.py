@@ -47,12 +47,16 @@ def reference_compress_lanes(values: int, labels: int, bound: float, values_to: 
     return count
 
 
+def has_features(*names: str) -> bool:
+    """Return whether code is compiled for a processor with features as LLVM names them, such as "+avx512f"."""
+    features = vars(numba.config)["CPU_FEATURES"]
+    there = llvmlite.binding.get_host_cpu_features().flatten() if features is None else features
+    return set(names) <= set(there.split(","))
+
+
 def by_one_instruction() -> bool:
     """Return whether code is compiled for a processor that moves lanes under a mask at once, as those of AVX-512 do."""
-    features = vars(numba.config)["CPU_FEATURES"]
-    return "+avx512f" in (llvmlite.binding.get_host_cpu_features().flatten() if features is None else features).split(
-        ","
-    )
+    return has_features("+avx512f")
 
 
 @in_plain_mode(reference_compress_lanes)

@@ -21,11 +21,12 @@ from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
+from scalemani.kernels.rows.byte_products import byte_panels, has_byte_products, multiply_bytes, step_of_rows
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.metrics import SET_WORDS
 from scalemani.kernels.rows.products import middle_of_rows
-from scalemani.kernels.rows.sketches import IN_SIGHT
+from scalemani.kernels.rows.sketches import IN_SIGHT, rounded_sketches
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 MOST_ROWS, LEAST_ROWS = 512, 128  # of a tile: its products stay in the second-level cache, and BLAS at its speed
@@ -38,8 +39,11 @@ MORE_ROUNDINGS = 16
 REACH_SLACK = 1.002  # of squared distances: (x + e)^2 <= 1.001 x^2 + 1001 e^2, e the rounding of two vectors
 UNDERFLOW = np.float32(1e-35)  # of products, in squares of the unit of length
 LANES = 64
-TRIED_ROWS = 32  # of a tile, evenly spread: do their sketches leave few pairs?
+TRIED_ROWS = 16  # of a tile, evenly spread: which vectors leave few pairs?
 SETTLED_COST = 6  # times a product of the same length
+COST_OF_BYTES = 1 / 6  # times a product in float32
+ROUNDED_SHARE = 1 / 48  # of squared distances, that rounding to bytes may take: where two vectors are off by 2 in 100
+MARGIN_OF_ERRORS = 1e-5  # that float32 takes from what vectors are off
 
 
 class SketchedRows(NamedTuple):
@@ -54,15 +58,22 @@ class SketchedRows(NamedTuple):
         return SketchedRows(self.points[rows], self.sketches[rows], self.scale)
 
 
+class Bounded(NamedTuple):
+    """Twice the products (n, m) float32 of two sides, and (n,) and (m,) float32 whose sums less these bound squares."""
+
+    products: np.ndarray
+    squares: tuple[np.ndarray, np.ndarray]
+
+
 class Tile:
-    """Some rows, and the squared lengths of their vectors, for all products that they take part in.
+    """Some rows, and what belongs to their vectors, for all products that they take part in.
 
     The coordinates are computed again for each product: together they take as much as the points.
     """
 
-    def __init__(self, rows: SketchedRows, middle: np.ndarray) -> None:
+    def __init__(self, rows: SketchedRows, middle: np.ndarray, step: float) -> None:
         self.points, self.sketches, self.scale = rows
-        self.middle = middle
+        self.middle, self.step = middle, step
 
     def coordinates(self) -> np.ndarray:
         """Return all coordinates (n, D) float32 about the middle, in the unit of the sketches."""
@@ -77,6 +88,18 @@ class Tile:
     def squares_of_coordinates(self) -> np.ndarray:
         """(n,) float32, see `lowered_squares`."""
         return lowered_squares(self.coordinates())
+
+    @functools.cached_property
+    def rounded(self) -> tuple[np.ndarray, np.ndarray]:
+        """All coordinates in whole steps, (n, D) int8, and (n,) float32, see `lowered_squares_of_bytes`."""
+        vectors = self.coordinates()
+        codes = rounded_sketches(vectors, self.step)
+        return codes, lowered_squares_of_bytes(vectors, codes, self.step)
+
+    @functools.cached_property
+    def panels(self) -> np.ndarray:
+        """The rounded coordinates, as they are multiplied with others."""
+        return byte_panels(self.rounded[0])
 
 
 class Lists(NamedTuple):
@@ -135,10 +158,10 @@ def nearest_among(
     if sp.issparse(rows.points):
         return sparse_neighbors(queries.points, query_labels, rows.points, start, known, limits)
     lists = Lists.of(query_labels, known, limits, rows.scale)
-    size, middle = tile_rows(rows.points.shape[1]), common_middle(rows.points)
-    others = [(tile, Tile(rows.part(tile), middle)) for tile in slices(rows.points.shape[0], size)]
+    size, about_middle = tile_rows(rows.points.shape[1]), common_unit(rows)
+    others = [(tile, Tile(rows.part(tile), *about_middle)) for tile in slices(rows.points.shape[0], size)]
     for tile in slices(len(query_labels), size):
-        some, own = Tile(queries.part(tile), middle), lists.part(tile)
+        some, own = Tile(queries.part(tile), *about_middle), lists.part(tile)
         for place, other in others:
             labels = np.arange(start + place.start, start + place.stop)
             search_tile(some, own, other, Lists.closed(labels, own))
@@ -161,8 +184,10 @@ def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map)
     """
     n_points, n_features = rows.points.shape
     lists = Lists.of(np.arange(n_points), known, np.full(n_points, np.inf), rows.scale)
-    middle = common_middle(rows.points)
-    tiles = [(Tile(rows.part(tile), middle), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))]
+    about_middle = common_unit(rows)
+    tiles = [
+        (Tile(rows.part(tile), *about_middle), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))
+    ]
 
     def search_pair(pair: tuple[int, int]) -> None:
         search_tile(*tiles[pair[0]], *tiles[pair[1]])
@@ -188,40 +213,66 @@ def tile_rows(n_features: int) -> int:
     return min(max(TILE_BYTES // (4 * n_features) // LANES * LANES, LEAST_ROWS), MOST_ROWS)
 
 
-def common_middle(points: np.ndarray) -> np.ndarray:
-    """Return the middle (D,) of points whose coordinates are multiplied; the words of sets are not."""
-    return np.zeros(points.shape[1]) if points.dtype == SET_WORDS else middle_of_rows(points)
+def common_unit(rows: SketchedRows) -> tuple[np.ndarray, float]:
+    """Return the middle (D,) of points and the step of their coordinates in bytes; sets, whose words are none, have 0.
+
+    Any would do: what is found does not depend on it.
+    """
+    if rows.points.dtype == SET_WORDS or not len(rows.points):
+        return np.zeros(rows.points.shape[1]), 0.0
+    middle = middle_of_rows(rows.points)
+    some = np.ascontiguousarray(rows.points[:: -(-len(rows.points) // MOST_ROWS)])
+    return middle, step_of_rows(about(middle, some, rows.scale))
 
 
 def search_tile(one: Tile, own: Lists, other: Tile, others: Lists) -> None:
     """Offer some rows to the lists of others, and those to theirs; rows that are offered to themselves are one object.
 
-    Sketches are multiplied where these leave few pairs to be settled, else all coordinates.
+    Those vectors are multiplied whose products, and distances of the pairs that these leave, cost least.
     """
-    if sketches_suffice(one, own, other, others):
-        products = multiplied(one.sketches, other.sketches)
-        squares = one.squares_of_sketches, other.squares_of_sketches
-    else:
-        products = multiplied(one.coordinates(), other.coordinates())
-        squares = one.squares_of_coordinates, other.squares_of_coordinates
+    ways = (by_sketches, by_bytes, by_coordinates)
+    products, squares = ways[cheapest_way(one, own, other, others)](one, other, slice(None))
     if one is other:
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
     settle_near(products, squares, (one.points, other.points), own, others, one.scale)
 
 
-def sketches_suffice(one: Tile, own: Lists, other: Tile, others: Lists) -> bool:
-    """Return whether products of sketches, and distances of the pairs that these leave, cost less than all products.
+def by_sketches(one: Tile, other: Tile, rows: slice) -> Bounded:
+    """Return twice the products (n, m) float32 of sketches, of some rows of one tile, and their `lowered_squares`."""
+    products = multiplied(np.ascontiguousarray(one.sketches[rows]), other.sketches)
+    return Bounded(products, (one.squares_of_sketches[rows], other.squares_of_sketches))
 
-    Of sets, whose words hold no coordinates, they always do.
+
+def by_bytes(one: Tile, other: Tile, rows: slice) -> Bounded:
+    """Return what `by_sketches` does, of all coordinates in whole steps."""
+    (codes, squares), (_, other_squares) = one.rounded, other.rounded
+    products, unit = multiply_bytes(codes[rows], other.panels), np.float32(2.0 * (1.0 - ROUNDED_SHARE) * one.step**2)
+    products = np.multiply(products[:, : len(other_squares)], unit, dtype=np.float32)
+    return Bounded(products, (squares[rows], other_squares))
+
+
+def by_coordinates(one: Tile, other: Tile, rows: slice) -> Bounded:
+    """Return what `by_sketches` does, of all coordinates."""
+    products = multiplied(one.coordinates()[rows], other.coordinates())
+    return Bounded(products, (one.squares_of_coordinates[rows], other.squares_of_coordinates))
+
+
+def cheapest_way(one: Tile, own: Lists, other: Tile, others: Lists) -> int:
+    """Return whether sketches, bytes or coordinates are multiplied: 0, 1 or 2, by the pairs of some rows.
+
+    Of sets, whose words hold no coordinates, it is sketches.
     """
     n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
     if n_terms >= n_features or one.points.dtype == SET_WORDS:
-        return True
-    tried = slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
-    squares = np.add.outer(one.squares_of_sketches[tried], other.squares_of_sketches)
-    bounds = squares - multiplied(np.ascontiguousarray(one.sketches[tried]), other.sketches)
-    near = np.mean(bounds <= np.maximum.outer(own.bounds[tried], others.bounds))
-    return bool(n_terms + SETTLED_COST * n_features * near < n_features)
+        return 0
+    costs, tried = [np.inf, np.inf, n_features], slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
+    limits = np.maximum.outer(own.bounds[tried], others.bounds)
+    products_of_bytes = n_features * (COST_OF_BYTES if has_byte_products() else 1.0)
+    for way, least, multiply in ((0, n_terms, by_sketches), (1, products_of_bytes, by_bytes)):
+        if least < min(costs):
+            products, squares = multiply(one, other, tried)
+            costs[way] = least + SETTLED_COST * n_features * np.mean(np.add.outer(*squares) - products <= limits)
+    return int(np.argmin(costs))
 
 
 def multiplied(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
@@ -239,6 +290,18 @@ def lowered_squares(vectors: np.ndarray) -> np.ndarray:
     roundings = min(n_terms, TERMS_AT_ONCE) + n_terms // TERMS_AT_ONCE + MORE_ROUNDINGS
     squares = squared_lengths(vectors) * (1.0 - roundings * UNIT_ROUNDOFF)
     return squares.astype(np.float32)
+
+
+def lowered_squares_of_bytes(vectors: np.ndarray, codes: np.ndarray, step: float) -> np.ndarray:
+    """Return what `lowered_squares` does, of vectors in whole steps (n, s) int8, by how far off each of these is.
+
+    Where vectors are off by e together, and d of distance x in steps, d^2 >= (x - e)^2 >= (1 - t) x^2 - (1 / t - 1) e^2
+    for any share t, and e^2 is at most twice the sum of both squares. No other term needs both vectors.
+    """
+    in_steps = step * codes.astype(np.float32)
+    lengths, off = squared_lengths(in_steps), squared_lengths(vectors - in_steps)
+    squares = (1.0 - ROUNDED_SHARE) * lengths - 2.0 * (1.0 / ROUNDED_SHARE - 1.0) * (1.0 + MARGIN_OF_ERRORS) * off
+    return (squares - MORE_ROUNDINGS * UNIT_ROUNDOFF * (squared_lengths(vectors) + lengths)).astype(np.float32)
 
 
 @compiled_sums

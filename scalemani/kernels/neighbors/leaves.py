@@ -1,9 +1,10 @@
 """Neighbours within overlapping leaves: points that share a leader, each of which is compared with all others.
 
 Leaders are points drawn at random, and a point is in the leaves of the few leaders nearest to it. The products of a
-leaf in float32 choose candidates. Two near points share a leaf the more often the more leaves either is in, and leaves
-of other leaders find what those before have missed. Nothing here takes leading axes: vectors of language and image
-models have none, and cells of their sketches lose the neighbours.
+leaf choose candidates. Coordinates are rounded to bytes for these, in steps of each leaf. Two near points share a leaf
+the more often the more leaves either is in, and leaves of other leaders find what those before have missed. Nothing
+here takes leading axes: vectors of language and image models have none, and cells of their sketches lose the
+neighbours.
 
 References
 ----------
@@ -21,18 +22,21 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import LANES_AT_ONCE
 from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
-from scalemani.kernels.neighbors.cells import nearest_cells
+from scalemani.kernels.neighbors.exact import LANES, squared_lengths
+from scalemani.kernels.rows.byte_products import byte_panels, multiply_bytes, step_of_rows
+from scalemani.kernels.rows.sketches import rounded_sketches
 from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
 
 LARGE = 2.5  # times the points that a leaf is to have: what is larger is split, since products grow with the square
 MORE_LEADERS = 1.5  # times as many as leaves of that size: sizes differ
 MOST_SPLITS = 4  # of a leaf: equal points have one leader however often, and are cut
-FEW_LEADERS = 1024  # up to here every leader is looked at
+MULTIPLIED_ROWS = 192  # of a leaf, whose products stay in the second-level cache
+FEW_LEADERS = 16_384  # up to here every leader is looked at
 SPARE_SHARE = 5  # of the width, that a bound of it may be too wide
 
 
 class Candidates(NamedTuple):
-    """The rows that are nearest to each point by products: (n, c) each, in no order; fewer end in -1, infinitely far.
+    """The rows that are nearest to each point by products: (n, c) each, ascending; fewer end in -1, infinitely far.
 
     `squares` float32 are half of squared distances, in squares of the unit of length.
     """
@@ -51,17 +55,71 @@ def count_leaders(n_points: int, leaf_points: int, overlap: int) -> int:
     return min(n_points, max(overlap, math.ceil(n_points * overlap / leaf_points)))
 
 
-def index_leaders(vectors: np.ndarray) -> CellGroups:
+class Leaders(NamedTuple):
+    """Leaders in whole steps: as they are multiplied, and half of their squared lengths (L,) float32 in steps."""
+
+    step: float
+    panels: np.ndarray
+    halves: np.ndarray
+
+
+def index_leaders(vectors: np.ndarray) -> Leaders | CellGroups:
     """Return what finds the nearest leaders (L, D) float32: in groups where there are many."""
-    return group_cells(vectors, FEW_LEADERS)
+    if len(vectors) > FEW_LEADERS:
+        return group_cells(vectors)
+    step = step_of_rows(vectors)
+    codes = rounded_sketches(vectors, step)
+    return Leaders(step, byte_panels(codes), half_squares(codes))
 
 
-def nearest_leaders(vectors: np.ndarray, leaders: CellGroups, overlap: int) -> np.ndarray:
+def nearest_leaders(vectors: np.ndarray, leaders: Leaders | CellGroups, overlap: int) -> np.ndarray:
     """Return the numbers (n, overlap) int32 of the leaders nearest to vectors (n, D) float32, or nearly.
 
     A row of the answer depends on its vector only.
     """
-    return nearest_cells_in_groups(vectors, leaders, overlap)
+    if isinstance(leaders, CellGroups):
+        return nearest_cells_in_groups(vectors, leaders, overlap)
+    codes, found = rounded_sketches(vectors, leaders.step), Candidates.empty(len(vectors), overlap)
+    for rows in slices(len(vectors), MULTIPLIED_ROWS):
+        products = multiply_bytes(codes[rows], leaders.panels)
+        nearest_by_products(products, leaders.halves, found.indices[rows], found.squares[rows])
+    return found.indices
+
+
+def half_squares(codes: np.ndarray) -> np.ndarray:
+    """Return half of the squared lengths (n,) float32 of rows (n, D) int8."""
+    return (0.5 * squared_lengths(codes.astype(np.float32))).astype(np.float32)
+
+
+@compiled
+def nearest_by_products(products: np.ndarray, halves: np.ndarray, indices: np.ndarray, squares: np.ndarray) -> None:
+    """Write the numbers of the rows that are nearest by products, ascending.
+
+    Parameters
+    ----------
+    products : (r, m or more) int32
+    halves : (m,) float32, half of the squared lengths of the rows
+    indices, squares : (r, c) int32 and float32, as empty candidates have them; changed in place
+    """
+    lanes, n_rows, last = np.uint64(LANES), np.uint64(halves.size), np.uint64(indices.shape[1] - 1)
+    for i in range(np.uint64(products.shape[0])):
+        first = np.uint64(0)
+        while first < n_rows:
+            if first + lanes > n_rows or _any_below(products, i, first, halves, squares[i, last]):
+                for j in range(first, min(first + lanes, n_rows)):
+                    square = halves[j] - np.float32(products[i, j])
+                    if square < squares[i, last]:
+                        offer_candidate(indices, squares, i, np.int32(j), square)
+            first += lanes
+
+
+@compiled
+def _any_below(products: np.ndarray, i: int, first: int, halves: np.ndarray, bound: float) -> bool:
+    """Return whether one of 64 products from `first` on is that of a near row."""
+    below = np.int32(0)
+    for lane in range(np.uint64(LANES)):
+        below |= np.int32(halves[first + lane] - np.float32(products[i, first + lane]) < bound)
+    return below != 0
 
 
 def split_leaf(vectors: np.ndarray, leaf_points: int, draws: np.random.Generator) -> Iterator[np.ndarray]:
@@ -82,8 +140,8 @@ def split_leaf(vectors: np.ndarray, leaf_points: int, draws: np.random.Generator
             yield from (rows[part] for part in slices(len(rows), leaf_points))
         else:
             count, width = math.ceil(MORE_LEADERS * len(rows) / leaf_points), 1 if depth else 2
-            leaders = rows[np.sort(draws.choice(len(rows), count, replace=False))]
-            order, bounds = group_by(nearest_cells(vectors[rows], vectors[leaders], width).ravel(), count)
+            leaders = index_leaders(vectors[rows[np.sort(draws.choice(len(rows), count, replace=False))]])
+            order, bounds = group_by(nearest_leaders(vectors[rows], leaders, width).ravel(), count)
             parts = (rows[order[bounds[i] : bounds[i + 1]] // width] for i in range(count))
             pending.extend((part, depth + 1) for part in parts if len(part) > 1)
 
@@ -112,37 +170,51 @@ def join_leaf(
     """
     for part in split_leaf(vectors, leaf_points, draws):
         own = vectors if len(part) == len(vectors) else vectors[part]
-        products = own @ own.T  # which NumPy computes as one triangle, mirrored
-        offer_products(products, np.diagonal(products) / np.float32(2), places[part], labels, limits, *candidates)
+        step = step_of_rows(own)
+        codes = rounded_sketches(own, step)
+        panels, halves = byte_panels(codes), half_squares(codes)
+        for rows in slices(len(part), MULTIPLIED_ROWS):
+            products = LeafProducts(multiply_bytes(codes[rows], panels), rows.start, halves, step**2)
+            offer_products(products, places[part], labels, limits, *candidates)
+
+
+class LeafProducts(NamedTuple):
+    """Products (r, m or more) int32 of some points of a leaf, from `first` on, with all, in steps of sqrt(`unit`).
+
+    `halves` (m,) float32 are half of the squared lengths.
+    """
+
+    products: np.ndarray
+    first: int
+    halves: np.ndarray
+    unit: float
 
 
 @compiled
 def offer_products(
-    products: np.ndarray,
-    halves: np.ndarray,
+    leaf: LeafProducts,
     places: np.ndarray,
     labels: np.ndarray,
     limits: np.ndarray,
     indices: np.ndarray,
     squares: np.ndarray,
 ) -> None:
-    """Offer points to each other, by products (m, m) float32 of their vectors and half of their squared lengths (m,).
-
-    Other parameters are those of `join_leaf`.
-    """
-    count, width = np.uint64(products.shape[0]), indices.shape[1]
-    size = (products.shape[0] + LANES_AT_ONCE - 1) // LANES_AT_ONCE * LANES_AT_ONCE
+    """Offer the points of a leaf to some of them; other parameters are those of `join_leaf`."""
+    products, first, halves, unit = leaf
+    n_points, largest, scale = halves.size, halves.max(), np.float32(unit)
+    width, size = indices.shape[1], (n_points + LANES_AT_ONCE - 1) // LANES_AT_ONCE * LANES_AT_ONCE
     offered, numbers = np.full((1, size), np.inf, np.float32), np.arange(size).astype(np.int32)
     within = np.empty((1, size + POOL_MARGIN), np.float32)
     found = np.empty((1, size + POOL_MARGIN), np.int32)
-    for i in range(count):
-        row = np.uint64(places[i])
-        bound = min(limits[row], _last(squares, row))
-        farthest, n_near = _squares_to(i, products, halves, bound, offered)
+    for i in range(np.uint64(products.shape[0])):
+        place = np.uint64(first) + i
+        row = np.uint64(places[place])
+        bound = min(limits[row], squares[row, np.uint64(width - 1)])
+        n_near = _squares_to(i, products, halves[place], halves, scale, bound, offered)
+        offered[np.uint64(0), place] = np.inf  # no point is its own neighbour
         if n_near > width + width // SPARE_SHARE:  # of one leaf no more than the width can stay
-            bound = bound_within(
-                offered, 0, offered.shape[1], np.float32(0.0), min(bound, farthest), width, width + width // SPARE_SHARE
-            )
+            farthest = min(bound, np.float32(2.0) * (halves[place] + largest) * scale)  # or more than that
+            bound = bound_within(offered, 0, size, np.float32(0.0), farthest, width, width + width // SPARE_SHARE)
         for a in range(np.uint64(append_within(offered, 0, bound, numbers, within, found, 0))):
             label = labels[np.uint64(places[np.uint64(found[0, a])])]
             offer_candidate(indices, squares, row, label, within[0, a])
@@ -150,43 +222,42 @@ def offer_products(
 
 @compiled
 def _squares_to(
-    i: int, products: np.ndarray, halves: np.ndarray, bound: float, offered: np.ndarray
-) -> tuple[np.float32, int]:
-    """Write half of the squared distances of point i; return the largest, and how many are within a bound."""
-    farthest, n_near, zero = np.float32(0.0), np.int32(0), np.uint64(0)
-    for j in range(np.uint64(products.shape[0])):
-        square = max(halves[i] + (halves[j] - products[i, j]), np.float32(0.0))
+    i: int,
+    products: np.ndarray,
+    half: float,
+    halves: np.ndarray,
+    unit: float,
+    bound: float,
+    offered: np.ndarray,
+) -> int:
+    """Write half of the squared distances of row i of the products; return how many are within a bound."""
+    n_near, zero = np.int32(0), np.uint64(0)
+    for j in range(np.uint64(halves.size)):
+        square = max((half + (halves[j] - np.float32(products[i, j]))) * unit, np.float32(0.0))
         offered[zero, j] = square
-        farthest = max(farthest, square)
         n_near += np.int32(square <= bound)
-    offered[zero, i] = np.inf  # no point is its own neighbour
-    return farthest, np.int64(n_near)
-
-
-@compiled
-def _last(squares: np.ndarray, row: int) -> np.float32:
-    """Return the largest square among the candidates of a point."""
-    largest = squares[row, np.uint64(0)]
-    for a in range(np.uint64(squares.shape[1])):
-        largest = max(largest, squares[row, a])
-    return largest
+    return np.int64(n_near)
 
 
 @compiled
 def offer_candidate(indices: np.ndarray, squares: np.ndarray, row: int, label: int, square: float) -> None:
-    """Offer a row to the candidates (n, c) of a point: the least by square, then label, stay, each once."""
-    worst = np.uint64(0)
-    for a in range(np.uint64(indices.shape[1])):
+    """Offer a row to the candidates (n, c) of a point: the least by square, then label, stay, ascending, each once."""
+    last = np.uint64(indices.shape[1] - 1)
+    if square > squares[row, last] or (square == squares[row, last] and label >= indices[row, last]):
+        return
+    place = last
+    for a in range(last):
         if indices[row, a] == label:
-            squares[row, a] = min(squares[row, a], square)
-            return
-        if squares[row, a] > squares[row, worst] or (
-            squares[row, a] == squares[row, worst] and indices[row, a] > indices[row, worst]
-        ):
-            worst = a
-    if square < squares[row, worst] or (square == squares[row, worst] and label < indices[row, worst]):
-        indices[row, worst] = label
-        squares[row, worst] = square
+            place = a
+    if indices[row, place] == label and squares[row, place] <= square:
+        return
+    while place > np.uint64(0):
+        before = place - np.uint64(1)
+        if squares[row, before] < square or (squares[row, before] == square and indices[row, before] < label):
+            break
+        indices[row, place], squares[row, place] = indices[row, before], squares[row, before]
+        place = before
+    indices[row, place], squares[row, place] = label, square
 
 
 @compiled
@@ -197,5 +268,5 @@ def merge_candidates(
     for i in range(np.uint64(found.shape[0])):
         row = np.uint64(places[i])
         for a in range(np.uint64(found.shape[1])):
-            if found[i, a] >= 0 and found_squares[i, a] <= _last(squares, row):
+            if found[i, a] >= 0:
                 offer_candidate(indices, squares, row, found[i, a], found_squares[i, a])

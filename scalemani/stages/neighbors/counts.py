@@ -37,6 +37,7 @@ MORE_JOINED = 5  # candidates than neighbours: products in float32 may order nea
 BYTES_OF_CANDIDATE = 8
 BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are found, and sorted by leaf
 MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
+COPIES_IN_BYTES = 2  # as they are rounded, and as they are multiplied
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
 
@@ -46,7 +47,8 @@ def paired_bytes(search: StageTask | Sizes) -> int:
     if dimensions.sparse or dimensions.n_points > MOST_PAIRED:
         return 0
     edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
-    return dimensions.n_points * (dimensions.row_bytes + search.params.n_neighbors * edge + BYTES_OF_LIMITS)
+    coordinates = dimensions.row_bytes + COPIES_IN_BYTES * dimensions.n_features
+    return dimensions.n_points * (coordinates + search.params.n_neighbors * edge + BYTES_OF_LIMITS)
 
 
 def n_compared(dimensions: Dimensions) -> int:

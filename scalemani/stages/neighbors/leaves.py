@@ -1,9 +1,10 @@
 """Rounds of a search within overlapping leaves: points find leaders, leaves are searched, candidates are settled.
 
-Leaders and splits are drawn anew for every draw; a round has one or several. A group of leaves is one task: products in
-float32 choose the candidates that its leaves give to their points. Those of all groups are merged by block and settled
-by exact distances. Where threads of this process search and everything has room, groups add to the candidates of all
-points at once, and nothing but the round is stored. Groups and their order do not change a bit of what is merged.
+Leaders and splits are drawn anew for every draw; a round has one or several. A group of leaves is one task: products of
+coordinates in bytes choose the candidates that its leaves give to their points. Those of all groups are merged by block
+and settled by exact distances. Where threads of this process search and everything has room, groups add to the
+candidates of all points at once, and nothing but the round is stored. Groups and their order do not change a bit of
+what is merged.
 """
 
 import functools
@@ -19,8 +20,15 @@ from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.neighbors.cell_groups import CellGroups
-from scalemani.kernels.neighbors.exact import REACH_SLACK, about
-from scalemani.kernels.neighbors.leaves import Candidates, index_leaders, join_leaf, merge_candidates, nearest_leaders
+from scalemani.kernels.neighbors.exact import about
+from scalemani.kernels.neighbors.leaves import (
+    Candidates,
+    Leaders,
+    index_leaders,
+    join_leaf,
+    merge_candidates,
+    nearest_leaders,
+)
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, still_fresh, without_known
@@ -49,6 +57,8 @@ from scalemani.stages.neighbors.lists import (
 )
 from scalemani.stages.neighbors.tables import coordinates_of
 from scalemani.store.groups import block_unit
+
+OFFERED_SLACK = 1.01  # of squared distances, that rounding coordinates to bytes adds
 
 
 class Draw(NamedTuple):
@@ -129,7 +139,7 @@ def search_in_store(asked: Round, work: StageWork, number: int) -> None:
     work.map_runs(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
 
 
-def leaders_of(task: StageTask, draw: Draw) -> CellGroups:
+def leaders_of(task: StageTask, draw: Draw) -> Leaders | CellGroups:
     """Return the leaders of a draw."""
     rows = sample_rows(task.params.seed, draw.stage, task.dimensions.n_points, n_leaders(task))
     stored = StoredWorkPoints(task.inputs["work_points"]).points
@@ -173,7 +183,7 @@ def limits_before(task: StageTask, number: int) -> np.ndarray:
     reaches = np.concatenate([distances.read_block(block)[:, -1] for block in range(task.dimensions.n_blocks)])
     scale = StoredPartition(task.inputs["partition"]).basis.scale
     with np.errstate(over="ignore"):
-        return (0.5 * REACH_SLACK * (reaches.astype(np.float64) / scale) ** 2).astype(np.float32)
+        return (0.5 * OFFERED_SLACK * (reaches.astype(np.float64) / scale) ** 2).astype(np.float32)
 
 
 def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> GroupCandidates:

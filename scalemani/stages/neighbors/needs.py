@@ -19,7 +19,7 @@ from scalemani.engine.needs import (
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.neighbors.exact import TERMS_AT_ONCE, tile_rows
-from scalemani.kernels.neighbors.leaves import LARGE
+from scalemani.kernels.neighbors.leaves import LARGE, MULTIPLIED_ROWS
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.rounds import MOST_DRAWS
 from scalemani.kernels.neighbors.sparse_scan import LANES
@@ -27,6 +27,7 @@ from scalemani.kernels.rows.metrics import METRICS, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
+    COPIES_IN_BYTES,
     joined_bytes,
     n_candidates,
     n_compared,
@@ -52,7 +53,7 @@ COPIES_OF_VISITS = 3  # as found, by cell, and numbered
 COPIES_OF_CELLS = 4  # while rows are listed by cell
 COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
-COPIES_OF_PRODUCTS = 2  # of all terms, and of some
+COPIES_OF_PRODUCTS = 2  # of all terms, and of some; or in integers
 COPIES_OF_SKETCHES = 2  # of two blocks
 COPIES_OF_LEADERS = 4  # as gathered, their coordinates, in groups, and centred in panels
 COPIES_OF_MEMBERS = 5  # as stored, in order with their places, and distinct
@@ -91,7 +92,9 @@ def compared_held(sizes: Sizes, step: str = "") -> list[Held]:
         return [spread, Held("tile of rows side by side", EACH_TASK, features, LANES, "float32", step=step)]
     rows, terms = tile_rows(features), min(features, TERMS_AT_ONCE)
     vectors = Held("coordinates of both sides of a tile", EACH_TASK, rows, 2 * features + terms, "float32", step=step)
-    return [vectors, Held("their products", EACH_TASK, rows, rows, "float32", COPIES_OF_PRODUCTS, step)]
+    block = sizes.dimensions.block_rows
+    in_bytes = Held("coordinates of a block in bytes", EACH_TASK, block, features, "int8", COPIES_IN_BYTES, step)
+    return [vectors, in_bytes, Held("their products", EACH_TASK, rows, rows, "float32", COPIES_OF_PRODUCTS, step)]
 
 
 def exact_held(sizes: Sizes) -> list[Held]:
@@ -196,7 +199,8 @@ def leaves_held(sizes: Sizes) -> list[Held]:
         Held("points of a group", EACH_TASK, in_group, COPIES_OF_MEMBERS, "int64", step="joined"),
         Held("points of a leaf", EACH_TASK, together, *row, step="joined"),
         Held("their coordinates", EACH_TASK, together, features, "float32", COPIES_OF_LEAF, "joined"),
-        Held("products of a part of it", EACH_TASK, of_part, of_part, "float32", step="joined"),
+        Held("the same in bytes", EACH_TASK, of_part, features, "int8", COPIES_IN_BYTES, "joined"),
+        Held("products of some rows of a part of it", EACH_TASK, MULTIPLIED_ROWS, of_part, "int32", step="joined"),
         Held("candidates of all points", CACHE, joined_bytes(sizes), 1, "uint8", step="joined"),
         Held("candidates that a group gives to all points", EACH_TASK, in_group, listed, "uint8", 2, "merged"),
         Held("candidates of the blocks of a task", CACHE, n_points, listed, "uint8", step="merged"),

@@ -11,7 +11,11 @@ from scipy import sparse
 
 from scalemani.kernels.neighbors import exact as search
 from scalemani.kernels.neighbors.exact import (
+    ROUNDED_SHARE,
     SketchedRows,
+    Tile,
+    by_bytes,
+    common_unit,
     lowered_squares,
     multiplied,
     nearest_among,
@@ -100,21 +104,24 @@ def test_exact_neighbors_are_those_of_brute_force(points, k, n_dims, block, n_ro
     with in_tiles(n_rows):
         in_blocks = exact(points, k, n_dims, block)
         by_pairs = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
-    for lists in (in_blocks, by_pairs):
+        with patch.object(search, "cheapest_way", lambda *tiles: 1):
+            of_bytes = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
+    for lists in (in_blocks, by_pairs, of_bytes):
         np.testing.assert_array_equal(lists.indices, indices)
         np.testing.assert_array_equal(lists.distances, distances)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("width", [70, 3000])
-def test_neighbours_are_the_same_by_sketches_and_by_all_coordinates(dtype, width):
+def test_neighbours_are_the_same_by_sketches_by_bytes_and_by_all_coordinates(dtype, width):
     rng = np.random.default_rng(1)
     points = (100 + 20 * rng.normal(size=(400, 8)) @ rng.normal(size=(8, width)) / 3).clip(0, 255).astype(dtype)
     rows, lists = sketched(points), []
-    for cost in (0, np.inf):
-        with patch.object(search, "SETTLED_COST", cost), in_tiles(150):
+    for way in range(3):
+        with patch.object(search, "cheapest_way", lambda *tiles, way=way: way), in_tiles(150):
             lists.append(paired_neighbors(rows, no_neighbors(400, 9)))
-    assert_same(*lists)
+    assert_same(lists[0], lists[1])
+    assert_same(lists[0], lists[2])
     squares = ((points[:, None].astype(float) - points.astype(float)) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)
     np.testing.assert_array_equal(lists[0].indices, np.argsort(squares, axis=1, kind="stable")[:, :9])
@@ -155,6 +162,26 @@ def test_bounds_lie_below_the_distances_and_not_far_below(seed, features, offset
     distances = np.array([[np.sum((a - b) ** 2) for b in vectors.astype(float)] for a in vectors.astype(float)])
     assert np.all(bounds <= distances)
     assert np.all(bounds >= distances - 1.5e-4 * (lengths[:, None] + lengths))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([10, 1000]), st.sampled_from([0.0, 3.0]), st.sampled_from([0, 5]))
+def test_bounds_by_bytes_lie_below_the_distances_and_not_far_below(seed, features, offset, far):
+    points = np.random.default_rng(seed).normal(size=(60, features)) + offset
+    points[:far] *= 50  # whose coordinates are clipped
+    rows = sketched(points.astype(np.float32))
+    tile = Tile(rows, *common_unit(rows))
+    products, (squares, others) = by_bytes(tile, tile, slice(None))
+    bounds = squares[:, None] + others - products
+    wide = points.astype(np.float32).astype(float) / rows.scale
+    distances = ((wide[:, None] - wide) ** 2).sum(axis=2)
+    assert np.all(bounds <= distances)
+    off = np.sqrt(features) * tile.step  # two vectors, each by half a step a coordinate
+    near = (
+        bounds[far:, far:]
+        >= (1 - ROUNDED_SHARE) * (np.sqrt(distances[far:, far:]) - off).clip(0) ** 2 - off**2 / ROUNDED_SHARE
+    )
+    assert near.all()
 
 
 def test_sparse_points_have_the_neighbours_of_dense_ones():

@@ -18,6 +18,7 @@ from scalemani.kernels.neighbors.leaves import (
     nearest_leaders,
     split_leaf,
 )
+from scalemani.kernels.rows.byte_products import MOST_STEPS, step_of_rows
 
 
 def joined(points, width, size, limits=None, seed=0):
@@ -55,17 +56,19 @@ def expected_squares(points, width, parts):
 def test_candidates_within_parts_are_those_of_brute_force(n_points, width, size, dtype, seed, limited):
     draws = np.random.default_rng(seed)
     points = draws.integers(0, 9, (n_points, 5)).astype(dtype)  # with ties and duplicates
-    limit = 6.1 if limited else np.inf  # between two of the squares that integers have
-    found = joined(points, width, size, np.full(n_points, limit, np.float32), seed)
-    squares = expected_squares(points, width, parts_of(points, size, seed))
-    squares[squares > limit] = np.inf
+    reach = 3.5 if limited else np.inf
+    found = joined(points, width, size, np.full(n_points, reach**2 / 2, np.float32), seed)
+    away = np.sqrt(2 * expected_squares(points, width, parts_of(points, size, seed)))
+    off = np.sqrt(5) * np.ptp(points, axis=0).max() / MOST_STEPS  # two vectors, each by half a step a coordinate
     for i in range(n_points):
         listed = found.indices[i] >= 0
         labels = found.indices[i][listed]
         assert len(np.unique(labels)) == len(labels)
-        np.testing.assert_allclose(found.squares[i][listed], squares[i, labels], atol=1e-4)
-        nearest = np.sort(squares[i])[:width]
-        np.testing.assert_allclose(np.sort(squares[i, labels]), nearest[np.isfinite(nearest)], atol=1e-4)
+        np.testing.assert_allclose(np.sqrt(2 * found.squares[i][listed]), away[i, labels], rtol=1e-5, atol=off + 1e-5)
+        assert np.all(away[i, labels] <= reach + off)
+        nearest = np.sort(away[i][away[i] < reach - off])[:width]
+        assert np.all(np.sort(away[i, labels])[: len(nearest)] <= nearest + 2 * off)
+        assert len(labels) >= len(nearest)
 
 
 def test_candidates_of_several_leaves_do_not_depend_on_their_order():
@@ -120,7 +123,8 @@ def test_leaders_are_near_and_those_of_a_point_depend_on_it_alone(n_leaders):
     away = cdist(vectors, leaders)
     nearest = np.sort(away, axis=1)[:, :4]
     reached = np.take_along_axis(away, found.astype(np.int64), axis=1)
-    near = np.mean(reached <= nearest[:, -1:] * (1 + 1e-5))
+    off = 2 * np.sqrt(6) * step_of_rows(leaders)  # both are rounded
+    near = np.mean(reached <= nearest[:, -1:] + off)
     assert near == 1.0 if n_leaders <= FEW_LEADERS else near > 0.9
     for part in (slice(0, 1), slice(100, 333)):
         np.testing.assert_array_equal(nearest_leaders(vectors[part], index, 4), found[part])
