@@ -124,7 +124,7 @@ class NeighborsParams:
 
     `method` leaves is for dense points without leading axes, as vectors of language and image models are: cells of
     sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share
-    one of their four nearest leaders; a leaf has `leaf_points` points on average, and larger ones are split.
+    one of their three nearest leaders; a leaf has `leaf_points` points on average, and larger ones are split.
     Rounds over neighbours of neighbours by all coordinates come next, and leaders are drawn again where these bring too
     little. `max_rounds` counts two of these as one.
 
@@ -149,7 +149,7 @@ class NeighborsParams:
     image_rows: Count | None = None
     image_columns: Count | None = None
     few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
-    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 1000
+    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 2000
 
     # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
     exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained
@@ -176,7 +176,7 @@ class NeighborsParams:
     # points have to their last neighbour.
     rounding_share: ClassVar[float] = 0.08
     close_share: ClassVar[float] = 0.1
-    leaf_overlap: ClassVar[int] = 4  # leaves of a point
+    leaf_overlap: ClassVar[int] = 3  # leaves of a point
 
     @property
     def by_window(self) -> bool:
