@@ -66,7 +66,9 @@ class Bounded(NamedTuple):
 
 
 class Tile:
-    """Some rows, and what belongs to their vectors, for all products that they take part in.
+    """Some rows, and what belongs to their vectors, for all products that they take part in: `n_pairs` until now.
+
+    Which vectors are multiplied, the `way`, is decided at pairs 1, 2, 3, 5, 9 and so on.
 
     The coordinates are computed again for each product: together they take as much as the points.
     """
@@ -74,6 +76,7 @@ class Tile:
     def __init__(self, rows: SketchedRows, middle: np.ndarray, step: float) -> None:
         self.points, self.sketches, self.scale = rows
         self.middle, self.step = middle, step
+        self.n_pairs = self.way = 0
 
     def coordinates(self) -> np.ndarray:
         """Return all coordinates (n, D) float32 about the middle, in the unit of the sketches."""
@@ -230,8 +233,10 @@ def search_tile(one: Tile, own: Lists, other: Tile, others: Lists) -> None:
 
     Those vectors are multiplied whose products, and distances of the pairs that these leave, cost least.
     """
-    ways = (by_sketches, by_bytes, by_coordinates)
-    products, squares = ways[cheapest_way(one, own, other, others)](one, other, slice(None))
+    if one.n_pairs & (one.n_pairs - 1) == 0:  # lists come to take less, the more slowly the fuller they are
+        one.way = cheapest_way(one, own, other, others)
+    one.n_pairs += 1
+    products, squares = (by_sketches, by_bytes, by_coordinates)[one.way](one, other, slice(None))
     if one is other:
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
     settle_near(products, squares, (one.points, other.points), own, others, one.scale)
