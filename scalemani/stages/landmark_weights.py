@@ -6,12 +6,11 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.engine.sizes import Sizes
+from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
-    TILE,
     PreparedLandmarks,
     nearest_landmarks,
     prepare_landmarks,
@@ -21,6 +20,7 @@ from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.stages.arrays.points import points_in_order
+from scalemani.stages.shared.compared_rows import products_held
 from scalemani.store.schema import RowArray
 
 COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches
@@ -40,15 +40,15 @@ def memory(sizes: Sizes) -> list[Held]:
     order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
     return [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, chosen, COPIES_OF_LANDMARKS),
-        Held("landmarks, centred", EACH_PROCESS, n_landmarks, features, "float64"),
         Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
         Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
         Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
         Held("points of a block, in float64", EACH_TASK, as_float64, features),
         *([Held("a tile of points, dense", EACH_TASK, TILE_ROWS, features, dtype)] if dimensions.sparse else []),
-        Held("a tile of points, centred", EACH_TASK, TILE, features, "float64", 2),
-        Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
+        Held("sketches of a block", EACH_TASK, at_once, width, "float32"),
+        *sketched_tile(sizes, EACH_TASK),
+        *products_held(sizes, n_landmarks),
         Held("weights of a block", EACH_TASK, rows, params.landmark_neighbors, "float64", COPIES_OF_WEIGHTS),
     ]
 

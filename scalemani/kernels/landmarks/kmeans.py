@@ -14,15 +14,15 @@ from threadpoolctl import threadpool_limits
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.nearest import (
-    SKETCH_DIMENSIONS,
     NearestRows,
+    basis_of_landmarks,
     nearer_rows,
     nearest_landmarks,
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance
-from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis
+from scalemani.kernels.rows.sketches import SketchBasis
 
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
 SNAP_ROWS = 8192  # rows of a block held in float32 at a time
@@ -52,12 +52,14 @@ def minibatch_start(sample: np.ndarray, seeds: np.ndarray) -> MinibatchState:
         the result beyond rounding
     seeds : (L, D) real, first centroids, as from `random_landmarks` or `kmeans_plus_plus`
     """
-    basis = pruning_basis(sample, SKETCH_DIMENSIONS)
+    basis = basis_of_landmarks(sample)
     mean = basis.mean
     largest = float(np.abs(seeds - mean).max())
     scale = largest if largest > 0 else 1.0
     counts = np.zeros(len(seeds), dtype=np.int64)
-    return MinibatchState((seeds - mean) / scale, counts, mean, scale, basis._replace(mean=np.zeros_like(mean)), 0)
+    return MinibatchState(
+        (seeds - mean) / scale, counts, mean, scale, basis._replace(mean=np.zeros_like(mean), scale=1.0), 0
+    )
 
 
 def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:

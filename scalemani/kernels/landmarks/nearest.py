@@ -1,59 +1,32 @@
-"""The nearest landmarks of each point, exactly: bounds by matrix products of short sketches, then true distances.
+"""The nearest landmarks of each point, exactly, and the rows nearest to each landmark, block by block."""
 
-The rows nearest to each landmark are found block by block.
-"""
-
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.machine.instructions import LANES_AT_ONCE
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
+from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
-from scalemani.kernels.rows.sketches import SketchBasis, project, pruning_basis, sketch_precisely
-from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
-
-MOST_INSERTED = 256  # values that are sorted by insertion
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, sketch_points
 
 SKETCH_DIMENSIONS = 64
-TILE = 64  # rows whose bounds to 10,000 landmarks fit the second-level cache
-SCAN_ALL_BELOW = 96  # landmarks: a plain scan is quicker than bounds
-SPARE_CANDIDATES, SPARE_SHARE = 8, 16  # to spare, and one for so many: the bound that finds them need not be exact
-# Covers the rounding of a float32 product of up to 256 terms and of sketches accurate to 2**-18 of their norms.
-BOUND_MARGIN = 2.0**-15
-UNDERFLOW_MARGIN = 1e-35  # of float32 products, when an outlier makes the unit very large
-LARGEST_SKETCH = 1e9  # squared norms in units of the landmarks' spread; rows beyond are scanned
-
-
-@compiled
-def sort_ascending(values: np.ndarray, labels: np.ndarray) -> None:
-    """Sort values (n,), and their labels (n,) with them, in place; equal values stay in the order they come in."""
-    if values.shape[0] > MOST_INSERTED:
-        order = np.argsort(values, kind="mergesort")
-        sorted_values, sorted_labels = values[order], labels[order]
-        for i in range(values.shape[0]):  # a slice would compile an error message, in a second and a half
-            values[i], labels[i] = sorted_values[i], sorted_labels[i]
-        return
-    for i in range(1, values.shape[0]):
-        value, label, place = values[i], labels[i], i
-        while place > 0 and values[place - 1] > value:
-            values[place], labels[place] = values[place - 1], labels[place - 1]
-            place -= 1
-        values[place], labels[place] = value, label
 
 
 class PreparedLandmarks(NamedTuple):
-    """Landmarks with what the search needs of them; results do not depend on the basis, the time does.
+    """Landmarks with their sketches; results do not depend on the basis of these, the time does.
 
-    landmarks (L, D), in the dtype of the points where it is to be exact for bytes.
-    basis of the sketches, None where there are so few landmarks that nothing is pruned.
-    products (s + 1, L) float32: -2 times the sketches, then their squared norms less a margin; empty without a basis.
+    `landmarks` (L, D) are in the dtype of the points where they are to be exact for bytes.
     """
 
     landmarks: np.ndarray
-    basis: SketchBasis | None
-    products: np.ndarray
+    basis: SketchBasis
+    sketches: np.ndarray
+
+
+def basis_of_landmarks(landmarks: np.ndarray) -> SketchBasis:
+    """Return the 64 leading directions of at most 2,048 of the landmarks (L, D), evenly spread."""
+    return fit_sketch(landmarks[:: -(-len(landmarks) // MOST_SAMPLE_ROWS)], SKETCH_DIMENSIONS)
 
 
 def prepare_landmarks(landmarks: np.ndarray, basis: SketchBasis | None = None) -> PreparedLandmarks:
@@ -62,20 +35,10 @@ def prepare_landmarks(landmarks: np.ndarray, basis: SketchBasis | None = None) -
     Parameters
     ----------
     landmarks : (L, D) real, finite
-    basis : of the sketches, its scale not used; default the leading 64 principal directions of the landmarks
+    basis : of the sketches; default `basis_of_landmarks`
     """
-    if len(landmarks) < SCAN_ALL_BELOW:
-        return PreparedLandmarks(landmarks, None, np.empty((0, 0), dtype=np.float32))
-    fitted = pruning_basis(landmarks, SKETCH_DIMENSIONS) if basis is None else basis
-    exact = project(landmarks, fitted)
-    largest = float(np.abs(exact).max()) or 1.0
-    scale = largest * (float(np.sqrt(np.mean((exact / largest) ** 2))) or 1.0)
-    scaled = (exact / scale).astype(np.float32)
-    norms = np.einsum("ls,ls->l", scaled, scaled, dtype=np.float64)
-    products = np.empty((exact.shape[1] + 1, len(landmarks)), dtype=np.float32)
-    products[:-1] = -2.0 * scaled.T
-    products[-1] = norms * (1.0 - BOUND_MARGIN)
-    return PreparedLandmarks(landmarks, fitted._replace(scale=scale), products)
+    basis = basis_of_landmarks(landmarks) if basis is None else basis
+    return PreparedLandmarks(landmarks, basis, sketch_points(landmarks, basis))
 
 
 def nearest_landmarks(
@@ -83,9 +46,7 @@ def nearest_landmarks(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the `n_neighbors` nearest landmarks of each point, ascending, ties by landmark index.
 
-    The answer is exact: distances between sketches only skip landmarks that cannot be among the nearest, with a margin
-    for their rounding, and all others are measured by direct differences. Every row is therefore the same for any
-    blocking of the points.
+    The answer is exact, so that every row is the same for any blocking of the points.
 
     Parameters
     ----------
@@ -99,126 +60,26 @@ def nearest_landmarks(
     squared_distances : (n, K_Z) float64
     """
     prepared = landmarks if isinstance(landmarks, PreparedLandmarks) else prepare_landmarks(landmarks)
-    rows, columns = comparable(points, prepared.landmarks)
-    indices = np.empty((len(rows), n_neighbors), dtype=np.int32)
-    distances = np.empty((len(rows), n_neighbors), dtype=np.float64)
-    n_landmarks, basis = len(columns), prepared.basis
-    bounds = np.full((TILE, -(-n_landmarks // LANES_AT_ONCE) * LANES_AT_ONCE), np.inf, dtype=np.float32)
-    if basis is None:
-        bounds[:, :n_landmarks] = 0.0
-        norms = np.full(TILE, np.inf)
-        for start in range(0, len(rows), TILE):
-            tile = slice(start, start + TILE)
-            _rank_tile(rows[tile], columns, bounds, norms, 1.0, indices[tile], distances[tile])
-        return indices, distances
-    factors = np.empty((TILE, len(prepared.products)), dtype=np.float32)
-    for start in range(0, len(rows), TILE):
-        tile = slice(start, start + TILE)
-        n_tile = len(rows[tile])
-        norms = _fill_factors(rows[tile], basis, factors[:n_tile])
-        with np.errstate(over="ignore", invalid="ignore"):
-            np.matmul(factors[:n_tile], prepared.products, out=bounds[:n_tile, :n_landmarks])
-        _rank_tile(rows[tile], columns, bounds, norms, basis.scale**2, indices[tile], distances[tile])
-    return indices, distances
-
-
-class BoundedPairs(NamedTuple):
-    """Points (n, D) and landmarks (m, D), comparable, and what bounds their squared distances.
-
-    The sum of a point's norm (n,) float32 and of its product with a landmark, (n, m) float32, is no more than their
-    squared distance in the unit; norms are minus infinity where nothing is known.
-    """
-
-    rows: np.ndarray
-    landmarks: np.ndarray
-    products: np.ndarray
-    norms: np.ndarray
-    unit: float
-
-
-def bounded_pairs(points: np.ndarray, prepared: PreparedLandmarks) -> Callable[[slice], BoundedPairs]:
-    """Return what gives the pairs of points (n, D) with a slice of the landmarks."""
-    rows, columns = comparable(points, prepared.landmarks)
-    unit, table = 1.0, np.zeros((1, len(columns)), np.float32)
-    factors, norms = np.zeros((len(rows), 1), np.float32), np.full(len(rows), -np.inf)
-    if prepared.basis is not None:
-        unit, table = prepared.basis.scale**2, prepared.products
-        factors = np.empty((len(rows), len(table)), np.float32)
-        norms = _fill_factors(rows, prepared.basis, factors)
-        norms[np.isinf(norms)] = -np.inf
-
-    def against(some: slice) -> BoundedPairs:
-        with np.errstate(over="ignore", invalid="ignore"):
-            products = np.matmul(factors, table[:, some])
-        return BoundedPairs(rows, columns[some], products, norms.astype(np.float32), unit)
-
-    return against
-
-
-def _fill_factors(rows: np.ndarray, basis: SketchBasis, factors: np.ndarray) -> np.ndarray:
-    """Write the sketches beside a column of ones; return their squared norms less the margin (inf: scan all)."""
-    factors[:, :-1] = sketch_precisely(rows, basis)
-    factors[:, -1] = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        norms = np.einsum("ns,ns->n", factors[:, :-1], factors[:, :-1], dtype=np.float64)
-    far = ~(norms < LARGEST_SKETCH)
-    factors[far, :-1] = 0.0
-    return np.where(far, np.inf, norms * (1.0 - BOUND_MARGIN) - UNDERFLOW_MARGIN)
+    basis, (rows, columns) = prepared.basis, comparable(points, prepared.landmarks)
+    queries, others = SketchedRows(rows, sketch_points(rows, basis), basis.scale), prepared.sketches
+    nowhere, unlimited = np.full(len(rows), -1), np.full(len(rows), np.inf)
+    others = SketchedRows(columns, prepared.sketches, basis.scale)
+    indices = nearest_among(queries, nowhere, others, 0, no_neighbors(len(rows), n_neighbors), unlimited).indices
+    squares = _squares_to(rows, columns, indices)
+    if np.any(squares[:, 1:] < squares[:, :-1]):  # whose roots are equal
+        order = np.lexsort((indices, squares), axis=1)
+        indices, squares = (np.take_along_axis(one, order, axis=1) for one in (indices, squares))
+    return indices, squares
 
 
 @compiled
-def _rank_tile(
-    rows: np.ndarray,
-    landmarks: np.ndarray,
-    bounds: np.ndarray,
-    norms: np.ndarray,
-    unit: float,
-    indices: np.ndarray,
-    distances: np.ndarray,
-) -> None:
-    """Fill the lists of a tile of rows; `unit` times (bound + norm) is a lower bound of a squared distance.
-
-    The true distances of somewhat more landmarks than are wanted, those of least bounds, say how far the last one may
-    be; all whose bounds are within that are measured and sorted.
-    """
-    n_wanted, width = indices.shape[1], bounds.shape[1]
-    least = np.empty((2, width + POOL_MARGIN), dtype=np.float32)
-    labels = np.empty((2, width + POOL_MARGIN), dtype=np.int32)
-    numbers = np.arange(width).astype(np.int32)
-    first, squares = np.empty(width), np.empty(width)
-    for i in range(rows.shape[0]):
-        limit = LARGEST
-        if norms[i] != np.inf:
-            limit = _bound_of_nearest(bounds, i, landmarks.shape[0], n_wanted)
-        n_first, reach = append_within(bounds, i, limit, numbers, least, labels, 0), 0.0
-        for j in range(n_first):
-            first[j] = squared_row_distance(rows, i, landmarks, labels[0, j], np.inf)
-            reach = max(reach, first[j])
-        within = reach / unit - norms[i]
-        within += BOUND_MARGIN * abs(within)  # of its rounding to float32
-        limit = max(limit, np.float32(within)) if within < LARGEST else LARGEST
-        n_near = append_within(bounds, i, limit, numbers, least, labels, width + POOL_MARGIN)
-        known = 0
-        for j in range(n_near):
-            if known < n_first and labels[0, known] == labels[1, j]:
-                squares[j] = first[known]
-                known += 1
-            else:
-                squares[j] = squared_row_distance(rows, i, landmarks, labels[1, j], np.inf)
-        sort_ascending(squares[:n_near], labels[1, :n_near])
-        for j in range(n_wanted):  # one slice assigned to another would compile an error message, in two seconds
-            indices[i, j], distances[i, j] = labels[1, j], squares[j]
-
-
-@compiled
-def _bound_of_nearest(bounds: np.ndarray, row: int, n_landmarks: int, n_wanted: int) -> np.float32:
-    """Return a bound that somewhat more than `n_wanted` of a row's bounds of landmarks are not above."""
-    low, high = bounds[row, 0], bounds[row, 0]
-    for j in range(n_landmarks):
-        low, high = min(low, bounds[row, j]), max(high, bounds[row, j])
-    return bound_within(
-        bounds, row, n_landmarks, low, high, n_wanted, n_wanted + SPARE_CANDIDATES + n_wanted // SPARE_SHARE
-    )
+def _squares_to(rows: np.ndarray, columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the squared distances (n, k) float64 of rows (n, D) to listed columns."""
+    squares = np.empty(indices.shape)
+    for i in range(indices.shape[0]):
+        for k in range(indices.shape[1]):
+            squares[i, k] = squared_row_distance(rows, i, columns, indices[i, k], np.inf)
+    return squares
 
 
 class NearestRows(NamedTuple):

@@ -13,8 +13,8 @@ import numpy as np
 
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
-    SKETCH_DIMENSIONS,
     PreparedLandmarks,
+    basis_of_landmarks,
     nearer_rows,
     nearest_landmarks,
     no_rows,
@@ -22,7 +22,6 @@ from scalemani.kernels.landmarks.nearest import (
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import comparable
-from scalemani.kernels.rows.sketches import pruning_basis
 
 # More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
 SINGULAR_REGULARIZATION = 1e-3
@@ -331,7 +330,7 @@ class Anchored(NamedTuple):
 
 def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
     """Return where landmarks (L, D) float64 stand among the points, of which a tile is held at a time."""
-    basis = pruning_basis(landmarks, SKETCH_DIMENSIONS)
+    basis = basis_of_landmarks(landmarks)
     nearest = no_rows(len(landmarks), min(ANCHORS, len(points)))
     for start, tile in tiles(points):
         nearest = nearer_rows(nearest, landmarks, tile, start, basis)

@@ -11,7 +11,7 @@ LANDMARK_COVARIANCES = Stage(
     solvers=tuple(SOLVERS),
     parameters=("landmark_graph.neighborhood", "landmark_graph.covariances"),
     optional=True,
-    version=2,
+    version=3,
     package=__name__,
 )
 LANDMARK_GRAPH = Stage(

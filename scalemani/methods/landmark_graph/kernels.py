@@ -1,12 +1,10 @@
 """The landmarks' own graph: what is around landmarks, which of them are joined, and eigenmaps that points follow.
 
-Covariances of the points around landmarks take two passes over tiles: one for the radius of each neighbourhood, one
-for its moments. The Bhattacharyya distance of two landmarks is that of the Gaussians of these points: two landmarks on
+The Bhattacharyya distance of two landmarks is that of the Gaussians of these points: two landmarks on
 neighbouring sheets may be as near as two on one sheet, these Gaussians are not. All points follow by Nystrom's formula
 with the normalised kernel.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -15,16 +13,13 @@ import scipy.sparse.csgraph
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import DisconnectedGraphError
-from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.landmarks.nearest import BoundedPairs, bounded_pairs, nearest_landmarks, prepare_landmarks
-from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.landmarks.nearest import basis_of_landmarks, nearer_rows, nearest_landmarks, no_rows
+from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps, graph_degrees
 
-LANDMARKS_TOGETHER = 128  # of one task: their bounds to a tile of points take half a megabyte
-ROUNDED_UP = 1.0 + 2.0**-20  # limits, beyond what float32 takes off them
+LANDMARKS_TOGETHER = 64  # whose points are in memory
 SINGULAR = 1e-10  # least over largest eigenvalue at which a covariance cannot be inverted
 ADDED_SHARE = 1e-3  # of the mean variance, which is added to the diagonal of a singular covariance
 
@@ -42,126 +37,44 @@ class LocalGeometry(NamedTuple):
 
 
 def local_geometry(
-    points: PointsByRow,
-    landmarks: np.ndarray,
-    neighborhood: int,
-    diagonal: bool = False,
-    workspace: Workspace = IN_MEMORY,
+    points: PointsByRow, landmarks: np.ndarray, neighborhood: int, diagonal: bool = False
 ) -> LocalGeometry:
     """Return the covariances of the `neighborhood` points nearest to each landmark (L, D), distinct, around their mean.
 
-    The search is exact: bounds by sketches skip points that cannot be among the nearest, and all others are measured.
     Points exactly as far as the last one belong too, so that no order of the points decides: the counts are m or more.
-    All points are read tile by tile, twice.
+    All points are read tile by tile, and again where more of them are equally far than were listed.
 
     Covariances are positive definite: a thousandth of the mean variance is added to the diagonal of singular ones
-    (where all points are repeated, of the mean variance of all landmarks). The bits are the same for any workspace.
+    (where all points are repeated, of the mean variance of all landmarks).
     """
     (n_landmarks, width), n_near = landmarks.shape, min(neighborhood, len(points))
-    listed = np.full((n_landmarks, n_near), np.inf)
-    _over_pairs(lambda pairs, some: _keep_smallest(pairs, listed[some]), points, landmarks, workspace)
-    reaches = listed[:, 0].copy()
-    moments = _Moments(
-        np.zeros(n_landmarks, dtype=np.int64),
-        np.zeros((n_landmarks, width)),
-        np.zeros((n_landmarks, width, 1 if diagonal else width)),
-    )
-
-    def accumulate(pairs: BoundedPairs, some: slice) -> None:
-        _accumulate(pairs, reaches[some], _Moments(*(part[some] for part in moments)))
-
-    _over_pairs(accumulate, points, landmarks, workspace)
-    counts, sums, products = moments
-    column = counts[:, np.newaxis]
-    means = sums / column
+    nearest, belong = nearest_points(points, landmarks, n_near)
+    counts = belong.sum(axis=1)
+    covariances = np.empty((n_landmarks, width) if diagonal else (n_landmarks, width, width))
+    for some in slices(n_landmarks, LANDMARKS_TOGETHER):
+        rows, places = np.unique(nearest[some], return_inverse=True)
+        table, places = points[rows].astype(np.float64), places.reshape(nearest[some].shape)
+        for number in range(some.start, some.stop):
+            # Next to a landmark differences lose no digits.
+            around = table[places[number - some.start][belong[number]]] - landmarks[number]
+            around -= around.mean(axis=0)
+            covariances[number] = (np.square(around).sum(axis=0) if diagonal else around.T @ around) / len(around)
     if diagonal:
-        variances = np.maximum(products[:, :, 0] / column - means**2, 0.0)
-        return _positive_definite(variances, variances, counts, np.ones(width))
-    covariances = products / column[:, :, np.newaxis] - means[:, :, np.newaxis] * means[:, np.newaxis]
+        return _positive_definite(covariances, covariances, counts, np.ones(width))
     return _positive_definite(covariances, np.linalg.eigvalsh(covariances), counts, np.eye(width))
 
 
-class _Moments(NamedTuple):
-    """Of the points around each landmark, less the landmark: counts (L,), sums (L, D), of products (L, D, D or 1)."""
-
-    counts: np.ndarray
-    sums: np.ndarray
-    products: np.ndarray
-
-
-def _over_pairs(
-    function: Callable[[BoundedPairs, slice], None], points: PointsByRow, landmarks: np.ndarray, workspace: Workspace
-) -> None:
-    """Call function(pairs, some) of all tiles of points in their order, each with all groups of landmarks."""
-    prepared, groups = prepare_landmarks(landmarks), slices(len(landmarks), LANDMARKS_TOGETHER)
-    for tile in slices(len(points), TILE_ROWS):
-        against = bounded_pairs(points[np.arange(tile.start, tile.stop)], prepared)
-        run(workspace.over(lambda some, against=against: function(against(some), some), groups))
-
-
-@compiled
-def _keep_smallest(pairs: BoundedPairs, listed: np.ndarray) -> None:
-    """Keep the smallest squared distances of each landmark in a heap, the largest first."""
-    rows, landmarks, products, norms, unit = pairs
-    unit /= ROUNDED_UP
-    n_listed, limits = listed.shape[1], (listed[:, 0] / unit).astype(np.float32)
-    for i in range(rows.shape[0]):
-        if not _any_within(products, norms[i], limits, i):
-            continue
-        for j in range(landmarks.shape[0]):
-            if products[i, j] + norms[i] > limits[j]:
-                continue
-            value = squared_row_distance(rows, i, landmarks, j, listed[j, 0])
-            if not value < listed[j, 0]:
-                continue
-            place = 0
-            while 2 * place + 1 < n_listed:
-                child = 2 * place + 1
-                if child + 1 < n_listed and listed[j, child + 1] > listed[j, child]:
-                    child += 1
-                if listed[j, child] <= value:
-                    break
-                listed[j, place] = listed[j, child]
-                place = child
-            listed[j, place] = value
-            limits[j] = np.float32(listed[j, 0] / unit)
-
-
-@compiled
-def _accumulate(pairs: BoundedPairs, reaches: np.ndarray, moments: _Moments) -> None:
-    """Add the moments of the points within reach: of differences, which next to a landmark lose no digits."""
-    rows, landmarks, products, norms, unit = pairs
-    unit /= ROUNDED_UP
-    counts, sums, squares = moments
-    width, full, limits = rows.shape[1], squares.shape[2] > 1, (reaches / unit).astype(np.float32)
-    difference = np.empty(width)
-    for i in range(rows.shape[0]):
-        if not _any_within(products, norms[i], limits, i):
-            continue
-        for j in range(landmarks.shape[0]):
-            if products[i, j] + norms[i] > limits[j]:
-                continue
-            if squared_row_distance(rows, i, landmarks, j, reaches[j]) > reaches[j]:
-                continue
-            counts[j] += 1
-            for c in range(width):
-                difference[c] = np.float64(rows[i, c]) - np.float64(landmarks[j, c])
-                sums[j, c] += difference[c]
-            for c in range(width):
-                if full:
-                    for d in range(width):
-                        squares[j, c, d] += difference[c] * difference[d]
-                else:
-                    squares[j, c, 0] += difference[c] * difference[c]
-
-
-@compiled
-def _any_within(products: np.ndarray, norm: np.float32, limits: np.ndarray, row: int) -> bool:
-    """Return whether any bound of a row is within its limit, or is no number: counts vectorise, branches do not."""
-    i, count = np.uint64(row), np.int32(0)
-    for j in range(np.uint64(limits.shape[0])):
-        count += np.int32(not products[i, j] + norm > limits[j])
-    return count > 0
+def nearest_points(points: PointsByRow, landmarks: np.ndarray, n_near: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return points near each landmark, (L, m) int64 rows, and which of them (L, m) are no farther than its n-th."""
+    n_listed, basis = min(n_near + 1, len(points)), basis_of_landmarks(landmarks)
+    while True:
+        found = no_rows(len(landmarks), n_listed)
+        for start, tile in tiles(points):
+            found = nearer_rows(found, landmarks, tile, start, basis)
+        squares = found.squared_distances
+        if n_listed == len(points) or np.all(squares[:, -1] > squares[:, n_near - 1]):
+            return found.rows, squares <= squares[:, n_near - 1 : n_near]
+        n_listed = min(2 * n_listed, len(points))
 
 
 def _positive_definite(

@@ -8,16 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import EACH_PROCESS, Held, Written
 from scalemani.engine.reading import RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
 from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_geometry
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.shared.compared_rows import products_held
 
 
 class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
@@ -42,7 +42,8 @@ class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
         return (self.variances if diagonal else self.covariances).read()
 
 
-COPIES_OF_COVARIANCES = 2  # and sums of products
+COPIES_OF_COVARIANCES = 2  # and what is added to them
+COPIES_OF_LISTS = 8  # rows and squares, of all points until now and of a tile, joined, and in order
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -52,12 +53,13 @@ def memory(sizes: Sizes) -> list[Held]:
     n_near = min(sizes.params.landmark_graph.neighborhood, dimensions.n_points)
     return [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
         Held("covariances", EACH_PROCESS, n_landmarks, entries(sizes), copies=COPIES_OF_COVARIANCES),
-        Held("squared distances of the points around them", EACH_PROCESS, n_landmarks, n_near),
+        Held("points around them, and how far these are", EACH_PROCESS, n_landmarks, n_near, copies=COPIES_OF_LISTS),
+        Held("points around some of them", EACH_PROCESS, LANDMARKS_TOGETHER * n_near, features, copies=2),
         Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
         Held("a tile of points, in float64 and centred", EACH_PROCESS, TILE_ROWS, features, "float64", 3),
-        Held("bounds of a tile to some landmarks", EACH_TASK, TILE_ROWS, LANDMARKS_TOGETHER, "float64", 2),
+        *products_held(sizes, TILE_ROWS),
     ]
 
 
@@ -75,14 +77,13 @@ def entries(sizes: Sizes) -> int:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Measure the covariances in two passes over the points; certify of how many points, and how many were singular."""
+    """Measure the covariances; certify of how many points, and how many were singular."""
     task, asked = work.task, work.task.params.landmark_graph
     work.executor.progress.start(task.stage, 1)
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
     points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
     diagonal = asked.covariances == "diagonal"
-    with threads(work.in_one_process) as side_by_side:
-        found = local_geometry(points, landmarks, asked.neighborhood, diagonal, Workspace(side_by_side.over))
+    found = local_geometry(points, landmarks, asked.neighborhood, diagonal)
     described = StoredLandmarkCovariances.variances if diagonal else StoredLandmarkCovariances.covariances
     task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.counts: found.counts})
     singular = int(np.count_nonzero(found.regularized))

