@@ -9,19 +9,23 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.expected import compile_seconds, expected_seconds
 from scalemani.runs.walk import plan_run, run
-from scalemani.stages.neighbors.counts import PRODUCTS_PER_SECOND
+from scalemani.stages.neighbors.counts import SECONDS_OF_BYTE_PRODUCT, SECONDS_OF_LISTED, SECONDS_OF_PAIR_OF_TILES
 
 PARAMS = Parameters().with_settings({"layout.max_iterations": 5, "affinities.perplexity": 10})
 
 
 def test_seconds_grow_with_the_points_and_with_what_is_to_be_compiled(tmp_path):
     points = np.random.default_rng(0).normal(size=(3000, 5))
-    plans = [plan_run(open_points(points[:n]), tmp_path / "run", "t-sne", PARAMS, Executor()) for n in (300, 3000)]
+    plans = [
+        plan_run(open_points(points[:n]), tmp_path / "run", "t-sne", PARAMS, Executor(workers=2)) for n in (300, 3000)
+    ]
     few, many = (expected_seconds(plan, plan.stages, compiling=False) for plan in plans)
     assert list(few) == [planned.stage.name for planned in plans[0].stages]
     assert all(many[stage] > few[stage] > 0 for stage in few)
     cold = expected_seconds(plans[1], plans[1].stages, compiling=True)
-    assert many["neighbors"] - few["neighbors"] == pytest.approx((3000**2 - 300**2) * 5 / PRODUCTS_PER_SECOND / 2)
+    pair, listed = SECONDS_OF_PAIR_OF_TILES + 5 * SECONDS_OF_BYTE_PRODUCT, 2700 * 30 * SECONDS_OF_LISTED
+    searched = (3000**2 - 300**2) / 2 * pair + listed
+    assert many["neighbors"] - few["neighbors"] == pytest.approx(searched / 2)  # on two threads
     assert sum(cold.values()) - sum(many.values()) == pytest.approx(compile_seconds(plans[1].stages))
 
 

@@ -22,8 +22,11 @@ LEAVES_OF_GROUP = 64  # that are one task: some seconds
 LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
 LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
 # Seconds of a core with 512 bits at 3.5 GHz, as measured: ratios are what decides.
-PRODUCTS_PER_SECOND = 8e10  # of float32, additions too
-SECONDS_OF_OFFER = 4e-9  # for each candidate that it is compared with
+SECONDS_OF_BYTE_PRODUCT = 3.5e-12  # a coordinate of a pair of points
+SECONDS_OF_PAIR_OF_TILES = 9e-10  # of points, whatever their coordinates
+SECONDS_OF_LISTED = 1.2e-6  # a neighbour of exact search, with all that came before it
+SECONDS_OF_PAIR_OF_LEAF = 2.5e-10  # of points, whatever their coordinates
+SECONDS_OF_COPY, SECONDS_OF_OFFER = 1e-6, 2.5e-8  # of a point in a leaf, and of each candidate that it keeps
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compared with
 SECONDS_OF_PAIR = 4.6e-9  # of rows, whatever their columns
@@ -137,10 +140,11 @@ def n_together(search: StageTask | Sizes) -> int:
 
 def exact_seconds(search: StageTask | Sizes) -> float:
     """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
-    dimensions, at_once = search.dimensions, 1 if paired_bytes(search) else 2
+    dimensions, at_once = search.dimensions, 0.5 if paired_bytes(search) else 1.0
     if dimensions.sparse:
         return dimensions.n_points**2 * pair_seconds(dimensions)
-    return at_once * dimensions.n_points**2 * dimensions.n_features / PRODUCTS_PER_SECOND
+    pair = SECONDS_OF_PAIR_OF_TILES + dimensions.n_features * SECONDS_OF_BYTE_PRODUCT
+    return dimensions.n_points * (at_once * dimensions.n_points * pair + search.params.n_neighbors * SECONDS_OF_LISTED)
 
 
 def pair_seconds(dimensions: Dimensions) -> float:
@@ -185,10 +189,10 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
 
 def draw_seconds(search: StageTask | Sizes) -> float:
     """Return those of a draw of leaders: of products within leaves and with leaders, and to offer what is near."""
-    n_points, n_copies, size = search.dimensions.n_points, n_leaves_of_point(search), n_points_of_leaf(search)
-    compared = LEAF_SPREAD * n_copies * size + 2 * n_leaders(search)
-    products = compared * search.dimensions.n_features / PRODUCTS_PER_SECOND
-    return n_points * (products + n_copies * n_joined(search) ** 2 * SECONDS_OF_OFFER)
+    n_copies, size, n_features = n_leaves_of_point(search), n_points_of_leaf(search), search.dimensions.n_features
+    compared = LEAF_SPREAD * n_copies * size + n_leaders(search)
+    pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
+    return search.dimensions.n_points * (pairs + n_copies * (SECONDS_OF_COPY + n_joined(search) * SECONDS_OF_OFFER))
 
 
 def leaves_seconds(search: StageTask | Sizes) -> float:

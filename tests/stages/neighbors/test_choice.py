@@ -35,7 +35,8 @@ def hard():
 
 
 def test_hard_points_are_searched_by_what_is_cheaper(hard):
-    exact, leaves = outline_of(hard, recall=0.999), outline_of(np.tile(hard[:, :40], 12), recall=0.6)
+    many = np.random.default_rng(1).normal(size=(4 * N_POINTS, 40)).astype(np.float32)
+    exact, leaves = outline_of(hard, recall=0.999), outline_of(np.tile(many, 6), recall=0.6)
     for outline, resolved in ((exact, "exact"), (leaves, "leaves")):
         choice = outline.search
         assert choice.resolved == outline.params.neighbors.method == resolved
