@@ -32,7 +32,6 @@ Z = sm.landmark_weights(X, X[LANDMARKS], 4)
 OTHER_Z = sm.landmark_weights(X, X[LANDMARKS], 3)
 REDUCED, OTHER_REDUCED = sm.reduce_laplacian(W, Z), sm.reduce_laplacian(OTHER_W, Z)
 IDS = (np.arange(N), np.roll(np.arange(N), 7))
-GEOMETRY = sm.landmark_covariances(X, X[LANDMARKS], 40)
 ANNOTATED = SimpleNamespace(
     X=X, obsm={"X_pca": X, "X_other": X[::-1].copy()}, obs_names=[str(row) for row in range(N)], var_names=list("abcd")
 )
@@ -96,14 +95,6 @@ TABLES = [
     ),
     dictionary(sm.self_tuning_affinities, {"distances": Row(DISTANCES**2), "neighbor": Row(2)}, distances=DISTANCES),
     dictionary(
-        sm.landmark_covariances,
-        {
-            "points": Row(X**1.5), "landmarks": Row(X[LANDMARKS] + 0.3), "neighborhood": Row(10),
-            "diagonal": Row(True),
-        },
-        points=X, landmarks=X[LANDMARKS], neighborhood=20,
-    ),
-    dictionary(
         sm.landmark_features,
         {"points": Row(X[::-1]), "landmarks": Row(X[LANDMARKS] + 1), "eta": Row(1.0), "geometry": Row("hellinger")},
         points=X, landmarks=X[LANDMARKS], eta=3.0,
@@ -130,14 +121,6 @@ TABLES = [
             "random_state": Same(1, "so few points are searched exactly"), "memory": Same("2GB", "a resource"),
         },
         groups=[X, X[:, :2]], perplexity=4.0,
-    ),
-    dictionary(
-        sm.nystrom_eigenmaps,
-        {
-            "points": Row(X**1.5), "landmarks": Row(X[OTHER_LANDMARKS]), "n_neighbors": Row(3), "sigma": Row(0.5),
-            "n_components": Row(3), "covariances": Row(GEOMETRY.covariances),
-        },
-        points=X, landmarks=X[LANDMARKS], n_neighbors=6, sigma=2.0,
     ),
     dictionary(
         sm.objective,
@@ -197,11 +180,6 @@ TABLES = [
             "n_neighbors": Row(3, {"scoring": "trustworthiness"}),
         },
         **QUICK, X=X,
-    ),
-    dictionary(
-        sm.variational_nystrom,
-        {"W": Row(OTHER_W), "landmarks": Row(OTHER_LANDMARKS), "n_components": Row(3)},
-        W=W, landmarks=LANDMARKS,
     ),
     dictionary(
         sm.measures.adjusted_rand_index, {"labels": Row(LABELS), "reference": Row(np.arange(N) % 2)},

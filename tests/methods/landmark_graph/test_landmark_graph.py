@@ -12,7 +12,7 @@ import scalemani as sm
 from scalemani.config.routes import ROUTES
 from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
-from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors
+from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors, local_geometry
 from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
 from scalemani.methods.landmark_graph.landmark_graph import StoredLandmarkGraph
 
@@ -63,7 +63,7 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
     assert graph.read_sigma() == pytest.approx(sigma)
     neighbors = np.argsort(distances, axis=1)[:, 1 : JOINED + 1]
     if kind == "bhattacharyya":
-        covariances = sm.landmark_covariances(POINTS, landmarks, 100, diagonal=True).covariances
+        covariances = local_geometry(POINTS, landmarks, 100, diagonal=True).covariances
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
         kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
         np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
