@@ -22,6 +22,7 @@ from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled, in_plain_mode
 
+emitted: Any = intrinsic  # of arguments that calls from kernels do not write
 CONTRACT = ("contract",)  # a product and a sum may be fused
 QUARTER = 4  # lanes are added up four at a time
 _ALONE = (0,)
@@ -202,7 +203,7 @@ def _unpacked(builder: Any, values: Any) -> list[Any]:
     return list(cgutils.unpack_tuple(builder, values))
 
 
-@intrinsic
+@emitted
 def spread_group(
     typing_context: Any, taps: Any, group: Any, place: Any, scale: Any, mesh: Any, strides: Any, charges: Any
 ) -> Any:
@@ -245,7 +246,7 @@ def spread_group(
     return signature, emit
 
 
-@intrinsic
+@emitted
 def gather_group(
     typing_context: Any,
     taps: Any,
