@@ -4,7 +4,7 @@ from scalemani.interfaces.report.certificates import NEAR_ZERO, Meaning, good_if
 
 LEAST_POINTS = good_if(
     lambda value, run: value >= run.params.landmark_graph.neighborhood,
-    lambda run: f"at least {run.params.landmark_graph.neighborhood}, which landmark_graph.neighborhood asks for",
+    "at least what landmark_graph.neighborhood asks for",
     "short",
 )
 MEANINGS = {
