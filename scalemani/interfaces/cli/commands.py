@@ -81,8 +81,8 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
     options = Options(**given)
     params = options.parameters()
-    if (reason := reason_against(name, options, params)) is not None:
-        say(f"{name}: nothing to do, {reason} does not need it")
+    if not may_run(name, options, params):
+        say(f"{name}: nothing to do, a run with these parameters does not need it")
         return
     from scalemani.interfaces.cli.printing import show_records
     from scalemani.runs.walk import run
@@ -94,33 +94,17 @@ def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metava
         show_records(finished)
 
 
-def reason_against(name: str, options: Options, params: "Parameters") -> str | None:
-    """Return why a stage of the method is not part of a run with these parameters; None where it is."""
+def may_run(name: str, options: Options, params: "Parameters") -> bool:
+    """Return whether a stage of the method may be part of a run with these parameters."""
     from scalemani.config.routes import ROUTES
-    from scalemani.config.routing import route
-    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LISTS, LLL, WEIGHTS
+    from scalemani.config.stages import AUTO, LLL
 
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
     by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
     routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
-    if name in [known.name for one in routes for known in one]:
-        return None
-    missing = {
-        WEIGHTS.name: "--weights",
-        LISTS.name: "--graph",
-        DUPLICATES.name: "--deduplicate",
-        CLASSES.name: "symmetric_affinities.target_weight",
-    }
-    if params.landmark_graph.kind != "bhattacharyya":
-        missing["landmark_covariances"] = "landmark_graph.kind=bhattacharyya"
-    if name in missing:
-        return f"a run without {missing[name]}"
-    solver = params.embedding.solver
-    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
-        return f"embedding.solver {solver!r}"
-    return "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
+    return name in [known.name for one in routes for known in one]
 
 
 @app.command()
@@ -374,16 +358,17 @@ def landmarks(**given: Any) -> None:
 
     The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
     condition of the systems that give points their weights; with a run whose embedding is refined, the error of the
-    locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
-    errors; of the seconds the least is shown, of the memory the most.
+    locally linear embedding against it; seconds and memory of the choice. Each method and seed has a line.
     """
     options = LandmarkOptions(**given)
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.printing import show_qualities
+    from scalemani.interfaces.tuning import flat_lists
     from scalemani.interfaces.tuning.landmarks import COMPARED, compare_landmarks
 
     metric = [] if options.metric is None else [f"points.metric={options.metric}"]
+    asked = flat_lists(parse_assignments([*(options.assignments or []), *metric]))
     with progress_for(sys.stderr) as progress:
         found = compare_landmarks(
             options.points,
@@ -392,7 +377,7 @@ def landmarks(**given: Any) -> None:
             options.seed or (0,),
             sigma=options.sigma,
             n_sampled=options.sampled or None,
-            settings=parse_assignments([*(options.assignments or []), *metric]),
+            settings={name: value for name, (value,) in asked.items()},
             workers=options.workers,
             memory=options.memory,
             progress=progress,
