@@ -12,11 +12,11 @@ from scalemani.config.stages import REFINE
 from scalemani.engine.needs import PROCESS_BYTES, Held, Written, memory_need
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say
+from scalemani.interfaces.functions.measures import SAMPLED_LABELS, knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
-from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import Measure, label_hits
+from scalemani.kernels.measures import Measure
 from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run, StoredResult
 from scalemani.runs.plan import Plan
@@ -25,9 +25,9 @@ from scalemani.store.run_store import PLAN, RunStore
 if TYPE_CHECKING:
     from scalemani.interfaces.tuning.landmarks import LandmarkQuality
 
-JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
 REPORTED = ("look", "short")  # verdicts on certificates that miss their target
+PLANNED = "{:<22}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
 SUM = "{:<95}{:>15}  {}"  # what is meant, its bytes, and for how long or how often
 
 
@@ -76,10 +76,8 @@ def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
         say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
-    n_points = len(labels)
-    rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
-    share = float(np.mean(label_hits(run.stored_embedding.read(), labels, 1, rows)))
-    say(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+    found = knn_accuracy(run.stored_embedding.read(), labels, n_sampled=min(SAMPLED_LABELS, len(labels)))
+    say(f"{found.value:.4f} of {found.n_sampled} points have the label of their nearest neighbour in the embedding")
 
 
 def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
@@ -110,13 +108,8 @@ def show_alignment(found: Alignment, as_json: bool) -> None:
     if as_json:
         say(json.dumps(found.as_dict(), indent=1))
         return
-    say(f"shared rows {found.shared_rows}")
-    say(f"scale       {found.scale:.6g}")
-    for row, values in enumerate(found.rotation):
-        name = "" if row else "reflection" if found.reflected else "rotation"
-        say(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
-    say("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
-    say(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
+    for name, value in found.as_dict().items():
+        say(f"{name.replace('_', ' ')} {value}")
 
 
 def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
@@ -146,15 +139,15 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
         f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}{refined}"
     )
-    say(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
+    say(PLANNED.format("stage", "key", "missing", "memory", "disk", "at once", "seconds"))
     total = 0.0
     for planned in plan.stages:
         name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
         expected = 0.0 if planned.group.complete else seconds.get(name)
         total += expected or 0.0
+        sizes = format_bytes(planned.memory), format_bytes(sum(planned.disk))
         shown = UNKNOWN if expected is None else f"{expected:.1f}"
-        memory, disk = format_bytes(planned.memory), format_bytes(sum(planned.disk))
-        say(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
+        say(PLANNED.format(name, planned.key, missing, *sizes, planned.at_once, shown))
     if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
         say(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
     else:

@@ -18,7 +18,8 @@ from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.stages.landmarks import choice_of
 
-NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))  # which is an argument
+NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))
+OF_SELECTION = ("landmarks.sample_points", "landmarks.snap")  # which are arguments of `select_landmarks`
 
 
 class Landmarks(NamedTuple):
@@ -107,10 +108,10 @@ def selected_among(
     """Return landmarks among points that are read by row numbers; raise ConfigError for what cannot be requested."""
     if not isinstance(method, str) or method not in LANDMARK_METHODS:
         raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
-    given = checked_settings(settings)
-    unused = [name for name in given if name not in NUMBERS]
+    given, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
+    unused = [name for name in given if name not in known]
     if unused:
-        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
+        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(known)}")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
     choice = choice_of(Parameters().with_settings(given))
     choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)

@@ -7,7 +7,7 @@ its own first columns. A candidate that cannot be run is reported, and the other
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple, TypeGuard
@@ -30,6 +30,7 @@ from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.store.run_store import RunStore
 
+NO_SCORE = Measure(np.nan, np.nan, 0)
 CSV, JSON, PICTURE = "tuning.csv", "tuning.json", "tuning.png"
 
 
@@ -104,21 +105,15 @@ class Tuning:
         `params`; `param_<name>` of each name; `<score>` and `<score>_error`, its standard error, of each score; `rank`,
         from 1 for the best; `seconds` of the stages that are its own; `failure`, None where there is none.
         """
-        cells, shared = self.cells, set(self.shared_seconds)
-        table = {"params": objects([cell.values for cell in cells])}
-        for name in self.names:
-            table[f"param_{name}"] = objects([cell.values.get(name) for cell in cells])
-        for name in self.scoring:
-            table[name] = self._column(name, lambda measure: measure.value)
-            table[f"{name}_error"] = self._column(name, lambda measure: measure.error)
-        signed = self.signed_scores()
-        table["rank"] = objects([None if np.isnan(value) else 1 + int(np.sum(signed > value)) for value in signed])
-        own = [sum(stage.seconds for name, stage in cell.stages.items() if name not in shared) for cell in cells]
-        table["seconds"] = np.array(
-            [np.nan if cell.failure else seconds for cell, seconds in zip(cells, own, strict=True)]
-        )
-        table["failure"] = objects([cell.failure for cell in cells])
-        return table
+        signed, shared, rows = self.signed_scores(), set(self.shared_seconds), []
+        for cell, value in zip(self.cells, signed, strict=True):
+            row = {"params": cell.values} | {f"param_{name}": cell.values.get(name) for name in self.names}
+            for name in self.scoring:
+                row[name], row[f"{name}_error"], _ = cell.scores.get(name, NO_SCORE)
+            row["rank"] = None if np.isnan(value) else 1 + int(np.sum(signed > value))
+            own = sum(stage.seconds for name, stage in cell.stages.items() if name not in shared)
+            rows.append({**row, "seconds": np.nan if cell.failure else float(own), "failure": cell.failure})
+        return {name: column([row[name] for row in rows]) for name in rows[0]}
 
     @property
     def shared_seconds(self) -> dict[str, float]:
@@ -139,7 +134,7 @@ class Tuning:
 
     def signed_scores(self) -> np.ndarray:
         """Return the first score of every cell (n,), more being better; NaN where it has none."""
-        values = self._column(self.scoring[0], lambda measure: measure.value)
+        values = np.array([cell.scores.get(self.scoring[0], NO_SCORE).value for cell in self.cells])
         return values if SCORES[self.scoring[0]].more_is_better else -values
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -150,46 +145,34 @@ class Tuning:
         with replaced_file(target / CSV) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
             writer = csv.writer(text)
             writer.writerow(columns)
-            writer.writerows(zip(*([plain(value) for value in column] for column in columns.values()), strict=True))
+            writer.writerows(zip(*(map(plain, values) for values in columns.values()), strict=True))
         with replaced_file(target / JSON) as file:
             file.write((json.dumps(self.as_dict(), indent=1, default=str) + "\n").encode())
         return [target / CSV, target / JSON]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values: scores, the best cell, seconds that are shared, and all cells."""
-        return {
-            "store": self.store,
-            "scoring": list(self.scoring),
-            "best_index": self.best_index_,
-            "shared_seconds": self.shared_seconds,
-            "cells": [
-                {
-                    "values": cell.values,
-                    "method": cell.method,
-                    "computed_as": cell.computed_as,
-                    "scores": {name: measure._asdict() for name, measure in cell.scores.items()},
-                    "seconds": {name: stage.seconds for name, stage in cell.stages.items()},
-                    "failure": cell.failure,
-                }
-                for cell in self.cells
-            ],
-        }
-
-    def _column(self, name: str, of_measure: Callable[[Measure], float]) -> np.ndarray:
-        return np.array([of_measure(cell.scores[name]) if name in cell.scores else np.nan for cell in self.cells])
-
-
-def objects(values: list[Any]) -> np.ndarray:
-    """Return values of any kind as a column."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+        cells = []
+        for cell in self.cells:
+            scores = {name: measure._asdict() for name, measure in cell.scores.items()}
+            seconds = {name: stage.seconds for name, stage in cell.stages.items()}
+            cells.append({**vars(cell), "scores": scores, "seconds": seconds})
+        found = {"best_index": self.best_index_, "shared_seconds": self.shared_seconds, "cells": cells}
+        return {"store": self.store, "scoring": list(self.scoring), **found}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a table of text holds it: nothing for what is not there."""
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return "" if missing else value
+    """Return a value as a table of text holds it: nothing for a score that is not there."""
+    return "" if isinstance(value, float) and np.isnan(value) else value
+
+
+def column(values: list[Any]) -> np.ndarray:
+    """Return values as a column, those that are not all real numbers as objects."""
+    if all(isinstance(value, float) for value in values):
+        return np.array(values)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
 
 
 # What is wrong with one run and not with the others; of a store or a cluster all of them would fail.

@@ -69,7 +69,7 @@ TABLES = [
         sm.compare_landmarks,
         {
             "points": Row(X[::-1] ** 2), "n_landmarks": Row(9), "methods": Row(["spread"]), "seeds": Row([1]),
-            "sigma": Row(0.3), "n_sampled": Row(30), "settings": Row({"landmark_weights": {"n_neighbors": 2}}),
+            "sigma": Row(0.3), "n_sampled": Row(30), "settings": Row({"landmark_weights.n_neighbors": 2}),
             "workers": Same(2, "a resource"), "memory": Same("2GB", "a resource"),
             "progress": Same(Progress(), "it is told"),
         },
@@ -80,7 +80,7 @@ TABLES = [
         {
             "distances": Row(DISTANCES**2), "perplexity": Row(4.0), "solver": Row("bisection", changes="iterations"),
             "order": Row("raster", changes="iterations"), "tol": Row(0.1),
-            "indices": Row(np.roll(NEAR, 1, axis=0), {"sample_weight": WEIGHTS}),
+            "indices": Row(np.roll(NEAR, 1, axis=1), {"sample_weight": WEIGHTS}),
             "random_state": Row(1, {"order": "random"}, changes="iterations"), "sample_weight": Row(WEIGHTS),
         },
         distances=DISTANCES, perplexity=3.0, indices=NEAR,
