@@ -1,6 +1,5 @@
 """What commands print and draw: records, measures and results of runs, plans and their needs, landmarks compared."""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ from dask.utils import format_bytes
 from scalemani.config.stages import REFINE
 from scalemani.engine.needs import PROCESS_BYTES, Held, Written, memory_need
 from scalemani.errors import ConfigError
-from scalemani.interfaces.cli.output import quoted, say
+from scalemani.interfaces.cli.output import quoted, say, say_json
 from scalemani.interfaces.functions.measures import SAMPLED_LABELS, knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
@@ -86,7 +85,7 @@ def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
         name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
     }
     if as_json:
-        say(json.dumps(tables, indent=1))
+        say_json(tables)
         return
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
@@ -106,7 +105,7 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
 def show_alignment(found: Alignment, as_json: bool) -> None:
     """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
     if as_json:
-        say(json.dumps(found.as_dict(), indent=1))
+        say_json(found.as_dict())
         return
     for name, value in found.as_dict().items():
         say(f"{name.replace('_', ' ')} {value}")
@@ -209,7 +208,7 @@ def show_qualities(found: Sequence["LandmarkQuality"], as_json: bool) -> None:
             {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
             for one in found
         ]
-        say(json.dumps(tables, indent=1))
+        say_json(tables)
         return
     say(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
     rows = [["method", "seed", *COLUMNS, "time", "memory"]]

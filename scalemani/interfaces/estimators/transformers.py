@@ -15,7 +15,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
-from scalemani.config.validation import check_points
+from scalemani.config.validation import check_count, check_points
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.estimators.fitting import (
     check_columns,
@@ -117,8 +117,7 @@ class KnnGraph:
 def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
     """Return the nearest points of a run of new points; see `KnnGraph.query`."""
     n_points = run.dimensions.n_points
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
-        raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
+    check_count(n_neighbors, "n_neighbors", 1, n_points, "the number of points")
     source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
     if source.shape[0] == 0:
         raise DataError(f"{source.description} has no rows: give at least one point")

@@ -86,13 +86,10 @@ def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
         checked = sp.csr_matrix(matrix)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be a sparse or dense matrix of real numbers ({error})") from error
-    if checked.dtype.kind not in "fiub":
-        raise DataError(f"{name} must be real, got dtype {checked.dtype}")
-    if min(checked.shape) == 0:
-        raise DataError(f"{name} must have rows and columns, got shape {checked.shape}")
-    if not np.isfinite(checked.data).all():
+    if checked.dtype.kind not in "fiub" or min(checked.shape) == 0 or not np.isfinite(checked.data).all():
         raise DataError(
-            f"{name} must be finite, got {np.count_nonzero(~np.isfinite(checked.data))} values that are not"
+            f"{name} must be a real, finite matrix with rows and columns, got dtype {checked.dtype}, shape "
+            f"{checked.shape}, {np.count_nonzero(~np.isfinite(checked.data))} values that are not finite"
         )
     return checked if checked.dtype.kind == "f" else checked.astype(np.float64)
 
@@ -173,21 +170,17 @@ def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
     """Return classes (N,), or raise DataError."""
     classes = labels if isinstance(labels, np.ndarray) else values_of(labels, name)
-    if classes.ndim != 1 or len(classes) == 0 or (n_points is not None and len(classes) != n_points):
+    if classes.ndim != 1 or len(classes) == 0 or len(classes) != (n_points or len(classes)):
         wanted = "(N,)" if n_points is None else f"({n_points},)"
         raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
-    if classes is not labels and classes.dtype.kind == "U" and (n_missing := int(np.count_nonzero(classes == ""))):
-        raise DataError(f"{name} must be classes, got {n_missing} points without one: leave them out, or give them one")
-    if classes.dtype.kind == "f" and not np.array_equal(classes, np.rint(classes)):
-        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
     try:
-        np.unique(classes)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(value).__name__ for value in classes}))
-        raise DataError(
-            f"{name} must be classes of one type, got objects of {kinds}, which have no order: leave out points "
-            "without a class, or give them one"
-        ) from error
+        kinds = np.unique(classes)
+    except TypeError as error:  # objects that have no order
+        raise DataError(f"{name} must be classes of one type: give numbers or texts ({error})") from error
+    if kinds.dtype.kind == "f" and not np.array_equal(kinds, np.rint(kinds)):
+        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
+    if classes is not labels and kinds.dtype.kind == "U" and kinds[0] == "":
+        raise DataError(f"{name} must be classes, got points without one: leave them out, or give them one")
     return classes
 
 

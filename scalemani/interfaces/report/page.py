@@ -141,13 +141,9 @@ def commands(run: Run) -> tuple[str, ...]:
 
 def weighs(run: Run) -> bool:
     """Return whether weights were given: those of rows that are one point alone add up to the number of rows."""
-    if WEIGHTS.name not in run.keys:
-        return False
-    if DUPLICATES.name not in run.keys:
-        return True
     found = run.certificates
     total = found.get(WEIGHTS.name, {}).get("total_weight")
-    return total is not None and bool(total != found[DUPLICATES.name]["rows"])
+    return WEIGHTS.name in run.keys and total != found.get(DUPLICATES.name, {}).get("rows", 0)
 
 
 def written(value: Any) -> str:

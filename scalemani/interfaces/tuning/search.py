@@ -253,22 +253,20 @@ def search(
         refused = [found for found in prepared if not isinstance(found, Prepared)]
         if len(refused) == len(prepared):
             raise refused[0]
-        cells: list[Cell] = []
+        outcomes = []
         with locked_run(root, executor) as target:
-            found: list[Run | Exception] = []
             for number, (candidate, ready) in enumerate(zip(candidates, prepared, strict=True), 1):
                 shown = ", ".join(f"{name}={value}" for name, value in candidate.values.items())
                 progress.note(f"cell {number} of {len(candidates)}: {shown}")
-                cell, outcome = run_cell(target, candidate, ready, scores, judge)
-                if cell.failure is not None:
-                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {cell.failure}")
-                cells.append(cell)
-                found.append(outcome)
-            if isinstance(first_failure := found[0], Exception) and all(isinstance(one, Exception) for one in found):
-                raise first_failure
-            tuning = Tuning(str(root), tuple(cells), tuple(scores))
-            if tuning.best_index_ is not None and isinstance(best := found[tuning.best_index_], Run):
-                target.store.save_plan(best.plan)
+                outcomes.append(run_cell(target, candidate, ready, scores, judge))
+                if failure := outcomes[-1][0].failure:
+                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {failure}")
+            cells, found = zip(*outcomes, strict=True)
+            if all(isinstance(one, Exception) for one in found):
+                raise found[0]
+            tuning = Tuning(str(root), cells, tuple(scores))
+            if tuning.best_index_ is not None:
+                target.store.save_plan(found[tuning.best_index_].plan)
     return tuning
 
 
@@ -288,11 +286,13 @@ def shared_graph(
     points: SurveyedPoints, root: str | Path, prepared: Sequence[Prepared | ScalemaniError]
 ) -> list[Prepared | ScalemaniError]:
     """Return candidates that take their affinities from the widest of their graphs."""
-    widths = [found.outline.params.n_neighbors for found in prepared if has_affinities(found)]
-    if len(set(widths)) < 2:
-        return list(prepared)
-    widest = max(widths)
-    return [widened(points, root, found, widest) if has_affinities(found) else found for found in prepared]
+    widest = max((found.outline.params.n_neighbors for found in prepared if has_affinities(found)), default=0)
+    return [
+        widened(points, root, found, widest)
+        if has_affinities(found) and found.outline.params.n_neighbors < widest
+        else found
+        for found in prepared
+    ]
 
 
 def has_affinities(found: Prepared | ScalemaniError) -> TypeGuard[Prepared]:
