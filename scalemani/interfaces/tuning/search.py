@@ -7,10 +7,10 @@ its own first columns. A candidate that cannot be run is reported, and the other
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -176,8 +176,7 @@ def column(values: list[Any]) -> np.ndarray:
 
 
 # What is wrong with one run and not with the others; of a store or a cluster all of them would fail.
-OF_ONE_RUN = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, NumericalError)
-OF_ONE_CELL = (*OF_ONE_RUN, np.linalg.LinAlgError)
+OF_ONE_CELL = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, NumericalError, np.linalg.LinAlgError)
 NEIGHBORS, AFFINITY_NEIGHBORS = "neighbors.n_neighbors", "affinities.n_neighbors"
 
 
@@ -249,91 +248,78 @@ def search(
     RunStore(root).check_free()
     with executor.started(), computed_once(points.source, root, executor, points.block_rows) as rows:
         points = replace(points, source=rows)
-        prepared = shared_graph(points, root, [prepare(points, root, candidate) for candidate in candidates])
-        refused = [found for found in prepared if not isinstance(found, Prepared)]
-        if len(refused) == len(prepared):
-            raise refused[0]
-        outcomes = []
+        prepared = [attempt(prepare, points, root, candidate) for candidate in candidates]
+        widest = max(map(graph_width, prepared))
+        prepared = [
+            attempt(widened, points, root, one, widest) if 0 < graph_width(one) < widest else one for one in prepared
+        ]
+        if all(isinstance(one, Exception) for one in prepared):
+            raise prepared[0]
+        cells: list[Cell] = []
         with locked_run(root, executor) as target:
+            found = []
             for number, (candidate, ready) in enumerate(zip(candidates, prepared, strict=True), 1):
                 shown = ", ".join(f"{name}={value}" for name, value in candidate.values.items())
                 progress.note(f"cell {number} of {len(candidates)}: {shown}")
-                outcomes.append(run_cell(target, candidate, ready, scores, judge))
-                if failure := outcomes[-1][0].failure:
-                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {failure}")
-            cells, found = zip(*outcomes, strict=True)
+                found.append(attempt(run_cell, target, ready, scores, judge))
+                if isinstance(found[-1], Exception):
+                    cells.append(Cell(dict(candidate.values), candidate.method, failure=str(found[-1])))
+                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {found[-1]}")
+                else:
+                    cells.append(found[-1][0])
             if all(isinstance(one, Exception) for one in found):
                 raise found[0]
-            tuning = Tuning(str(root), cells, tuple(scores))
+            tuning = Tuning(str(root), tuple(cells), tuple(scores))
             if tuning.best_index_ is not None:
-                target.store.save_plan(found[tuning.best_index_].plan)
+                target.store.save_plan(found[tuning.best_index_][1].plan)
     return tuning
 
 
-def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared | ScalemaniError:
-    """Return what a candidate computes, or why it cannot be run; nothing is written."""
-    if isinstance(candidate.params, ScalemaniError):
-        return candidate.params
+def attempt(compute: Callable[..., Any], *given: Any) -> Any:
+    """Return what a call returns, or the error that is of one cell alone."""
     try:
-        outline, source = points.outline(root, candidate.method, candidate.params)
-        make_plan(RunStore(root), outline, points.executor).check()
-    except OF_ONE_RUN as error:
+        return compute(*given)
+    except OF_ONE_CELL as error:
         return error
+
+
+def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared:
+    """Return what a candidate computes, or raise why it cannot be run; nothing is written."""
+    if isinstance(candidate.params, ScalemaniError):
+        raise candidate.params
+    outline, source = points.outline(root, candidate.method, candidate.params)
+    make_plan(RunStore(root), outline, points.executor).check()
     return Prepared(candidate, outline, source)
 
 
-def shared_graph(
-    points: SurveyedPoints, root: str | Path, prepared: Sequence[Prepared | ScalemaniError]
-) -> list[Prepared | ScalemaniError]:
-    """Return candidates that take their affinities from the widest of their graphs."""
-    widest = max((found.outline.params.n_neighbors for found in prepared if has_affinities(found)), default=0)
-    return [
-        widened(points, root, found, widest)
-        if has_affinities(found) and found.outline.params.n_neighbors < widest
-        else found
-        for found in prepared
-    ]
+def graph_width(found: Prepared | Exception) -> int:
+    """Return how many neighbours the graph of affinities of a candidate has; 0 where there is none."""
+    if isinstance(found, Exception) or StoredAffinities.STAGE not in found.outline.keys:
+        return 0
+    return found.outline.params.n_neighbors
 
 
-def has_affinities(found: Prepared | ScalemaniError) -> TypeGuard[Prepared]:
-    """Return whether a candidate can be run and has affinities."""
-    return isinstance(found, Prepared) and StoredAffinities.STAGE in found.outline.keys
-
-
-def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared | ScalemaniError:
+def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared:
     """Return a candidate with its own affinities on a graph of so many neighbours."""
     used = found.outline.params
     computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
     # What was left open followed the narrower graph.
-    asked = found.outline.asked.with_values(
-        {
-            "neighbors": {"n_neighbors": widest},
-            "affinities": {"n_neighbors": used.affinity_neighbors, "perplexity": used.affinities.perplexity},
-        }
-    )
+    asked = found.outline.asked.with_settings({**computed_as, "affinities.perplexity": used.affinities.perplexity})
     return prepare(points, root, replace(found.candidate, params=asked, computed_as=computed_as))
 
 
-def run_cell(
-    target: WritableRun,
-    candidate: Candidate,
-    found: Prepared | ScalemaniError,
-    scores: Sequence[str],
-    judge: Judge,
-) -> tuple[Cell, Run | Exception]:
-    """Run and score one candidate; return the cell, and the run, or why there is none or no score of it."""
-    if isinstance(found, ScalemaniError):
-        return Cell(dict(candidate.values), candidate.method, failure=str(found)), found
-    try:
-        plan = make_plan(target.store, found.outline, target.executor)
-        plan.check()
-        for note in found.outline.notes:
-            target.executor.progress.warn(note)
-        run_plan(target, plan, found.source)
-        run = Run(target.store.root)
-        measured = {name: SCORES[name].of_run(run, judge) for name in scores}
-    except OF_ONE_CELL as error:
-        return Cell(dict(candidate.values), candidate.method, failure=str(error)), error
+def run_cell(target: WritableRun, found: Prepared | Exception, scores: Sequence[str], judge: Judge) -> tuple[Cell, Run]:
+    """Run and score one candidate; return the cell and the run, or raise why there is none."""
+    if isinstance(found, Exception):
+        raise found
+    candidate = found.candidate
+    plan = make_plan(target.store, found.outline, target.executor)
+    plan.check()
+    for note in found.outline.notes:
+        target.executor.progress.warn(note)
+    run_plan(target, plan, found.source)
+    run = Run(target.store.root)
+    measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     stages = {name: Stage(run.keys[name], record["seconds"]) for name, record in run.records().items()}
-    computed_as = dict(found.candidate.computed_as or {})
-    return Cell(dict(candidate.values), candidate.method, measured, stages, computed_as), run
+    cell = Cell(dict(candidate.values), candidate.method, measured, stages, dict(candidate.computed_as or {}))
+    return cell, run
