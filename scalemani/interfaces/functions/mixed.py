@@ -145,18 +145,15 @@ def opened_groups(groups: Sequence[Any]) -> list[Points]:
     """Return the mapped rows (N, D) of each group; refuse fewer than two, and different numbers of rows."""
     if not isinstance(groups, list | tuple) or len(groups) < 2:
         raise ConfigError(
-            "groups must be a list of two or more, each points or (points, metric), got "
-            + (str(len(groups)) if isinstance(groups, list | tuple) else type(groups).__name__)
+            f"groups must be a list of two or more, each points or (points, metric), got {type(groups).__name__}"
         )
     tables = [opened_group(group) for group in groups]
-    n_rows = [table.shape[0] for table in tables]
-    if len(set(n_rows)) > 1:
+    n_rows = {table.shape[0] for table in tables}
+    if len(n_rows) > 1 or min(n_rows) < FEWEST_POINTS:
         raise DataError(
-            f"groups must have a row for each point, in one order, got {', '.join(map(str, n_rows))} rows: give the "
-            "same points in each"
+            f"groups must have a row for each point, in one order, and at least {FEWEST_POINTS}, got "
+            f"{', '.join(str(table.shape[0]) for table in tables)} rows: give the same points in each"
         )
-    if n_rows[0] < FEWEST_POINTS:
-        raise DataError(f"groups must have at least {FEWEST_POINTS} rows, got {n_rows[0]}")
     return tables
 
 

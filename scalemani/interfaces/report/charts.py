@@ -73,7 +73,6 @@ class Chart(NamedTuple):
     names : of the series
     bars : (x, y, width, height, series)
     line : points of a polyline
-    dots : (x, y, series)
     """
 
     title: str
@@ -85,7 +84,6 @@ class Chart(NamedTuple):
     names: Sequence[str] = ()
     bars: Sequence[tuple[float, ...]] = ()
     line: str = ""
-    dots: Sequence[tuple[float, float, int]] = ()
     width: float = WIDTH
     height: float = HEIGHT
 
@@ -98,11 +96,13 @@ def framed(title: str, caption: str, across: Axis, up: Axis, **shapes: Any) -> C
     return Chart(title, caption, across.name, up.name, *marks, **shapes)
 
 
-def bars(up: Axis, heights: np.ndarray, series: int = 0) -> list[tuple[float, ...]]:
-    """Return bars of equal width side by side, of heights (n,)."""
-    wide = WIDTH / len(heights)
+def bars(up: Axis, heights: np.ndarray, series: int = 0, others: int = 0) -> list[tuple[float, ...]]:
+    """Return bars of equal width side by side, of heights (n,); those from `others` on are of the next series."""
+    wide, last = WIDTH / len(heights), others or len(heights)
     places = enumerate(up.places(heights, HEIGHT))
-    return [(round(k * wide, 2), HEIGHT - tall, round(wide, 2), tall, series) for k, tall in places if tall]
+    return [
+        (round(k * wide, 2), HEIGHT - tall, round(wide, 2), tall, series + (k >= last)) for k, tall in places if tall
+    ]
 
 
 def histogram(title: str, caption: str, across: str, series: Mapping[str, np.ndarray]) -> Chart:
@@ -118,19 +118,16 @@ def curve(title: str, caption: str, across: str, up: str, x: np.ndarray, y: np.n
     """Return a line through (x, y), (n,) each, or some of many; one that falls far is drawn by its logarithm."""
     chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_DOTS)).astype(int))
     x_axis, y_axis = axis_of(across, x[chosen]), axis_of(up, y[chosen])
-    places = list(zip(x_axis.places(x[chosen], WIDTH), y_axis.places(y[chosen], HEIGHT), strict=True))
-    line = " ".join(f"{x},{round(HEIGHT - y, 1)}" for x, y in places)
-    return framed(title, caption, x_axis, y_axis, line=line, dots=[(*places[0], 0)] if len(x) == 1 else [])
+    places = zip(x_axis.places(x[chosen], WIDTH), y_axis.places(y[chosen], HEIGHT), strict=True)
+    return framed(title, caption, x_axis, y_axis, line=" ".join(f"{x},{round(HEIGHT - y, 1)}" for x, y in places))
 
 
 def spectrum(eigenvalues: np.ndarray, following: float | None, title: str, caption: str) -> Chart:
-    """Return eigenvalues (d,) as dots by their number, and the one that follows them as one of another series."""
-    values = np.append(eigenvalues, [] if following is None else following)
-    across, up = Axis("number", 0.5, len(values) + 0.5), axis_of("eigenvalue", values, zero=True)
-    places = zip(across.places(np.arange(1, len(values) + 1), WIDTH), up.places(values, HEIGHT), strict=True)
-    dots = [(x, HEIGHT - y, int(number >= len(eigenvalues))) for number, (x, y) in enumerate(places)]
-    names = ["kept", "the next one"][: 1 + len(values) - len(eigenvalues)]
-    return framed(title, caption, across, up, names=names, dots=dots)
+    """Return eigenvalues (d,) as bars by their number, and the one that follows them as one of another series."""
+    kept, values = len(eigenvalues), np.append(eigenvalues, [] if following is None else following)
+    up = axis_of("eigenvalue", values, zero=True)
+    names = ["kept", "the next one"][: 1 + len(values) - kept]
+    return framed(title, caption, Axis("number", 0, len(values)), up, names=names, bars=bars(up, values, others=kept))
 
 
 class Histogram(NamedTuple):
@@ -228,7 +225,7 @@ def descent(run: Run) -> Iterator[Chart]:
     """Draw how the objective and its gradient fell."""
     if finished(run, StoredLayout.STAGE):
         found = run.curve
-        if not len(found.iteration):
+        if len(found.iteration) < 2:
             return
         caption = "The objective; while the attraction is exaggerated, that of the exaggerated one."
         yield curve("Descent", caption, "iteration", "objective", found.iteration, found.objective)

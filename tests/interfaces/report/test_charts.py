@@ -49,7 +49,7 @@ def test_the_ends_of_a_curve_are_the_ends_of_its_frame():
     assert (first, last) == ("0.0,0.0", f"{WIDTH:.1f},{HEIGHT:.1f}")
 
 
-def test_the_following_eigenvalue_is_a_dot_of_its_own():
+def test_the_following_eigenvalue_is_a_bar_of_its_own():
     chart = spectrum(np.array([0.1, 0.2]), 0.4, "t", "c")
-    assert [series for _, _, series in chart.dots] == [0, 0, 1]
-    assert [y for _, y, _ in chart.dots] == pytest.approx([HEIGHT * 0.75, HEIGHT * 0.5, 0.0])
+    assert [series for *_, series in chart.bars] == [0, 0, 1]
+    assert [height for _, _, _, height, _ in chart.bars] == pytest.approx([HEIGHT * 0.25, HEIGHT * 0.5, HEIGHT])
