@@ -30,7 +30,6 @@ from scalemani.kernels.affinities.entropic import (
     summed_over_copies,
 )
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
-from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.reduced import (
@@ -129,26 +128,16 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
         raise DataError(
             f"indices must be integers of the distances' shape {table.shape}, got {lists.dtype} {lists.shape}"
         )
-    weights, fewest = None, None
-    if sample_weight is not None:
-        weights = check_weights(sample_weight, n_points)
-        lists = checked_neighbors(indices, n_points, k)
-        copies = copies_of_neighbors(Multiplicities.of_rows(weights, 0, lists))
-        fewest = float(copies.min(initial=np.inf))
-    asked.affinities.check_reach(k, fewest)
-    rows, twins = entropic.empty_rows(*table.shape), np.zeros(n_points)
-    for tile in slices(n_points, TILE_ROWS):
-        squares = np.square(table[tile].astype(np.float64))
-        of_data = entropic.RowsOfData(None if lists is None else lists[tile], tile.start, seed)
-        search: Any = {"solver": solver, "order": order, "tol": tol, "rows": of_data}
-        if weights is None or lists is None:
-            part = entropic.entropic_affinities(squares, asked.perplexity, **search)
-        else:
-            counts = Multiplicities.of_rows(weights, tile.start, lists[tile])
-            part, twins[tile] = repeated_affinities(squares, asked.perplexity, counts, **search)
-        for whole, values in zip(rows, part, strict=True):
-            whole[tile] = values
-    return Affinities(*rows, twins=None if weights is None else twins)
+    squares = np.square(table.astype(np.float64))
+    search: Any = {"solver": solver, "order": order, "tol": tol, "rows": entropic.RowsOfData(lists, 0, seed)}
+    if sample_weight is None:
+        asked.affinities.check_reach(k)
+        return Affinities(*entropic.entropic_affinities(squares, asked.perplexity, **search))
+    weights = check_weights(sample_weight, n_points)
+    counts = Multiplicities.of_rows(weights, 0, checked_neighbors(indices, n_points, k))
+    asked.affinities.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
+    rows, twins = repeated_affinities(squares, asked.perplexity, counts, **search)
+    return Affinities(*rows, twins=twins)
 
 
 def gaussian_affinities(
