@@ -450,7 +450,10 @@ class LandmarkFeatures(Transformer):
     def transform(self, X: Any) -> np.ndarray:
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
-        check_columns(self, take_representation(X))
+        X = take_representation(X)
+        if not is_stored(X):
+            check_points(X, "X", convert_objects=True)
+        check_columns(self, X)
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
 
     @property
