@@ -321,7 +321,7 @@ def generate(
     name: Annotated[
         str,
         typer.Argument(
-            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits, infinite-digits or walking-figure",
+            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits",
             metavar="NAME",
         ),
     ],
