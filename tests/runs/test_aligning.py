@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 import scalemani as sm
 from scalemani.errors import DataError
 from scalemani.kernels.measures import procrustes_error
-from scalemani.runs import aligning
 
 
 def similarity(rng, d):
@@ -32,17 +31,6 @@ def test_a_similarity_is_found_again_and_its_residual_is_that_of_the_noise(seed,
     assert found.relative_residual == pytest.approx(procrustes_error(embedding, noisy), abs=1e-7)
     distances = np.linalg.norm(found.apply(embedding) - noisy, axis=1)
     assert found.residual == pytest.approx(np.sqrt(np.mean(distances**2)))
-
-
-def test_blocks_of_rows_leave_no_trace(monkeypatch):
-    rng = np.random.default_rng(0)
-    one, other = rng.normal(size=(200, 2)), rng.normal(size=(220, 2))
-    whole = sm.align(one, other)
-    monkeypatch.setattr(aligning, "ROWS_AT_ONCE", 7)
-    parts = sm.align(one, other)
-    np.testing.assert_allclose(parts.rotation, whole.rotation, atol=1e-12)
-    assert parts.residual == pytest.approx(whole.residual, rel=1e-12)
-    assert parts.shared_rows == 200
 
 
 def test_runs_are_aligned_by_identifier_without_the_points_that_one_left_out(scalemani, tmp_path):
