@@ -33,11 +33,18 @@ from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, d
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, below, check_described, whole_chunks
 
+CODECS = {"bytes", "blosc"}
 MOST_EXPANSION = 300  # of a chunk when it is decoded: a byte of lz4 stands for at most 255
 
 
 def check_size(array: zarr.Array, lengths: Sequence[int], where: str) -> None:
     """Refuse a finished array that says it is larger than its committed chunks, of so many bytes each, can be."""
+    codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
+    if codecs != CODECS:
+        raise UnsafeStoreError(
+            f"{where} asks for codecs {sorted(codecs)}, arrays of a run have {sorted(CODECS)}: it is no run of this "
+            "library, or was changed; run the same command in another folder"
+        )
     if math.prod(array.shape) == 0:
         return
     chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
