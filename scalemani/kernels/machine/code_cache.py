@@ -21,13 +21,13 @@ import json
 import os
 import pickle
 import re
+import secrets
 import stat
 import sys
-import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import llvmlite
 import numba
@@ -46,9 +46,15 @@ DOTTED_NAME = re.compile(rf"\b{os.path.basename(PACKAGE_FOLDER)}((?:\.\w+)+)".en
 
 CACHE_VARIABLE = "SCALEMANI_CACHE"
 PRIVATE = 0o700
+NO_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+FOLDER = NO_LINK | getattr(os, "O_DIRECTORY", 0)
+ON_THE_WAY = FOLDER | getattr(os, "O_PATH", 0)  # of a folder that may be passed through and not listed, such as /home
+ENTRY = NO_LINK | getattr(os, "O_NONBLOCK", 0)
 WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 DIGITS = 32  # of SHA-256 in a name: 128 bits
+ENVIRONMENT_NAME = re.compile(rf"[0-9a-f]{{{DIGITS}}}")
 TYPES_IN_WORDS = 6  # of the parts of an entry: for people, a quarter of its bytes; left out
+CHECKSUM_BYTES = hashlib.sha256().digest_size
 UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
 MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
 # Variables of numba that change no machine code. All others make caches of their own.
@@ -161,11 +167,11 @@ class CodeCache(NullCache):
         if name is None:
             return None
         level, kept = installed_code(processor).level, _folder_for(processor)
-        for content_of, folder in ((_installed_entry, level and INSTALLED / level), (_entry, kept)):
+        for entry_of, folder in ((_installed_entry, level and INSTALLED / level), (_entry, kept)):
             try:
-                signature, parts = pickle.loads(content_of(folder, name)) if folder else (None, ())
-                if signature == sig:
-                    return CompileResult._rebuild(target_context, *parts)
+                entry = _unpacked(entry_of(folder, name)) if folder else None
+                if entry is not None and entry[0] == sig:
+                    return CompileResult._rebuild(target_context, *entry[1])
             except Exception:  # an entry that cannot be read is compiled again
                 continue
         return None
@@ -179,7 +185,8 @@ class CodeCache(NullCache):
         parts = data._reduce()
         parts = (*parts[:TYPES_IN_WORDS], "", *parts[TYPES_IN_WORDS + 1 :])
         with contextlib.suppress(OSError):
-            _write(_trusted(folder, make=True) / name, dumps((sig, parts)))
+            with _opened(folder, make=True) as opened:
+                _write(opened, name, _packed(dumps((sig, parts))))
             _remove_unused(folder.parent)
 
     def _name_of(self, sig: Any) -> str | None:
@@ -203,30 +210,52 @@ def _digest_of(facts: tuple[Any, ...]) -> str:
     return hashlib.sha256(repr(facts).encode()).hexdigest()[:DIGITS]
 
 
+def _packed(payload: bytes) -> bytes:
+    return hashlib.sha256(payload).digest() + payload
+
+
+def _unpacked(content: bytes) -> tuple[Any, tuple[Any, ...]] | None:
+    """Return the signature and the parts of an entry, or None where its bytes are damaged."""
+    checksum, payload = content[:CHECKSUM_BYTES], content[CHECKSUM_BYTES:]
+    return pickle.loads(payload) if hashlib.sha256(payload).digest() == checksum else None
+
+
 def _entry(folder: Path, name: str) -> bytes:
     """Return what an entry of the user's cache holds, which only this user or root has written; note its use."""
-    path = _trusted(folder) / name
-    _check(path)
-    with contextlib.suppress(OSError):
-        os.utime(path)
-    return path.read_bytes()
+    with _opened(folder) as opened, _opened_entry(name, opened) as file:
+        _check(os.fstat(file.fileno()), name)
+        with contextlib.suppress(OSError):
+            os.utime(file.fileno())
+        return file.read()
 
 
 def _installed_entry(folder: Path, name: str) -> bytes:
-    """Return what a file of the installed code holds, which is trusted as the sources beside it are."""
-    return (folder / name).read_bytes()
+    """Return what a file of the installed code holds; it is left untouched."""
+    with _opened_entry(str(folder / name)) as file:
+        _check_as_sources(os.fstat(file.fileno()), name)
+        return file.read()
 
 
-def _write(path: Path, content: bytes) -> None:
+def _opened_entry(name: str, folder: int | None = None) -> BinaryIO:
+    """Open a regular file, no link, to read it."""
+    file = os.fdopen(os.open(name, os.O_RDONLY | ENTRY, dir_fd=folder), "rb")
+    if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+        file.close()
+        raise UntrustedFolderError(f"{name} is no file")
+    return file
+
+
+def _write(folder: int, name: str, content: bytes) -> None:
     """Write a file that other processes see whole or not at all; the last of several that write it stays."""
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False) as file:
-        partial = Path(file.name)
-        try:
+    partial = f".{secrets.token_hex(8)}"
+    descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_LINK, 0o600, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
             file.write(content)
-            file.flush()
-            partial.replace(path)
-        finally:
-            partial.unlink(missing_ok=True)
+        os.replace(partial, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except OSError:
+        os.unlink(partial, dir_fd=folder)
+        raise
 
 
 @functools.cache
@@ -255,8 +284,13 @@ def installed_code(processor: tuple[str, ...] | None = None) -> InstalledCode:
     *_, features = processor or cpu_target.target_context.codegen().magic_tuple()
     try:
         wheel = json.loads(_installed_entry(INSTALLED, BUILT_WITH))
+        held = [level for level in LEVELS if (INSTALLED / level).exists()]
+        for folder in (INSTALLED, *(INSTALLED / level for level in held)):
+            _check_as_sources(folder.lstat(), str(folder))
     except FileNotFoundError:
         return InstalledCode(None, "this installation holds none")
+    except (OSError, ValueError, NotImplementedError) as error:
+        return InstalledCode(None, str(error))
     differences = [
         f"{name} is {version}, the wheel's was {wheel.get(name)}"
         for name, version in built_with().items()
@@ -265,7 +299,6 @@ def installed_code(processor: tuple[str, ...] | None = None) -> InstalledCode:
     differences += [f"{name} is set" for name in sorted(os.environ) if _changes_code(name)]
     if differences:
         return InstalledCode(None, "; ".join(differences))
-    held = [level for level in LEVELS if (INSTALLED / level).exists()]
     for level in held:
         needed = {feature for feature in LEVELS[level].split(",") if feature.startswith("+")}
         if needed <= set(features.split(",")):
@@ -289,6 +322,25 @@ def _changes_code(variable: str) -> bool:
     return variable.startswith("NUMBA_") and variable not in WITHOUT_EFFECT | PROCESSOR_VARIABLES
 
 
+def _check_as_sources(status: os.stat_result, name: str) -> None:
+    """Refuse what others may write to than this user, root, and whoever may write to the sources, which run as well."""
+    writers = [(one.st_uid, one.st_gid, one.st_mode & WRITABLE_BY_OTHERS) for one in (status, os.stat(__file__))]
+    if stat.S_ISLNK(status.st_mode):
+        raise UntrustedFolderError(f"{name} is a link")
+    if writers[0] != writers[1]:
+        _check(status, name)
+
+
+def writable_folder() -> Path | None:
+    """Return the folder of the machine code for this processor, None where nothing can be cached."""
+    folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
+    with contextlib.suppress(OSError):
+        if folder is not None:
+            with _opened(folder, make=True) as descriptor:
+                return folder if os.access(".", os.W_OK, dir_fd=descriptor) else None
+    return None
+
+
 def is_compiled() -> bool:
     """Return whether this machine has machine code of kernels, of the wheel or in the cache."""
     processor = cpu_target.target_context.codegen().magic_tuple()
@@ -296,28 +348,19 @@ def is_compiled() -> bool:
     return installed_code(processor).level is not None or (folder is not None and any(folder.glob("*")))
 
 
-def writable_folder() -> Path | None:
-    """Return the folder of the machine code for this processor, None where nothing can be cached."""
-    folder = _folder_for(cpu_target.target_context.codegen().magic_tuple())
-    with contextlib.suppress(OSError):
-        return folder if folder and os.access(_trusted(folder, make=True), os.W_OK) else None
-    return None
-
-
 def distrust() -> str:
     """Return why machine code is not kept: because of whom its folder could be filled by. Otherwise return nothing."""
     home = cache_home()
     try:
-        if home is not None:
-            _trusted(home / "kernels")
+        with contextlib.nullcontext() if home is None else _opened(home / "kernels"):
+            return ""
     except UntrustedFolderError as error:
         return (
             f"compiled kernels are not kept from process to process: {error}, who could have this user run code; let "
             f"{CACHE_VARIABLE} name a folder that only this user or root can fill, move or replace"
         )
     except OSError:
-        pass
-    return ""
+        return ""
 
 
 def cache_home() -> Path | None:
@@ -334,27 +377,47 @@ def cache_home() -> Path | None:
     return Path(caches, "scalemani") if os.path.isabs(caches) else None
 
 
-def _trusted(folder: Path, make: bool = False) -> Path:
-    """Return a folder that nobody but this user and root can fill, move or replace, with links above it resolved.
+@contextlib.contextmanager
+def _opened(folder: Path, make: bool = False) -> Iterator[int]:
+    """Open a folder that nobody but this user and root decides on; yield its descriptor, which no renaming changes.
 
-    Entries are programs, and whoever may rename a folder above them could put another in its place. A sticky one (/tmp)
-    may be written to by others, who cannot rename there what is not theirs.
+    Entries are programs, and whoever may rename a folder above them could put another in its place: links above the
+    folder are resolved, all folders on the way are opened one below the other, without following links, and looked at
+    once they are open. A sticky one (/tmp) may be written to by others, who cannot rename there what is not theirs.
     """
     place = Path(os.path.realpath(folder.parent), folder.name)
-    for path in (*reversed(place.parents), place):
-        if make and not path.exists():
-            path.mkdir(PRIVATE, exist_ok=True)
-        _check(path, 0 if path == place else stat.S_ISVTX)
-    return place
+    descriptor = os.open(place.anchor, ON_THE_WAY)
+    try:
+        _check(os.fstat(descriptor), place.anchor, stat.S_ISVTX)
+        for path in (*reversed(place.parents), place)[1:]:
+            above, descriptor = descriptor, _opened_below(descriptor, path.name, make)
+            os.close(above)
+            _check(os.fstat(descriptor), str(path), 0 if path == place else stat.S_ISVTX)
+        above, descriptor = descriptor, os.open(".", os.O_RDONLY | FOLDER, dir_fd=descriptor)  # one that can be listed
+        os.close(above)
+        yield descriptor
+    finally:
+        os.close(descriptor)
 
 
-def _check(path: Path, excuse: int = 0) -> None:
-    """Refuse links, what others own, and what they may write to unless a bit of its mode excuses it."""
-    status = path.lstat()
+def _opened_below(above: int, name: str, make: bool) -> int:
+    """Open a folder in an open one, and make it before where it is missing and may be made."""
+    try:
+        return os.open(name, ON_THE_WAY, dir_fd=above)
+    except FileNotFoundError:
+        if not make:
+            raise
+    with contextlib.suppress(FileExistsError):
+        os.mkdir(name, PRIVATE, dir_fd=above)
+    return os.open(name, ON_THE_WAY, dir_fd=above)
+
+
+def _check(status: os.stat_result, name: str, excuse: int = 0) -> None:
+    """Refuse what others own, or may write to unless a bit of its mode excuses it."""
     if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
-        raise UntrustedFolderError(f"{path} belongs to user {status.st_uid}")
-    if status.st_mode & WRITABLE_BY_OTHERS and not status.st_mode & excuse:  # of links all bits are set
-        raise UntrustedFolderError(f"{path} can be written by others")
+        raise UntrustedFolderError(f"{name} belongs to user {status.st_uid}")
+    if status.st_mode & WRITABLE_BY_OTHERS and not status.st_mode & excuse:
+        raise UntrustedFolderError(f"{name} can be written by others")
 
 
 @functools.cache
@@ -363,13 +426,20 @@ def _remove_unused(kernels: Path) -> None:
 
     Processes that use what is removed compile it again.
     """
-    now, held, environments = time.time(), 0, "[0-9a-f]" * DIGITS
-    for path in sorted(kernels.glob(f"{environments}/*"), key=lambda path: -path.lstat().st_mtime):
-        status = path.lstat()
-        held += status.st_size
-        if now - status.st_mtime > UNUSED_SECONDS or held > MOST_BYTES:
-            path.unlink(missing_ok=True)
-    for folder in kernels.glob(environments):
-        with contextlib.suppress(OSError):  # it holds something
-            if now - folder.lstat().st_mtime > UNUSED_SECONDS:
-                folder.rmdir()
+    now, held = time.time(), 0
+    with contextlib.ExitStack() as stack:
+        above, entries = stack.enter_context(_opened(kernels)), []
+        environments = [name for name in os.listdir(above) if ENVIRONMENT_NAME.fullmatch(name)]
+        for environment in environments:
+            with contextlib.suppress(OSError):
+                folder = stack.enter_context(_opened(kernels / environment))
+                entries += [(entry.stat(follow_symlinks=False), entry.name, folder) for entry in os.scandir(folder)]
+        for status, name, folder in sorted(entries, key=lambda entry: -entry[0].st_mtime):
+            held += status.st_size
+            if now - status.st_mtime > UNUSED_SECONDS or held > MOST_BYTES:
+                with contextlib.suppress(OSError):
+                    os.unlink(name, dir_fd=folder)
+        for environment in environments:
+            with contextlib.suppress(OSError):
+                if now - os.stat(environment, dir_fd=above, follow_symlinks=False).st_mtime > UNUSED_SECONDS:
+                    os.rmdir(environment, dir_fd=above)  # fails where it holds something

@@ -1,5 +1,6 @@
 """Machine code of kernels from process to process: never of other sources, and never in anybody's way."""
 
+import hashlib
 import json
 import os
 import pickle
@@ -220,7 +221,9 @@ def test_nobody_else_reads_or_writes_what_is_compiled(cache):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600)
 
 
-@pytest.mark.parametrize("damage", [lambda b: b"", lambda b: b[:-1], lambda b: bytes(len(b))])
+@pytest.mark.parametrize(
+    "damage", [lambda b: b"", lambda b: b[:-1], lambda b: b[:5000] + bytes([b[5000] ^ 1]) + b[5001:]]
+)
 def test_damaged_entries_are_compiled_anew(filled, damage):
     (path,) = entries(filled)
     whole = path.read_bytes()
@@ -264,8 +267,31 @@ class Command:
 
 def plant(path, marker):
     """Put an entry in a place that is whole, and makes a folder when it is loaded."""
-    path.write_bytes(pickle.dumps(Command(marker)))
+    payload = pickle.dumps(Command(marker))
+    path.write_bytes(hashlib.sha256(payload).digest() + payload)
     path.chmod(0o600)
+
+
+SWAP = """
+import os, sys
+left = ["once"]
+def swap(event, arguments):
+    if event == "open" and left and str(arguments[0]).endswith({name!r}):
+        left.clear()
+        os.rename({folder!r}, {folder!r} + ".away")
+        os.rename({planted!r}, {folder!r})
+sys.addaudithook(swap)
+"""
+
+
+def test_a_folder_that_others_put_in_the_place_of_one_that_was_looked_at_is_not_read(filled, tmp_path):
+    (entry,) = entries(filled)
+    planted = Path(shutil.copytree(entry.parent, tmp_path / "planted"))
+    plant(planted / entry.name, tmp_path / "ran")
+    swap = SWAP.format(name=entry.name, folder=str(entry.parent), planted=str(planted))
+    assert run(swap + LOGARITHM, SCALEMANI_CACHE=filled)[1:] == [1, 0]
+    assert not planted.exists()  # it was put there
+    assert not (tmp_path / "ran").exists()
 
 
 def belonging_to_another(path):
@@ -485,6 +511,25 @@ def test_code_of_a_wheel_is_not_that_of_other_settings_or_edited_sources(wheel, 
     source = wheel / "kernels/machine/vector_math.py"
     source.write_text(source.read_text().replace("LOG_2 = 0.6931471805599453\n", "LOG_2 = 0.6931471805599454\n"))
     assert used(wheel, cache) == [V3, 0, 1]
+
+
+@runs_v3
+@pytest.mark.parametrize("place", ["", V3, BUILT_WITH, "entry"])
+@pytest.mark.parametrize("change", [belonging_to_another, lambda path: path.chmod(path.stat().st_mode | 0o022), linked])
+def test_code_that_others_may_have_put_into_a_wheel_is_not_loaded(wheel, cache, tmp_path, place, change):
+    code = wheel / "kernels/machine/code"
+    (entry,) = (code / V3).iterdir()
+    plant(entry, tmp_path / "ran")
+    change(entry if place == "entry" else code / place)
+    assert used(wheel, cache)[1:] == [0, 1]
+    assert not (tmp_path / "ran").exists()
+
+
+@runs_v3
+def test_who_may_write_the_sources_may_write_the_code_beside_them(wheel, cache):
+    for path in (wheel / "kernels/machine").rglob("*"):
+        path.chmod(path.stat().st_mode | 0o020)  # as a umask of 002 leaves them
+    assert used(wheel, cache) == [V3, 1, 0]
 
 
 @runs_v3
