@@ -374,6 +374,7 @@ def _sample_reach(values: np.ndarray, place: int, rule: _Rule) -> float:
     return np.partition(squares, rule.position)[rule.position]
 
 
+FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
 COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
 
 
@@ -400,7 +401,7 @@ def repulsive_rows(
     DataError
         For fewer distinct points than landmarks, and points that are next to all repeated.
     ConfigError
-        For a sigma at which the probabilities die out.
+        For a sigma at which the probabilities die out, or at which no landmark repels any point.
     """
     usual = spacing_sigma(points, n_landmarks, seed)
     sigma = diversity.sigma or usual
@@ -421,6 +422,8 @@ def repulsive_rows(
                 f"{min(usual, sigma / 2):.3g} would do"
             )
         sigma /= 2
+    if diversity.sigma is not None and not draw.repelled:
+        _refuse_small(sigma, usual, n_landmarks)
     taken = n_landmarks / draw.n_proposed
     return DiverseRows(draw.rows, {"sigma": sigma, "acceptance": taken} | coverage(points, draw.rows, seed))
 
@@ -438,15 +441,16 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
     DataError
         For fewer distinct points than landmarks.
     ConfigError
-        For too many points, and a sigma at which the kernel has too low a rank.
+        For too many points, a sigma at which the kernel has too low a rank, or at which it is the identity.
     """
     refuse_large(len(points))
     usual = spacing_sigma(points, n_landmarks, seed)
     table = read_rows(points, np.arange(len(points)))
     make, sigma = geodesic_kernel if diversity.geodesic else euclidean_kernel, diversity.sigma or usual
     while True:
+        kernel = make(table, sigma)
         with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
-            spectrum = kernel_spectrum(make(table, sigma))
+            spectrum = kernel_spectrum(kernel)
         if len(spectrum.values) >= n_landmarks:
             break
         if diversity.sigma is not None:
@@ -456,9 +460,20 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
                 f"{min(usual, sigma / 2):.3g} would do"
             )
         sigma /= 2
+    # Equal points have the kernel one at any sigma.
+    if diversity.sigma is not None and not np.any((kernel > np.finfo(np.float64).eps) & (kernel < 1.0)):
+        _refuse_small(sigma, usual, n_landmarks)
     with threadpool_limits(1, user_api="blas"):
         rows = draw_k_dpp(spectrum, n_landmarks, generator(seed, "landmarks/dpp-exact"))
     return DiverseRows(rows, {"sigma": sigma, "rank": float(len(spectrum.values))} | coverage(points, rows, seed))
+
+
+def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
+    if n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
+        raise ConfigError(
+            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
+            f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
+        )
 
 
 def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, float]:

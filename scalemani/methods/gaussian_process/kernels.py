@@ -28,6 +28,7 @@ from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
 DETERMINED = 1e-10
+LEAST_EXPLAINED = 1e-6  # of the variance of points beside the landmarks; below, the kernel matrix is the identity
 
 
 def active_landmarks(
@@ -52,7 +53,7 @@ def active_landmarks(
     ------
     DataError
         When `points` has fewer than `n_landmarks` distinct rows; when the landmarks determine all other points before
-        there are so many.
+        there are so many; when they say nothing of any other.
 
     References
     ----------
@@ -60,11 +61,15 @@ def active_landmarks(
     """
     rows = np.ascontiguousarray(points)
     eta = total_variance(rows) if bandwidth is None else bandwidth
-    factor, variances = np.empty((n_landmarks, len(rows))), np.ones(len(rows))
-    chosen = np.empty(n_landmarks, dtype=np.int64)
-    n_chosen = _factorise(rows, eta, first, factor, variances, chosen)
-    if n_chosen < n_landmarks:
-        raise exhausted(rows, n_landmarks, n_chosen, eta)
+    chosen, variances = pivots(rows, n_landmarks, eta, first)
+    if len(chosen) < n_landmarks:
+        raise exhausted(rows, n_landmarks, len(chosen), eta)
+    others = np.delete(variances, chosen)
+    if len(others) and 1.0 - others.mean() < LEAST_EXPLAINED:
+        raise DataError(
+            f"landmarks.eta={eta:.4g} is far too small for these points: no landmark says anything of any other point; "
+            f"the sum of the variances of the columns would do, {total_variance(rows):.4g}"
+        )
     return chosen
 
 
@@ -86,6 +91,21 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
         f"{n_landmarks} landmarks were asked for, but at landmarks.eta={bandwidth:.4g} {n_found} of them determine all "
         f"points; ask for at most {n_found} landmarks, or give a smaller landmarks.eta"
     )
+
+
+def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows chosen, fewer where variances are exhausted, and the variances (S,) that are left.
+
+    Parameters
+    ----------
+    rows : (S, D) real
+    n_landmarks : at most so many rows
+    bandwidth : eta, in squared units of the points
+    """
+    factor, variances = np.empty((n_landmarks, len(rows))), np.ones(len(rows))
+    chosen = np.empty(n_landmarks, dtype=np.int64)
+    n_chosen = _factorise(rows, bandwidth, first, factor, variances, chosen)
+    return chosen[:n_chosen], variances
 
 
 @compiled
@@ -174,17 +194,27 @@ def batch_size(n_points: int, n_landmarks: int, batch_points: int | None) -> int
     return size
 
 
-def check_in_set(sample: np.ndarray, projection: str) -> None:
-    """Refuse points (S, D) outside the set to which landmarks are confined."""
-    outside = projection != "none" and sample.min() < 0
-    if projection == "sphere":
-        lengths = np.einsum("nd,nd->n", sample, sample, dtype=np.float64)
-        outside = outside or np.abs(lengths - 1).max() > SPHERE_TOLERANCE
-    if outside:
+def check_in_set(batches: Batches, projection: str) -> None:
+    """Refuse points outside the set to which landmarks are confined."""
+    if projection == "none":
+        return
+    lowest = batches.points.min(axis=2)
+    if lowest.min() < 0:
+        row = batches.rows[np.unravel_index(lowest.argmin(), lowest.shape)]
         raise DataError(
-            f"landmarks.projection={projection} keeps landmarks in the positive orthant, those of the sphere at unit "
-            "length, but some points lie elsewhere: shift or scale them, or take landmarks.projection=none"
+            f"landmarks.projection={projection} keeps landmarks in the positive orthant, but row {row} of the points "
+            f"has the value {lowest.min():.4g}: shift the points, or take landmarks.projection=none"
         )
+    if projection == "sphere":
+        lengths = np.einsum("bnd,bnd->bn", batches.points, batches.points, dtype=np.float64)
+        off = np.abs(lengths - 1)
+        if off.max() > SPHERE_TOLERANCE:
+            place = np.unravel_index(off.argmax(), off.shape)
+            raise DataError(
+                f"landmarks.projection=sphere keeps landmarks on the unit sphere, but row {batches.rows[place]} of the "
+                f"points has the length {np.sqrt(lengths[place]):.4g}: give rows of unit length, such as square roots "
+                "of frequencies, or take landmarks.projection=orthant"
+            )
 
 
 def projected(landmark: np.ndarray, projection: str) -> np.ndarray:
@@ -318,13 +348,19 @@ def _pull(
 
 STEP_OFFSET, STEP_POWER = 10.0, -0.51  # [GP] 5: rho_s = (10 + s)^-0.51
 LEAST_OBJECTIVE = 1e-200  # of a batch that is too far away for a direction
+LEAST_MET = 1.5  # sum of squares of the first landmark's feature: that of a single point is one
 
 
 class Learned(NamedTuple):
-    """Landmarks (L, D) float64 in the order found, and objectives (L,) at the end, over all batches and a point."""
+    """Landmarks (L, D) float64 in the order found.
+
+    `objectives` (L,) are those at the end, over all batches and a point; `starts` (L,) those of where a landmark
+    started.
+    """
 
     landmarks: np.ndarray
     objectives: np.ndarray
+    starts: np.ndarray
 
 
 def learned_landmarks(
@@ -344,21 +380,24 @@ def learned_landmarks(
     Raises
     ------
     DataError
-        For points outside the set S; for an eta so large that the features of fewer landmarks span all; for fewer
-        distinct points than landmarks.
+        For points outside the set S; for an eta far too small or so large that the features of fewer landmarks span
+        all; for fewer distinct points than landmarks.
     """
     n_batches, size, n_features = batches.points.shape
+    check_in_set(batches, process.projection)
     sample = batches.points.reshape(-1, n_features)
-    check_in_set(sample, process.projection)
     eta = total_variance(sample) if process.eta is None else process.eta
     bases = np.zeros((n_batches, n_landmarks, size))
     found = np.empty((n_landmarks, n_features))
-    objectives = np.empty(n_landmarks)
+    objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
     for number in range(n_landmarks):
         draw = generator(seed, "landmarks/gp/start", number).standard_normal(n_features)
         start = projected(batches.mean + batches.deviation * draw, process.projection)
         landmark = climbed(batches.points, bases[:, :number], start, eta, process)
+        starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
         objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
+        if number == 0:
+            check_met(sample, landmark, eta)
         if not share > EXHAUSTED:
             raise exhausted(sample, n_landmarks, number, eta)
         for batch, basis in zip(batches.points, bases, strict=True):
@@ -366,7 +405,7 @@ def learned_landmarks(
         found[number] = landmark
         if advance is not None:
             advance()
-    return Learned(found, objectives)
+    return Learned(found, objectives, starts)
 
 
 def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, process: Process) -> np.ndarray:
@@ -387,3 +426,14 @@ def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: floa
             rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * value)
             landmark = projected(landmark + rate * gradient, process.projection)
     return landmark
+
+
+def check_met(sample: np.ndarray, landmark: np.ndarray, eta: float) -> None:
+    """Refuse an eta so small that the first landmark meets a single point of the sample (S, D), or none."""
+    phi = np.empty(len(sample))
+    write_feature(sample, landmark, eta, phi)
+    if phi @ phi < min(LEAST_MET, len(sample)):
+        raise DataError(
+            f"landmarks.eta={eta:.4g} is far too small for these points: the first landmark is near to no more than "
+            f"one of {len(sample)}; the sum of the variances of the columns would do, {total_variance(sample):.4g}"
+        )

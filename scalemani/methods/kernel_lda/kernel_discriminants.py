@@ -5,7 +5,6 @@ Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ wi
 """
 
 import functools
-import operator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +22,6 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
-from scalemani.stages.shared.moments import Sums
 from scalemani.stages.shared.output import write_embedding
 
 if TYPE_CHECKING:
@@ -47,13 +45,21 @@ LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of e
 
 
 @dataclass(frozen=True)
-class KernelSums(Sums):
+class KernelSums:
     """Sums over rows R = [K Z, K 1] (N, L + 1): R^T R, those of each class (C, L + 1), its points, and Z^T Z."""
 
     products: sp.csr_matrix
     sums: np.ndarray
     counts: np.ndarray
     gram: sp.csr_matrix
+
+    def __add__(self, other: "KernelSums") -> "KernelSums":
+        return KernelSums(
+            sp.csr_matrix(self.products + other.products),
+            self.sums + other.sums,
+            self.counts + other.counts,
+            sp.csr_matrix(self.gram + other.gram),
+        )
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -77,7 +83,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredKernelDiscriminants(work.task.output)
     tell_of_unseen_components(work)
     if not task.output.committed(output.SOLVED):
-        found: KernelSums = work.fold_blocks(sums_of_block, operator.add)
+        found: KernelSums = work.fold_blocks(sums_of_block, KernelSums.__add__)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
         ridge = task.params.value("kernel_discriminants.ridge") * np.trace(products) / found.gram.diagonal().sum()
         mean = found.sums.sum(axis=0) / task.dimensions.n_points

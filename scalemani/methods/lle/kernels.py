@@ -10,10 +10,43 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from scalemani.errors import RankError
+from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.spectral.eigenproblem import sign_rule
 from scalemani.kernels.spectral.linear import Components, independent, whitened
 
 CLOSE_TO_ZERO = 1e-14  # of a bound of the largest eigenvalue: what is below is rounding
+
+
+def neighbor_weights(points: np.ndarray, others: np.ndarray, indices: np.ndarray, reg: float) -> np.ndarray:
+    """Return the rows of R: what each point takes of its neighbours, as scikit-learn's barycenter weights.
+
+    A neighbour in the same place is one like any other. Two copies that made up each other alone would hang together
+    with no other point.
+
+    Parameters
+    ----------
+    points : (n, D) real
+    others : (m, D) real, what neighbours are among
+    indices : (n, k) int, rows of `others`
+    reg : share of the trace of a point's Gram matrix that is added to each entry of its diagonal
+
+    Returns
+    -------
+    (n, k) float64, rows sum to one
+    """
+    return local_weights(points, others, indices, reg * indices.shape[1], unit_rows=False)
+
+
+def left_by_neighbors(own: sp.csr_matrix, weights: sp.csr_matrix, reached: sp.csr_matrix) -> sp.csr_matrix:
+    """Return rows (n, L) of Z - R Z.
+
+    Parameters
+    ----------
+    own : (n, L), rows of Z
+    weights : (n, m), these rows of R, of the points that they reach
+    reached : (m, L), the rows of Z of these points
+    """
+    return sp.csr_matrix(own - weights @ reached)
 
 
 def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_components: int) -> tuple[Components, int]:

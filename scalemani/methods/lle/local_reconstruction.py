@@ -1,6 +1,5 @@
 """Locally linear embedding by landmarks: what neighbours leave of the rows of Z, summed, then Z times the solution."""
 
-import operator
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,15 +12,14 @@ from scalemani.engine.reading import RowsOfArray, Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
-from scalemani.methods.lle.kernels import locally_linear_components
+from scalemani.methods.lle.kernels import left_by_neighbors, locally_linear_components, neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
-from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, Sums, tiles_of
+from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
 
 if TYPE_CHECKING:
@@ -45,11 +43,14 @@ LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of e
 
 
 @dataclass(frozen=True)
-class LocalSums(Sums):
+class LocalSums:
     """Sums over points: Z^T M Z and Z^T Z (L, L)."""
 
     errors: sp.csr_matrix
     gram: sp.csr_matrix
+
+    def __add__(self, other: "LocalSums") -> "LocalSums":
+        return LocalSums(add_matrices(self.errors, other.errors), add_matrices(self.gram, other.gram))
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -80,7 +81,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredLocalReconstruction(work.task.output)
     tell_of_unseen_components(work)
     runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    found: LocalSums = work.fold(sums_of_tiles, operator.add, runs)
+    found: LocalSums = work.fold(sums_of_tiles, LocalSums.__add__, runs)
     solution, n_zero = locally_linear_components(
         symmetric_part(found.errors), symmetric_part(found.gram), task.params.n_components
     )
@@ -152,13 +153,10 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     places = places.reshape(indices.shape)
     stored = StoredWorkPoints(task.inputs["work_points"]).points
     others = RowsOfArray(stored, task.dimensions.n_points, task.cache_bytes)[reached]
-    # As in scikit-learn, a neighbour in the same place is one like any other: two copies that made up each other alone
-    # would hang together with no other point.
-    share = task.params.value("local_reconstruction.reg") * indices.shape[1]
-    values = local_weights(points, others, places, share, unit_rows=False)
+    values = neighbor_weights(points, others, places, task.params.value("local_reconstruction.reg"))
     bounds = np.arange(0, values.size + 1, values.shape[1])
     taken = sp.csr_matrix((values.ravel(), places.ravel(), bounds), shape=(len(rows), len(reached)))
-    return sp.csr_matrix(weights_at(task, rows) - taken @ weights_at(task, reached))
+    return left_by_neighbors(weights_at(task, rows), taken, weights_at(task, reached))
 
 
 def most_components(found: "Survey") -> int:

@@ -1,9 +1,7 @@
 """Sums over all points beside their rows of Z, in one pass: Z^T Y, Z^T Z, and sums of the points of each class."""
 
-import operator
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Self
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,16 +21,8 @@ PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on it
 COPIES_OF_BLOCK = 3  # as read, decoded, and a tile in float64
 
 
-class Sums:
-    """Fields of a data class that add up one by one."""
-
-    def __add__(self, other: Self) -> Self:
-        mine, theirs = vars(self), vars(other)
-        return type(self)(**{name: mine[name] + theirs[name] for name in mine})
-
-
 @dataclass(frozen=True)
-class Moments(Sums):
+class Moments:
     """Sums over points Y with rows of Z, about some centre c.
 
     moments : (L, D), Z^T (Y - c)
@@ -49,6 +39,16 @@ class Moments(Sums):
     sums: np.ndarray
     counts: np.ndarray
     squares: float
+
+    def __add__(self, other: "Moments") -> "Moments":
+        return Moments(
+            self.moments + other.moments,
+            self.weights + other.weights,
+            sp.csr_matrix(self.gram + other.gram),
+            self.sums + other.sums,
+            self.counts + other.counts,
+            self.squares + other.squares,
+        )
 
     @property
     def shift(self) -> np.ndarray:
@@ -92,7 +92,12 @@ def gram_held(sizes: Sizes) -> list[Held]:
 def summed_gram(work: StageWork) -> sp.csr_matrix:
     """Return Z^T Z (L, L), symmetric bit for bit."""
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    return symmetric_part(work.fold(gram_of_tiles, operator.add, runs, "gram"))
+    return symmetric_part(work.fold(gram_of_tiles, add_matrices, runs, "gram"))
+
+
+def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
+    """Return the sum of two sparse matrices."""
+    return sp.csr_matrix(one + other)
 
 
 def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
@@ -111,7 +116,7 @@ def center_of(task: StageTask) -> np.ndarray:
 def summed_moments(work: StageWork) -> Moments:
     """Return the sums over all points."""
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    found: Moments = work.fold(moments_of_tiles, operator.add, runs, "moments")
+    found: Moments = work.fold(moments_of_tiles, Moments.__add__, runs, "moments")
     return found
 
 

@@ -18,7 +18,7 @@ from scalemani.kernels.repulsion import convolution, splines
 from scalemani.kernels.affinities import root_finders
 
 chosen = (instructions.compress_lanes, instructions.prefetch_line, instructions.prefetch_row, vector_math.exp_in_range,
-          vector_math.log_positive, convolution.transformed, splines.spread, splines.gather,
+          vector_math.log_positive, convolution.transformed, splines.spread_group, splines.gather_group,
           root_finders.derivative_step)
 kinds = (types.FunctionType, types.BuiltinFunctionType)
 print(json.dumps([PLAIN, [isinstance(function, kinds) for function in chosen]]))

@@ -77,6 +77,20 @@ def test_a_sigma_that_is_too_large_is_refused_with_one_that_does(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
+def test_a_sigma_that_is_too_small_is_refused_with_one_that_does(method):
+    points, select = drawn(), METHODS[method]
+    with pytest.raises(ConfigError, match=r"sigma=1e-09 is too small for these points: .* would do") as refused:
+        select(points, 100, Diversity(1e-9))
+    offered = float(re.search(r"sigma=(\S+) would do", str(refused.value)).group(1))
+    assert len(set(select(points, 100, Diversity(offered)).rows.tolist())) == 100
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_no_sigma_is_too_small_for_one_landmark_which_has_none_to_repel(method):
+    assert METHODS[method](drawn(), 1, Diversity(1e-9)).rows.shape == (1,)
+
+
+@pytest.mark.parametrize("method", METHODS)
 def test_landmarks_of_repeated_points_are_distinct(method):
     points = np.repeat(drawn(60), 5, axis=0)
     points[:100] = points[0]

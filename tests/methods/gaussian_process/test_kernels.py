@@ -105,6 +105,7 @@ def test_landmarks_find_separate_clusters_one_each_in_any_unit(unit):
     away = np.linalg.norm(found.landmarks[:, None] - centers[None], axis=2)
     assert sorted(away.argmin(axis=1)) == [0, 1, 2, 3, 4]
     assert away.min(axis=1).max() < unit
+    assert (found.objectives[1:] > found.starts[1:]).all()
 
 
 def test_landmarks_end_where_the_exact_gradient_nearly_vanishes():
@@ -151,14 +152,22 @@ def test_landmarks_stay_in_their_set():
     assert learned(roots, 4, steps=50, projection="orthant").landmarks.min() >= 0
 
 
-@pytest.mark.parametrize("change", [lambda points: points - 90, np.abs])
-def test_points_outside_the_set_are_refused(change):
-    with pytest.raises(DataError, match="some points lie elsewhere"):
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda points: points - 90, r"positive orthant, but row \d+ of the points has the value -"),
+        (lambda points: np.abs(points), r"unit sphere, but row \d+ of the points has the length"),
+    ],
+)
+def test_points_outside_the_set_are_refused_by_row(change, words):
+    with pytest.raises(DataError, match=words):
         learned(change(drawn()), 3, projection="sphere")
 
 
-def test_an_eta_that_is_far_too_large_is_refused_with_a_remedy():
+def test_an_eta_that_is_far_too_small_or_large_is_refused_with_a_remedy():
     points = drawn(600, 3)
+    with pytest.raises(DataError, match=r"eta=1e-06 is far too small .* would do, "):
+        learned(points, 3, eta=1e-6)
     words = r"50 landmarks were asked for, but at landmarks.eta=1e\+09 \d+ of them .* a smaller landmarks.eta"
     with pytest.raises(DataError, match=words):
         learned(points, 50, eta=1e9, steps=100)
@@ -215,3 +224,10 @@ def test_an_eta_at_which_few_landmarks_determine_all_says_how_many_there_are():
         active_landmarks(points, 100, 1e4)
     n_found = int(re.search(words, str(error.value)).group(1))
     assert len(active_landmarks(points, n_found, 1e4)) == n_found
+
+
+def test_an_eta_that_is_far_too_small_names_one_that_does():
+    points = np.random.default_rng(2).normal(size=(500, 2))
+    with pytest.raises(DataError, match=r"eta=1e-09 is far too small .* would do, ") as error:
+        active_landmarks(points, 20, 1e-9)
+    assert len(active_landmarks(points, 20, float(str(error.value).rpartition(" ")[2]))) == 20

@@ -5,9 +5,10 @@ import scipy.sparse as sp
 from sklearn.manifold._locally_linear import barycenter_weights
 
 from scalemani.errors import RankError
-from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.methods.lle.kernels import (
+    left_by_neighbors,
     locally_linear_components,
+    neighbor_weights,
     reflection,
 )
 
@@ -23,14 +24,12 @@ def test_weights_of_neighbours_are_those_of_scikit_learn_where_points_have_copie
     indices[0, 0], indices[1, 0] = 1, 0
     indices[9, :5] = np.arange(10, 15)
     expected = barycenter_weights(points.astype(np.float64), points.astype(np.float64), indices, reg=reg)
-    np.testing.assert_allclose(
-        local_weights(points, points, indices, 8 * reg, unit_rows=False), expected, rtol=1e-6, atol=1e-9
-    )
+    np.testing.assert_allclose(neighbor_weights(points, points, indices, reg), expected, rtol=1e-6, atol=1e-9)
 
 
 def test_a_point_among_copies_alone_takes_the_same_of_each():
     points = np.ones((5, 3))
-    found = local_weights(points[:1], points, np.array([[1, 2, 3, 4]]), 4e-3, unit_rows=False)
+    found = neighbor_weights(points[:1], points, np.array([[1, 2, 3, 4]]), 1e-3)
     np.testing.assert_array_equal(found, np.full((1, 4), 0.25))
 
 
@@ -52,7 +51,7 @@ def problem(n_points=60, n_landmarks=20, pieces=1):
 
 def reduced(z, r):
     """Return Z^T M Z and Z^T Z."""
-    left = sp.csr_matrix(z - r @ z)
+    left = left_by_neighbors(z, r, z)
     return sp.csr_matrix(left.T @ left), sp.csr_matrix(z.T @ z)
 
 

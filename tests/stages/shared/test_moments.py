@@ -1,6 +1,5 @@
 """Sums over points beside their rows of Z: those of all points at once, whatever they are cut into and taken about."""
 
-import operator
 from functools import reduce
 from itertools import pairwise
 
@@ -10,7 +9,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.stages.shared.moments import Moments
+from scalemani.stages.shared.moments import Moments, add_matrices
 
 N_POINTS, N_FEATURES, N_LANDMARKS, N_CLASSES = 90, 4, 12, 3
 DRAWS = np.random.default_rng(0)
@@ -39,7 +38,7 @@ def test_parts_add_up_to_the_whole(cuts):
     center = POINTS.mean(axis=0) + 1
     bounds = [0, *sorted(cuts), N_POINTS]
     parts = [moments_of(slice(start, stop), center) for start, stop in pairwise(bounds)]
-    found, whole = reduce(operator.add, parts), moments_of(slice(None), center)
+    found, whole = reduce(Moments.__add__, parts), moments_of(slice(None), center)
     for name in ("moments", "weights", "sums", "counts", "squares"):
         np.testing.assert_allclose(getattr(found, name), getattr(whole, name), rtol=1e-11, atol=1e-11)
     np.testing.assert_allclose(found.gram.toarray(), whole.gram.toarray(), rtol=1e-12)
@@ -61,3 +60,9 @@ def test_scatter_is_never_below_zero():
     assert 0.0 <= found.total_scatter < 1e-17
     less = Moments(np.zeros((1, 1)), np.ones(1), sp.csr_matrix((1, 1)), np.array([[0.3]]), np.array([3]), 0.02)
     assert less.total_scatter == 0.0
+
+
+def test_sums_of_sparse_matrices_stay_sparse():
+    found = add_matrices(Z, Z)
+    assert isinstance(found, sp.csr_matrix)
+    np.testing.assert_allclose(found.toarray(), 2 * Z.toarray())
