@@ -29,6 +29,8 @@ from scalemani.stages.arrays.points import UNREAD, stored_parts, tile_digests
 from scalemani.store.arrays import encoded_bytes
 from scalemani.store.objects import digest
 
+FAR = 1000.0  # times as far from the median as most rows: beyond what heavy tails do in a block
+MOST = 0.9  # of the rows
 BLOCK_BYTES = 16 * 2**20
 BLOCKS_IN_MEMORY = 128  # at least, of the points: what a task makes of its block takes some ten times as much
 COPIES_AT_WORK = 3  # a block, and the buffers of what reads and digests it
@@ -41,11 +43,38 @@ SAMPLED_BYTES = 32 * 2**20  # at most
 SAMPLING_MARGIN = 1.1  # of the encoded size of a tile a block, for that of all tiles
 
 
+class Outlier(NamedTuple):
+    """A row, the column in which it lies far out, its value there, and how many times as far out as most rows."""
+
+    row: int
+    column: int
+    value: float
+    times: float
+
+
+def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray) -> Outlier | None:
+    """Return the row that lies farthest from the median of the widest column, None where it is not far out.
+
+    Parameters
+    ----------
+    rows : (n, D) real, finite
+    minima, maxima : (D,) of the columns
+    """
+    with np.errstate(over="ignore"):
+        column = int(np.argmax(np.asarray(maxima, np.float64) - np.asarray(minima, np.float64)))
+        values = rows[:, column].astype(np.float64)
+        away = np.abs(values - np.median(values))
+        usual, row = float(np.quantile(away, MOST, method="lower")), int(np.argmax(away))
+        times = float(away[row]) / usual if usual else 0.0
+    return Outlier(row, column, float(values[row]), times) if times > FAR else None
+
+
 class SeenRows(NamedTuple):
     """What was seen of some rows.
 
     Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
-    as they are stored, the nonzeros of sparse rows, and the sampled rows of each block.
+    as they are stored, the nonzeros of sparse rows, the dense row that lies farthest out in its block, if one does, and
+    the sampled rows of each block.
     """
 
     tiles: list[str]
@@ -54,6 +83,7 @@ class SeenRows(NamedTuple):
     sampled_rows: int
     sampled_bytes: int
     nonzeros: int
+    outlier: Outlier | None
     sample: list[Points]
 
 
@@ -154,7 +184,7 @@ def survey(
         lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
         both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
         check_magnitude(*both, np.float64, "points and landmarks")
-    tell_of_values(source, constant, executor)
+    tell_of_values(source, constant, None if instead else seen.outlier, executor)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
     content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles[first_new:])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
@@ -226,11 +256,19 @@ def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: in
         executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
 
 
-def tell_of_values(source: PointsSource, constant: int, executor: Executor) -> None:
-    """Tell of constant features and what the source says itself."""
+def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
+    """Tell of constant features, of the row of the input that lies farthest out, and what the source says itself."""
     if constant:
         executor.progress.note(
             f"{constant} of {source.shape[1]} features are constant: they add nothing to any distance"
+        )
+    if outlier is not None:
+        merged = side_data_of(source).duplicates
+        row = outlier.row if merged is None else int(np.flatnonzero(merged.points_of_rows == outlier.row)[0])
+        executor.progress.warn(
+            f"row {row} is {outlier.value:.3g} in column {outlier.column}, {outlier.times:.0e} times as far from the "
+            f"median as {MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale "
+            "the column if so"
         )
     if remark := getattr(source, "remark", ""):
         executor.progress.warn(remark)
@@ -273,9 +311,11 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
     if sp.issparse(rows):
         minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
     nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
+    found = None if sp.issparse(rows) else outlying_row(rows, minima, maxima)
+    outlier = None if found is None else found._replace(row=start + found.row)
     here = sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start
     tiles, kept = tile_digests(rows), [rows[here]] if len(here) else []
-    return SeenRows(tiles, minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, kept)
+    return SeenRows(tiles, minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier, kept)
 
 
 def bytes_as_stored(rows: Points) -> int:
@@ -291,4 +331,5 @@ def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     one.sample.extend(other.sample)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
     extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
-    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, one.sample)
+    outlier = max(one.outlier, other.outlier, key=lambda found: found.times if found else 0.0)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier, one.sample)

@@ -1,9 +1,10 @@
-"""Neighbour lists of another library, in work order. Their digest is in the key."""
+"""Neighbour lists of another library, in work order, and what their distances are. Their digest is in the key."""
 
 import functools
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
@@ -14,6 +15,8 @@ from scalemani.stages.arrays.graph import StoredGivenLists
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.beside_points import given_beside
 
+COMPARED_ROWS = 500  # lists whose distances are compared with those of their points
+ALIKE = 0.25  # of a distance: what codes in the place of points typically change of it, at most
 COPIES_OF_BLOCK = 3  # in input rows, in work rows, and encoded
 
 
@@ -29,13 +32,15 @@ def memory(sizes: Sizes) -> list[Held]:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Write the lists."""
+    """Write the lists, and say what their distances are."""
     given: GivenLists = given_beside(work, "lists")
     task, k = work.task, work.task.params.n_neighbors
-    order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
+    stored = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE])
+    order = stored.input_rows.read()
+    work_rows = inverse_order(order)
     task.output.create(len(order), [StoredGivenLists.indices.sized(k)])
-    work.map_blocks_here(functools.partial(block_of_lists, given.indices[:, :k], order, inverse_order(order)))
-    return {"missing_entries": int(np.count_nonzero(given.indices[:, :k] < 0))}
+    work.map_blocks_here(functools.partial(block_of_lists, given.indices[:, :k], order, work_rows))
+    return {"missing_entries": int(np.count_nonzero(given.indices[:, :k] < 0)), **form(given, stored, work_rows)}
 
 
 def block_of_lists(
@@ -51,3 +56,42 @@ def block_of_lists(
     """
     listed = indices[order[slice(*task.dimensions.rows(block))]]
     return {StoredGivenLists.indices: np.where(listed < 0, -1, work_rows[listed]).astype(np.int32)}
+
+
+def form(given: GivenLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
+    """Return what the distances of lists are, by those between points, and how far they typically are from that.
+
+    Pairs are the first and the last neighbour of rows that are spread evenly.
+    """
+    listed = (given.indices >= 0).sum(axis=1)
+    owners = np.flatnonzero(listed)
+    owners = owners[:: -(-len(owners) // COMPARED_ROWS)]
+    owners, places = np.tile(owners, 2), np.concatenate([np.zeros_like(owners), listed[owners] - 1])
+    others, told = given.indices[owners, places], given.distances[owners, places].astype(np.float64)
+    rows, numbers = np.unique(work_rows[np.concatenate([owners, others])], return_inverse=True)
+    points = stored.points.gather(rows).astype(np.float64)
+    first, second = points[numbers[: len(owners)]], points[numbers[len(owners) :]]
+    products = products_of(first, second)
+    squares = np.maximum(products_of(first, first) + products_of(second, second) - 2 * products, 0)
+    forms = {
+        "distances": np.sqrt(squares),
+        "squared distances": squares,
+        "half squared distances": squares / 2,
+        "inner products": products,
+        "negative inner products": -products,
+        "one less the inner products": 1 - products,
+    }
+    away = {name: float(np.median(np.abs(told - values))) for name, values in forms.items()}
+    scale = {name: float(np.median(np.abs(values))) or 1.0 for name, values in forms.items()}
+    relative = {name: away[name] / scale[name] for name in forms if np.isfinite(away[name])}
+    best = min(relative, key=lambda name: relative[name], default=None)
+    if best is None or relative[best] > ALIKE:
+        return {"distances_given": "of another form"}
+    return {"distances_given": best, "typical_difference": relative[best]}
+
+
+def products_of(first: Any, second: Any) -> np.ndarray:
+    """Return the inner product of each row of (n, D) points with that of others, (n,) float64, dense or sparse."""
+    if sp.issparse(first):
+        return np.asarray(first.multiply(second).sum(axis=1), np.float64).ravel()
+    return np.einsum("ij,ij->i", first, second)

@@ -1,5 +1,7 @@
 """Points that are unusual and can be used all the same."""
 
+import re
+
 import numpy as np
 import pytest
 import scipy.sparse
@@ -72,10 +74,11 @@ def test_duplicated_points_run_and_are_counted(scalemani, points, tmp_path, time
         np.testing.assert_allclose(np.sort(values, axis=1)[:, 1:], 1 / 9, rtol=1e-6)
 
 
-def test_one_far_point_runs(scalemani, points, tmp_path):
+def test_one_far_point_runs_and_is_named(scalemani, points, tmp_path):
     table = np.load(points).astype(np.float64)
     table[1503] = 1e12
     np.save(tmp_path / "points.npy", table)
-    status, _, _errors = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *SMALL)
+    status, _, errors = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *SMALL)
     assert status == 0
+    assert re.search(r"row 1503 is 1e\+12 in column \d, \de\+\d\d times as far from the median", errors)
     assert np.isfinite(rows_of(tmp_path / "run")).all()

@@ -31,3 +31,4 @@ def test_the_lines_of_a_library_run_and_certify_what_it_gave(library):
     certified = maps.certificates_["neighbors"]
     assert np.isfinite(maps.embedding_).all()
     assert 0.2 < certified["given_recall"] <= certified["recall"] <= 1
+    assert maps.certificates_["given_lists"]["distances_given"] in ("distances", "squared distances")

@@ -87,6 +87,8 @@ def test_distances_are_those_of_the_points_and_every_list_is_complete(model, poi
     given, found = approximate[1], [set(row) for row in indices.tolist()]
     whole = ((given >= 0) & ~own(given)).sum(axis=1) >= K
     assert all(set(given[row][:K + 1].tolist()) - {row} >= found[row] for row in np.flatnonzero(whole))  # fmt: skip
+    stated = model.certificates_["given_lists"]
+    assert stated["distances_given"] == "squared distances"
     assert np.isfinite(model.embedding_).all()
 
 
@@ -113,13 +115,14 @@ FORMS = {
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_what_the_distances_are_does_not_matter(points, form):
+def test_what_the_distances_are_is_said_and_does_not_matter(points, form):
     metric, changed = FORMS[form]
     few = points[:600] + 3
     away, indices = NearestNeighbors(n_neighbors=K + 1, metric=metric).fit(few).kneighbors(few)
     products = np.einsum("ij,ikj->ik", few, few[indices])
     asked = {**ASKED, "metric": metric, "n_neighbors": K, "solver": "exact"}
     found = sm.LaplacianEigenmaps(**asked).fit(few, graph=(indices, changed(away, products).astype(np.float32)))
+    assert found.certificates_["given_lists"]["distances_given"] == form
     expected = sm.LaplacianEigenmaps(**asked).fit(few)
     np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-4)
 
@@ -162,6 +165,7 @@ def test_sparse_points_take_lists():
     indices[5, 1:] = -1
     model = sm.LaplacianEigenmaps(**ASKED).fit(counts, graph=(away**2, indices))
     assert model.certificates_["neighbors"]["recall"] > 0.99
+    assert model.certificates_["given_lists"]["distances_given"] == "squared distances"
 
 
 def test_the_command_line_takes_a_file_of_lists(points, approximate, tmp_path, scalemani):

@@ -165,6 +165,8 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     },
     "given_lists": {
         "missing_entries": "neighbours that the search of another library did not find",
+        "distances_given": "what its distances are, by those between the points",
+        "typical_difference": "how far they typically are from that, relative to it",
     },
     "graph": {"recall": Meaning("that of the neighbours", recall)},
     "affinities": {

@@ -1,7 +1,7 @@
 """Exact Laplacian eigenmaps.
 
-Eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding rows are v, not
-D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
+Eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding rows are v,
+not D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
 """
 
 from typing import NamedTuple

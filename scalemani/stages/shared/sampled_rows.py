@@ -1,15 +1,30 @@
-"""Rows of the points by number, of which each may lie in another block: these are read side by side."""
+"""Rows of the points by number, of which each may lie in another block: tasks read the blocks, the driver the rows."""
 
-import functools
+import operator
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.work import StageWork
-from scalemani.kernels.arrays.grouping import inverse_order
+from scalemani.engine.task import StageTask
+from scalemani.engine.work import MOST_PARTS, StageWork
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.stages.arrays.points import StoredPoints
+
+FEW_BLOCKS = 16  # are read by the driver: tasks would take as long to start
+
+
+class RowsOfBlocks(NamedTuple):
+    """Ascending rows (n,) int64 of the blocks from `start` to `last` that have some."""
+
+    start: int
+    last: int
+    rows: np.ndarray
+
+    def __str__(self) -> str:
+        """Return the blocks, as messages and keys of tasks name them."""
+        return f"{self.start} to {self.last}"
 
 
 @dataclass(frozen=True)
@@ -26,11 +41,27 @@ class SampledRows:
 
 
 def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
-    """Return the points (n, D) at row numbers (n,) int in any order."""
-    task, order = work.task, np.argsort(rows, kind="stable")
-    bounds = np.arange(1, task.dimensions.n_blocks) * task.dimensions.block_rows
-    parts = filter(len, np.split(rows[order], np.searchsorted(rows[order], bounds)))
-    gather = functools.partial(StoredPoints(task.inputs["points"]).points.gather, cache_bytes=task.cache_bytes)
-    found = list(work.executor.over(gather, list(parts)))
-    joined = sp.csr_matrix(sp.vstack(found, format="csr")) if sp.issparse(found[0]) else np.concatenate(found)
-    return joined[inverse_order(order)]
+    """Return the points (n, D) at row numbers (n,) int in any order: those of each block are read by one task."""
+    task = work.task
+    blocks = np.unique(rows // task.dimensions.block_rows)
+    if len(blocks) <= FEW_BLOCKS:
+        return StoredPoints(task.inputs["points"]).points.gather(rows, task.cache_bytes)
+    order = np.argsort(rows, kind="stable")
+    ascending = rows[order]
+    together = np.array_split(blocks, min(MOST_PARTS, len(blocks)))
+    bounds = np.searchsorted(ascending, [part[0] * task.dimensions.block_rows for part in together])
+    parts = np.split(ascending, bounds[1:])
+    runs = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
+    found = work.fold(rows_of_blocks, operator.add, runs)
+    places = np.empty_like(order)
+    places[order] = np.arange(len(order))
+    return (
+        sp.csr_matrix(sp.vstack(found, format="csr"))[places]
+        if sp.issparse(found[0])
+        else np.concatenate(found)[places]
+    )
+
+
+def rows_of_blocks(task: StageTask, run: RowsOfBlocks) -> list[Points]:
+    """Return a list of the points at the rows of a `RowsOfBlocks`."""
+    return [StoredPoints(task.inputs["points"]).points.gather(run.rows)]
