@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.coordinates import at_unit_scale
@@ -23,6 +23,7 @@ from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.output import pieces_read
 
+FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
 COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
 COPIES_OF_ANCHORS = 16  # eight of each landmark off the data, as gathered and beside each other
@@ -46,8 +47,13 @@ def memory(sizes: Sizes) -> list[Held]:
 
 
 def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the labels and the centres."""
-    return written([StoredClustering.labels, StoredClustering.centers], sizes)
+    """List what is stored: the labels, and the centres of every pass."""
+    stored, files = StoredClustering, sizes.params.clustering.most_passes + 1
+    return [
+        *written([stored.labels, stored.centers], sizes),
+        *written([stored.pass_centers], sizes, files - 1),
+        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", files),
+    ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -147,19 +153,21 @@ def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, f
     runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     asked, moved, passes = work.task.params.clustering, np.inf, 0
     while passes < asked.most_passes and moved > asked.settled:
-        following = moved_centers(centers, work.fold(functools.partial(tiles_part, centers), added, runs))
+        stored = StoredClustering.pass_centers.numbered(passes)
+        work.task.output.write_whole({stored: centers}, stored.name)
+        following = moved_centers(centers, work.fold(functools.partial(tiles_part, passes), added, runs))
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
 
-def tiles_part(centers: np.ndarray, task: StageTask, tiles: range) -> LloydPart:
+def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:
     """Return what consecutive tiles add in a pass: summed tile by tile, so that bits do not depend on blocks."""
-    return functools.reduce(added, tile_parts(centers, task, tiles))
+    return functools.reduce(added, tile_parts(number, task, tiles))
 
 
-def tile_parts(centers: np.ndarray, task: StageTask, tiles: range) -> Iterator[LloydPart]:
+def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
-    block_rows = task.dimensions.block_rows
+    centers, block_rows = StoredClustering(task.output).centers_before(number).read_once(), task.dimensions.block_rows
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
     cut = task.once(cut_of)
     first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)

@@ -16,7 +16,7 @@ from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.walk import run
 from scalemani.stages import clustering, reduced
-from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.store.groups import StageGroup
 
 METHOD = "laplacian-eigenmaps"
@@ -75,10 +75,11 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
         for block in range(dimensions.n_blocks):
             embedding.write_block(block, {StoredEmbedding.embedding: rows[slice(*dimensions.rows(block))]})
         output = StageGroup(tmp_path / str(block_rows), "stages/clustering/key", block_rows)
+        output.write_whole({StoredClustering.pass_centers.numbered(0): centers}, "pass_000")
         task = StageTask("clustering", dimensions, Parameters(), {"embedding": embedding}, output, 0)
         runs = runs_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
         work = StageWork(task, Executor(workers=2), 2)
-        found.append(work.fold(functools.partial(clustering.tiles_part, centers), clustering.added, runs))
+        found.append(work.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))
     assert len(runs) == 3
     assert found[0].counts.sum() == len(rows)
     for other in found[1:]:

@@ -30,6 +30,7 @@ from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIG
 from scalemani.runs.new_points.quality import Placed, Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
+from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import (
     StoredDiffusionCoordinates,
     StoredEmbedding,
@@ -38,7 +39,11 @@ from scalemani.stages.arrays.embeddings import (
     StoredPlacement,
 )
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarks
+from scalemani.stages.arrays.landmarks import (
+    StoredAffinityWeights,
+    StoredLandmarkEmbedding,
+    StoredLandmarks,
+)
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.diffusion_coordinates import diffusion_scales
 from scalemani.store.objects import damaged_object
@@ -296,6 +301,43 @@ def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
 
 
 @dataclass(frozen=True)
+class AffinityPlacement(NeighborPlacement):
+    """All that placing a point takes.
+
+    `landmarks` (N,) says which of the training points are landmarks; `densities` (N,) is what affinities are divided
+    by, ones where they are not normalised by density.
+    """
+
+    landmarks: np.ndarray = field(repr=False)
+    densities: np.ndarray = field(repr=False)
+
+    def place_among(self, found: Neighbors) -> Placed:
+        """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
+        placed = np.zeros((len(found.indices), self.positions.shape[1]))
+        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
+        affinities /= self.densities[found.indices]
+        direct = affinities * self.landmarks[found.indices]
+        weights = np.where(direct.any(axis=1, keepdims=True), direct, affinities)
+        weights /= weights.sum(axis=1, keepdims=True)
+        # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
+        for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
+            placed += weight[:, np.newaxis] * self.positions[neighbor]
+        return Placed(placed, found.distances[:, 0].astype(np.float64))
+
+
+def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
+    """Return the placement of a finished run; `in_memory` reads its points, so that its store may go."""
+    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    chosen = np.zeros(len(order), np.bool_)
+    chosen[StoredLandmarks(run.group("landmarks")).rows.read()] = True
+    densities = np.ones(len(order))
+    if StoredNormalizedAffinities.STAGE in run.keys:
+        degrees = StoredSymmetricAffinities(run.group("symmetric_affinities")).read_degrees(len(order))
+        densities = degrees**run.params.normalized_affinities.alpha
+    return AffinityPlacement(*read_training_points(run, in_memory), chosen[order], densities)
+
+
+@dataclass(frozen=True)
 class DescentPlacement(NeighborPlacement):
     """All that placing a point in a nonlinear embedding takes.
 
@@ -377,6 +419,7 @@ class Placing:
 BY_LANDMARKS = Placing(
     read_landmark_placement, landmarks_held, (StoredPlacement.nearest, StoredPlacement.errors), among_neighbors=False
 )
+BY_AFFINITIES = Placing(read_affinity_placement, neighbors_held, (StoredPlacement.nearest,), among_neighbors=True)
 BY_DESCENT = Placing(
     read_descent_placement,
     descent_held,
@@ -409,7 +452,7 @@ def placing_of(run: Run) -> Placing:
             among: bool = own.AMONG_NEIGHBORS
             held = getattr(own, "placement_held", nothing_held)
             return Placing(own.read_placement, held, (StoredPlacement.nearest,) if among else (), among)
-    return BY_LANDMARKS
+    return BY_AFFINITIES if StoredAffinityWeights.STAGE in run.keys else BY_LANDMARKS
 
 
 def read_placement(run: Run, in_memory: bool = False) -> Placement:

@@ -62,10 +62,17 @@ class StoredClustering(StoredStage, stage="clustering"):
     """Clusters of the spectral embedding: k-means on its rows at unit length."""
 
     centers = Whole("cluster component", "float64", "the centres of the clusters")
+    pass_centers = Whole(
+        "cluster component", "float64", "the centres before pass N over all points, from 000 on", name="pass_N"
+    )
     passes = Whole("", "int64", "the number of these passes")
     moved = Whole("", "float64", "the largest movement of a centre's coordinate in the last one")
     labels = Rows("point", "int32", "the cluster of each point, rows in input order", "cluster")
     CENTERS_UNIT: ClassVar = "centers"
+
+    def centers_before(self, number: int) -> ArrayReader:
+        """Return the centres (K, d) float64 before a pass over all points."""
+        return self.reader(StoredClustering.pass_centers.numbered(number))
 
 
 class StoredLayout(StoredStage, stage="layout"):

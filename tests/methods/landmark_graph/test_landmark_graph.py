@@ -259,3 +259,13 @@ def test_a_graph_in_pieces_is_refused_with_what_would_help():
     apart = np.concatenate([POINTS[:300], 1000 + POINTS[300:600]])
     with pytest.raises(DisconnectedGraphError, match=r"60 landmarks falls into 2 pieces, .* raise landmark_graph"):
         sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=60).fit(apart)
+
+
+def test_nystrom_with_every_point_a_landmark_recovers_the_affinities():
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    settings = {"landmark_graph.n_neighbors": 59, "landmark_graph.sigma": np.sqrt(0.5)}
+    fitted = sm.LaplacianEigenmaps(59, solver="nystrom", n_landmarks=60, settings=settings).fit(points)
+    affinities = np.exp(-(cdist(points, points) ** 2))  # positive definite: every eigenvector has an extension
+    degrees, maps = affinities.sum(axis=1), fitted.embedding_
+    spectrum = 1 / degrees.sum() + maps * (1 - fitted.eigenvalues_) @ maps.T
+    np.testing.assert_allclose(degrees[:, np.newaxis] * spectrum * degrees, affinities, atol=1e-8)

@@ -13,7 +13,7 @@ from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.reading import Whole
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.catalogue import stored_stages
-from scalemani.stages.arrays.embeddings import StoredCoarseGraphs, StoredEmbedding, StoredLayout
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredCoarseGraphs, StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights, StoredReduced
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints, StoredWorkPoints
@@ -152,3 +152,12 @@ def test_snapshots_are_ascending_and_the_last_state_is_the_embedding_of_the_curv
     for iteration in iterations:
         assert layout.snapshot(iteration).read().shape == layout.embedding.read().shape
     assert (np.diff(layout.curve.read()[:, 0]) > 0).all()
+
+
+def test_centres_before_the_last_pass_moved_by_what_is_stored(reader_of):
+    clustering = reader_of(StoredClustering)
+    passes = int(clustering.passes.read())
+    assert passes >= 1
+    before, after = clustering.centers_before(passes - 1).read(), clustering.centers.read()
+    assert before.shape == after.shape
+    assert float(clustering.moved.read()) == pytest.approx(np.linalg.norm(after - before, axis=1).max(), rel=1e-6)
