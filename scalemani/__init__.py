@@ -57,11 +57,9 @@ if TYPE_CHECKING:
     from scalemani.methods.isomap.interface import LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
-    from scalemani.methods.landmark_graph.interface import landmark_covariances, nystrom_eigenmaps
     from scalemani.methods.lda.interface import LandmarkLDA
     from scalemani.methods.lle.interface import LandmarkLLE
     from scalemani.methods.pca.interface import LandmarkPCA
-    from scalemani.methods.variational.interface import variational_nystrom
     from scalemani.runs.aligning import Alignment, align
     from scalemani.runs.appending import Grown
     from scalemani.runs.opened import Run

@@ -15,11 +15,11 @@ C. Wachinger and P. Golland, Diverse landmark sampling from determinantal point 
 
 import argparse
 import os
-import warnings
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from scipy.spatial.distance import cdist
 from scipy.stats import ttest_rel
 from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
@@ -27,6 +27,15 @@ from threadpoolctl import threadpool_limits
 import scalemani as sm
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.figures import line_figure
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.methods.landmark_graph.kernels import (
+    bhattacharyya_neighbors,
+    connected_eigenmaps,
+    landmark_kernel,
+    local_geometry,
+    nystrom_gains,
+)
 
 COMPONENTS, NEIGHBORS, SIGMA, NEIGHBORHOOD = 100, 25, 5.0, 5000
 TRAINING = 60_000
@@ -63,9 +72,7 @@ def accuracies(train: np.ndarray, others: np.ndarray, labels: np.ndarray, size: 
         landmarks = sm.select_landmarks(train, size, random_state=seed, **choice)
         found[name] = accuracy(others, labels, landmarks, None)
         if name == DETERMINANTAL:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # of pixels that are black throughout a neighbourhood
-                around = sm.landmark_covariances(train, landmarks, NEIGHBORHOOD, diagonal=True)
+            around = local_geometry(train, landmarks.points, NEIGHBORHOOD, diagonal=True)
             found[BHATTACHARYYA] = accuracy(others, labels, landmarks, around.covariances)
     return found
 
@@ -73,14 +80,29 @@ def accuracies(train: np.ndarray, others: np.ndarray, labels: np.ndarray, size: 
 def accuracy(others: np.ndarray, labels: np.ndarray, landmarks: sm.Landmarks, covariances: np.ndarray | None) -> float:
     """Return the share of test digits whose nearest reference has their label; NaN where the graph is in pieces."""
     try:
-        embedding = sm.nystrom_eigenmaps(
-            others, landmarks, NEIGHBORS, SIGMA, COMPONENTS, covariances=covariances
-        ).embedding
+        embedding = embedded(others, landmarks.points, covariances)
     except DisconnectedGraphError:
         return float("nan")
     n_references = len(others) - (70_000 - TRAINING)
     nearest = KNeighborsClassifier(1, algorithm="brute").fit(embedding[:n_references], labels[:n_references])
     return float(nearest.score(embedding[n_references:], labels[n_references:]))
+
+
+def embedded(points: np.ndarray, landmarks: np.ndarray, covariances: np.ndarray | None) -> np.ndarray:
+    """Return K~^T Phi Lambda^-1, equations 8 to 10 of the paper: eigenmaps of the landmarks, carried to all points."""
+    if covariances is None:
+        neighbors = nearest_landmarks(landmarks, landmarks, NEIGHBORS + 1)[0][:, 1:]  # each is its own nearest
+    else:
+        neighbors = bhattacharyya_neighbors(landmarks, covariances, NEIGHBORS)
+    kernel = landmark_kernel(landmarks, neighbors, SIGMA)
+    maps, degrees = connected_eigenmaps(kernel, COMPONENTS), np.asarray(kernel.sum(axis=1)).ravel()
+    vectors = np.sqrt(degrees)[:, np.newaxis] * maps.embedding * nystrom_gains(maps.eigenvalues)
+    tiles = []
+    for tile in slices(len(points), TILE_ROWS):
+        own = np.exp(-0.5 * cdist(points[tile] / SIGMA, landmarks / SIGMA, "sqeuclidean"))
+        sums = own.sum(axis=1)
+        tiles.append(own / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * degrees) @ vectors)
+    return np.concatenate(tiles)
 
 
 def main() -> None:

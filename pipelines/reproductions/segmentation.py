@@ -25,10 +25,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from sklearn.cluster import KMeans
+from walking_figure import COLUMNS, ROWS, WalkingFigure
 
 import scalemani as sm
-from scalemani.datasets import generator
-from scalemani.datasets.generator import COLUMNS, ROWS
 from scalemani.io.figures import label_picture, line_figure
 from scalemani.kernels.arrays.draws import sample_rows
 
@@ -179,7 +178,7 @@ def house(arguments: argparse.Namespace) -> None:
 
 def video(arguments: argparse.Namespace) -> None:
     """Segment the generated video; print seconds and memory by stage, and how the clusters agree with what it shows."""
-    data = generator("walking-figure", arguments.frames * ROWS * COLUMNS)
+    data = WalkingFigure(arguments.frames * ROWS * COLUMNS)
     settings = {**windows(arguments), "neighbors.image_rows": ROWS, "neighbors.image_columns": COLUMNS}
     settings |= {"affinities.sigma": arguments.sigma, "landmark_weights.n_neighbors": arguments.clusters + 1}
     started = time.perf_counter()

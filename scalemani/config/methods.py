@@ -31,8 +31,8 @@ METHODS: dict[str, tuple[str, ...]] = {
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
     "affinity_orders": (),
     "pixels": (),
-    "variational": ("variational_nystrom",),
-    "landmark_graph": ("landmark_covariances", "nystrom_eigenmaps"),
+    "variational": (),
+    "landmark_graph": (),
 }
 
 

@@ -61,21 +61,13 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     given = given_instead(metric, affinities)
+    if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method] and not {LEAVE_OUT} & {*optional}:
+        return stages_of_solver(method, solver, given, optional)
+    check_optional(method, given, neighbors, affinities, optional)
     if LEAVE_OUT in optional:
-        check_leaves_out(given, neighbors)
         others = [name for name in optional if name != LEAVE_OUT]
         stages = route(method, solver, metric, start, neighbors, affinities, others)
         return stages if DUPLICATES in stages else (DUPLICATES, *stages)
-    if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]:
-        return stages_of_solver(method, solver, given, optional)
-    if LISTS.name in optional:
-        check_takes_lists(method, given, DUPLICATES.name in optional)
-    if DUPLICATES.name in optional:
-        check_takes_duplicates(method, given, neighbors)
-    elif WEIGHTS.name in optional:
-        check_takes_weights(method, neighbors, affinities)
-    if CLASSES.name in optional:
-        check_follows_classes(method, neighbors)
     asked = [stage for stage in ROUTES[method] if not stage.optional or stage.name in optional]
     needed = [stage for stage in asked if not stage.solvers or solver in stage.solvers]
     if LAYOUT in needed and start != SPECTRAL_START:
@@ -171,60 +163,51 @@ def weighing_methods() -> list[str]:
     return [name for name, stages in ROUTES.items() if WEIGHTS in stages]
 
 
-def check_takes_weights(method: str, neighbors: str, affinities: str | None) -> None:
-    """Raise ConfigError for a method that knows no weights of points, for pixels, and for given affinities."""
-    if method not in weighing_methods():
-        raise ConfigError(
-            f"{method} takes no weights: leave them out, give the points repeated, or take "
-            f"{', '.join(weighing_methods())}"
-        )
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, which have no weights: leave out one of the two")
-    if affinities == PRECOMPUTED:
-        raise ConfigError(
-            "affinities.kind=precomputed gives affinities between points that count once: leave out the weights, and "
-            "give the affinities of the points repeated"
-        )
-
-
-def check_takes_duplicates(method: str, given: str, neighbors: str) -> None:
-    """Raise ConfigError where equal rows cannot be one point: without weights, without points, and of pixels."""
-    without = "leave out --deduplicate (duplicates.tolerance)"
-    if method not in weighing_methods():
-        raise ConfigError(
-            f"equal rows become a point with a weight, and {method} takes no weights: {without}, or take "
-            f"{', '.join(weighing_methods())}"
-        )
-    if given:
-        raise ConfigError(f"{given} and no rows that could be equal: {without}")
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, each of which has a place of its own: {without}")
-
-
-def check_takes_lists(method: str, given: str, merged: bool) -> None:
-    """Raise ConfigError where lists of neighbours cannot accompany points: without these, or without a graph."""
-    without = "leave out --graph (graph=)"
-    if LISTS not in ROUTES[method]:
-        raise ConfigError(f"{method} has no neighbour graph, and neighbour lists were given: {without}")
-    if given:
-        raise ConfigError(f"{given} and neighbour lists accompany points: {without}")
-    if merged:
-        raise ConfigError(f"lists name rows of all points, and equal rows are to be one: {without} or --deduplicate")
-
-
-def check_leaves_out(given: str, neighbors: str) -> None:
-    """Raise ConfigError where no row can be left out: without points, and of pixels."""
-    without = f"leave out points.missing={LEAVE_OUT}"
-    if given:
-        raise ConfigError(f"{given} and no rows of points that could have gaps: {without}")
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} is for pixels, all of which have neighbours: {without}")
-
-
-def check_follows_classes(method: str, neighbors: str) -> None:
-    """Raise ConfigError where affinities cannot follow classes: where they are a kernel, and of pixels."""
-    without = "leave out symmetric_affinities.target_weight"
-    if takes_kernel(method):
-        raise ConfigError(f"affinities are a kernel in {method}, which new points without a class share: {without}")
-    if neighbors == WINDOW:
-        raise ConfigError(f"neighbors.method={WINDOW} makes W of the pixels alone, whatever their classes: {without}")
+def check_optional(method: str, given: str, neighbors: str, affinities: str | None, optional: Collection[str]) -> None:
+    """Raise ConfigError for the first thing that is asked for and that a method, pixels or given input cannot have."""
+    merges = DUPLICATES.name in optional
+    weighing, pixels = weighing_methods(), f"neighbors.method={WINDOW} is for pixels" if neighbors == WINDOW else ""
+    takes = f"; it is for {', '.join(weighing)}"
+    gaps, lists = f"leave out points.missing={LEAVE_OUT}", "leave out --graph (graph=)"
+    equal, classes = "leave out --deduplicate (duplicates.tolerance)", "leave out symmetric_affinities.target_weight"
+    refusals = {  # by what is asked for: whether it cannot be had, why, and what to do
+        LEAVE_OUT: (
+            (given, f"{given} and no rows of points that could have gaps", gaps),
+            (pixels, f"{pixels}, all of which have neighbours", gaps),
+        ),
+        LISTS.name: (
+            (LISTS not in ROUTES[method], f"{method} has no neighbour graph, and neighbour lists were given", lists),
+            (given, f"{given} and neighbour lists accompany points", lists),
+            (merges, "lists name rows of all points, and equal rows are to be one", f"{lists} or --deduplicate"),
+        ),
+        DUPLICATES.name: (
+            (
+                method not in weighing,
+                f"equal rows become a point with a weight, and {method} takes no weights",
+                equal + takes,
+            ),
+            (given, f"{given} and no rows that could be equal", equal),
+            (pixels, f"{pixels}, each of which has a place of its own", equal),
+        ),
+        "" if merges else WEIGHTS.name: (
+            (method not in weighing, f"{method} takes no weights", "leave them out, give the points repeated" + takes),
+            (pixels, f"{pixels}, which have no weights", "leave out one of the two"),
+            (
+                affinities == PRECOMPUTED,
+                f"{given} between points that count once",
+                "leave out the weights, and give the affinities of the points repeated",
+            ),
+        ),
+        CLASSES.name: (
+            (
+                takes_kernel(method),
+                f"affinities are a kernel in {method}, which new points without a class share",
+                classes,
+            ),
+            (pixels, f"{pixels}, whose W is made of these alone, whatever their classes", classes),
+        ),
+    }
+    for asked, rows in refusals.items():
+        for refused, why, remedy in rows if asked in optional else ():
+            if refused:
+                raise ConfigError(f"{why}: {remedy}")

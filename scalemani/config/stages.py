@@ -23,11 +23,8 @@ class Stage:
     parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
     of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
     parameters, or inputs of these: its key does not hold theirs once more.
-    `reads_labels` says that the labels of the points are in its key, `reads_start` that the start is where coordinates
-    are given, `reads_landmarks` that landmarks are which were given, `reads_weights` that weights are,
-    `reads_duplicates` that which rows are one point is, `reads_lists` that neighbour lists are, `reads_pairs` that the
-    closest pairs of pieces are where these are known of a matrix of distances. An `optional` stage is left out of runs
-    that do not ask for it.
+    `reads` names the parts of the side data whose digests are in its key, where the points have them.
+    An `optional` stage is left out of runs that do not ask for it.
     `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
     then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
     `version` whenever the same inputs and parameters give another result: stored results of the older version are then
@@ -44,13 +41,7 @@ class Stage:
     also_reads: tuple[str, ...] = ()
     parameters: tuple[str, ...] = ()
     follows: tuple[str, ...] = ()
-    reads_labels: bool = False
-    reads_start: bool = False
-    reads_landmarks: bool = False
-    reads_weights: bool = False
-    reads_duplicates: bool = False
-    reads_lists: bool = False
-    reads_pairs: bool = False
+    reads: tuple[str, ...] = ()
     optional: bool = False
     continues: tuple[str, ...] = ()
     continued_version: int = 1
@@ -59,11 +50,11 @@ class Stage:
 
 
 LEAVE_OUT = "leave-out"  # of points.missing
-DUPLICATES = Stage("duplicates", (), by_block=False, reads_duplicates=True, optional=True)
+DUPLICATES = Stage("duplicates", (), by_block=False, reads=("duplicates",), optional=True)
 POINTS = Stage("points", (), continues=("points",))
 PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))
 WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
-LISTS = Stage("given_lists", ("work_points",), reads_lists=True, optional=True)
+LISTS = Stage("given_lists", ("work_points",), reads=("lists",), optional=True)
 NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),
@@ -72,14 +63,14 @@ NEIGHBORS = Stage(
     continues=("neighbors", "work_points"),
     continued_version=3,
 )
-WEIGHTS = Stage("weights", ("work_points",), reads_weights=True, optional=True)
-CLASSES = Stage("classes", ("work_points",), reads_labels=True)
+WEIGHTS = Stage("weights", ("work_points",), reads=("weights",), optional=True)
+CLASSES = Stage("classes", ("work_points",), reads=("labels",))
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage(
     "components",
     ("partition", "work_points", "neighbors", "affinities", "weights"),
     by_block=False,
-    reads_pairs=True,
+    reads=("pairs",),
     version=2,
 )
 NEIGHBOR_COMPONENTS = replace(
@@ -89,7 +80,7 @@ SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities",
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage(
-    "landmarks", ("points",), seeded=True, by_block=False, reads_landmarks=True, continues=("landmarks",), version=2
+    "landmarks", ("points",), seeded=True, by_block=False, reads=("landmarks",), continues=("landmarks",), version=2
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
@@ -145,9 +136,9 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=5,
+    version=6,
     also_reads=("landmark_embedding",),
-    reads_start=True,
+    reads=("init",),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -6,14 +6,14 @@ from typing import Any
 import numpy as np
 
 from scalemani.datasets.digits import DeformedDigits, InfiniteDigits
-from scalemani.datasets.generator import Blobs, FishBowl, Generator, Spiral, SwissRoll, WalkingFigure
+from scalemani.datasets.generator import Blobs, FishBowl, Generator, Spiral, SwissRoll
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.export import Progress, beside, rows_per_block, write_rows
 
 __all__ = ["GENERATORS", "Generator", "generator", "labels_path", "write"]
 
 GENERATORS: dict[str, type[Generator]] = {
-    kind.name: kind for kind in (SwissRoll, FishBowl, Spiral, Blobs, DeformedDigits, InfiniteDigits, WalkingFigure)
+    kind.name: kind for kind in (SwissRoll, FishBowl, Spiral, Blobs, DeformedDigits, InfiniteDigits)
 }
 
 
@@ -22,9 +22,8 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
 
     Parameters
     ----------
-    name : swiss-roll, fish-bowl, spiral, blobs, deformed-digits, infinite-digits or walking-figure
-    n_points : number of points (None: 20,000; infinite-digits 1,020,000; walking-figure 787,200, 19,200 pixels a
-        frame); fewer points are the first of more
+    name : swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits
+    n_points : number of points (None: 20,000; infinite-digits 1,020,000); fewer points are the first of more
     seed : the same seed gives the same points, however they are cut into blocks
     source : for infinite-digits, an .npz file with pictures X (uint8, one a row) and labels y, such as mnist.npz
 

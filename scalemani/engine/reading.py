@@ -13,14 +13,12 @@ import zarr
 
 from scalemani.engine.memory.files import RowsInFile, Table
 from scalemani.engine.memory.process import PROCESS, Key
-from scalemani.kernels.arrays.grouping import place_rows
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.rows.compressed import copy_rows, dense_rows
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
 
-FEW_ROWS = 4096  # are copied twice by NumPy before the machine code that copies them once is loaded
 INDPTR, INDICES, VALUES = "indptr", "indices", "values"  # the parts of a block of sparse rows
 
 
@@ -80,8 +78,6 @@ class ArrayReader:
             values = PROCESS.blocks.read(self.group, self.path, int(block), cache_bytes)
             if ordered:
                 table[inside] = values[local]
-            elif isinstance(table, np.ndarray) and len(rows) > FEW_ROWS:
-                place_rows(values, local, table, order[inside])
             else:
                 table[order[inside]] = values[local]
 

@@ -35,7 +35,7 @@ MERGED_SHARE = 0.35
 FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
 NODES_PER_NODE = 0.35  # of each following one
 NODES_PER_POINT = 0.8  # of all coarse graphs
-COPIES_OF_PART = 3.5  # of items that are grouped: numbers, labels, places, and what sorting them takes
+COPIES_OF_PART = 4  # of items that are grouped: labels, places, numbers, and what a file takes of these in order
 # Landmarks that points of a landmark are near to, with all their neighbours: 24 on a surface of two dimensions.
 LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
 # What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
@@ -260,20 +260,12 @@ def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
     return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]
 
 
-def grouping_held(n_items: int, items: str, labels: str, step: str) -> list[Held]:
-    """Return what `group_large` takes: the order of the items, their labels, and a part of both while it is sorted."""
+def grouping_held(n_items: int, items: str, step: str) -> list[Held]:
+    """Return what `group_large` takes: the order of the items, and the labels of some of them."""
+    some = min(n_items, PART_ITEMS)
     return [
         Held(items, GROWING, n_items, 1, "int64", step=step),
-        Held(labels, GROWING, n_items, 1, "int32", step=step),
-        Held(
-            "some of them while they are sorted",
-            EACH_PROCESS,
-            min(n_items, PART_ITEMS),
-            1,
-            "int64",
-            COPIES_OF_PART,
-            step,
-        ),
+        Held("some of them while they are sorted", EACH_PROCESS, some, 1, "int64", COPIES_OF_PART, step),
     ]
 
 

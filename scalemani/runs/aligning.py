@@ -1,7 +1,6 @@
 """Rows of two sets that are the same points: which these are, how their embeddings lie, a start from one of them."""
 
 import math
-from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,14 +12,11 @@ from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource, open_labels, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, with_init
-from scalemani.kernels.arrays.coordinates import scale_exponent
-from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.measures import similarity_of
 from scalemani.runs.opened import Run, open_run, opened_run
 
 SHOWN_IDS = 5
-ROWS_AT_ONCE = 2**16
-ABSENT = -1  # the row of a point that a run has left out
 
 
 class SharedRows(NamedTuple):
@@ -109,28 +105,8 @@ class Alignment:
         return {**asdict(self), "rotation": self.rotation.tolist(), "translation": self.translation.tolist()}
 
 
-@dataclass(frozen=True)
-class Coordinates:
-    """An embedding, and which of its rows are those of what was given to it; None: the same."""
-
-    n_rows: int
-    n_components: int
-    rows_of: np.ndarray | None
-    gather: Callable[[np.ndarray], np.ndarray]
-
-    def has(self, rows: np.ndarray) -> np.ndarray:
-        """Return which of the rows (M,) have a position."""
-        return np.ones(len(rows), bool) if self.rows_of is None else self.rows_of[rows] != ABSENT
-
-    def read(self, rows: np.ndarray) -> np.ndarray:
-        """Return the positions (M, d) float64 of rows (M,)."""
-        return np.asarray(self.gather(rows if self.rows_of is None else self.rows_of[rows]), np.float64)
-
-
 def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) -> Alignment:
     """Return the Procrustes transform of an embedding onto another: rotation or reflection, scale and translation.
-
-    The points that both have are read by blocks, four times.
 
     Parameters
     ----------
@@ -161,62 +137,36 @@ def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) ->
     (2.0, False, True)
     """
     one, other = open_coordinates(embedding, "embedding"), open_coordinates(reference, "reference")
-    if one.n_components != other.n_components:
-        raise DataError(f"the embeddings have {one.n_components} and {other.n_components} columns: align equal ones")
-    own, others = shared_rows(one.n_rows, other.n_rows, ids)
-    there = one.has(own) & other.has(others)
-    shared = SharedRows(own[there], others[there])
-    if len(shared.own) < 2:
-        raise DataError(f"{len(shared.own)} rows have a position in both embeddings, at least 2 are needed")
-    return alignment_of(one, other, shared)
-
-
-def alignment_of(one: Coordinates, other: Coordinates, shared: SharedRows) -> Alignment:
-    """Return the transform of `one` onto `other` by the rows that they share."""
-    count, d = len(shared.own), one.n_components
-
-    def pairs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for part in slices(count, ROWS_AT_ONCE):
-            yield one.read(shared.own[part]), other.read(shared.others[part])
-
+    if one.shape[1] != other.shape[1]:
+        raise DataError(f"the embeddings have {one.shape[1]} and {other.shape[1]} columns: align equal ones")
+    own, others = shared_rows(len(one), len(other), ids)
+    x, r = one[own], other[others]
+    there = ~(np.isnan(x[:, 0]) | np.isnan(r[:, 0]))
+    count = int(there.sum())
+    if count < 2:
+        raise DataError(f"{count} rows have a position in both embeddings, at least 2 are needed")
     # Squares of squares of sums stay within float64 in these units, which are powers of two.
-    sides = ((one, shared.own), (other, shared.others))
-    x_unit, r_unit = (
-        scale_exponent(side.read(rows[part]) for part in slices(count, ROWS_AT_ONCE)) for side, rows in sides
+    (x, x_unit), (r, r_unit) = at_unit_scale(x[there]), at_unit_scale(r[there])
+    x_mean, r_mean = x.mean(axis=0), r.mean(axis=0)
+    x, r = x - x_mean, r - r_mean
+    scale, rotation = similarity_of(x.T @ r, float(np.sum(x * x)))
+    left, spread = float(np.sum((scale * (x @ rotation) - r) ** 2)), float(np.sum(r * r))
+    return Alignment(
+        math.ldexp(scale, r_unit - x_unit),
+        rotation,
+        np.ldexp(r_mean - scale * (x_mean @ rotation), r_unit),
+        bool(np.linalg.det(rotation) < 0),
+        count,
+        math.ldexp(math.sqrt(left / count), r_unit),
+        math.sqrt(left / spread) if spread > 0 else 0.0,
     )
 
-    def scaled_pairs() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        for x, r in pairs():
-            yield np.ldexp(x, -x_unit), np.ldexp(r, -r_unit)
 
-    means = np.zeros((2, d))
-    for x, r in scaled_pairs():
-        means += x.sum(axis=0) / count, r.sum(axis=0) / count
-    cross, size, spread = np.zeros((d, d)), 0.0, 0.0
-    for x, r in scaled_pairs():
-        x, r = x - means[0], r - means[1]
-        cross += x.T @ r
-        size, spread = size + float(np.sum(x * x)), spread + float(np.sum(r * r))
-    scale, rotation = similarity_of(cross, size)
-    left = sum(float(np.sum((scale * ((x - means[0]) @ rotation) - (r - means[1])) ** 2)) for x, r in scaled_pairs())
-    translation = means[1] - scale * (means[0] @ rotation)
-    relative = float(np.sqrt(left / spread)) if spread > 0 else 0.0
-    reflected = bool(np.linalg.det(rotation) < 0)
-    residual = math.ldexp(math.sqrt(left / count), r_unit)
-    scale, translation = math.ldexp(scale, r_unit - x_unit), np.ldexp(translation, r_unit)
-    return Alignment(scale, rotation, translation, reflected, count, residual, relative)
-
-
-def open_coordinates(given: Any, name: str) -> Coordinates:
-    """Return the embedding of a run, or of a folder or URL of one, or in an array."""
+def open_coordinates(given: Any, name: str) -> np.ndarray:
+    """Return the embedding (N, d) float64 of a run, or of a folder or URL of one, or in an array."""
     if not isinstance(given, Run | str | Path):
-        positions = check_points(given, name)
-        return Coordinates(len(positions), positions.shape[1], None, lambda rows: positions[rows])
-    run = given if isinstance(given, Run) else open_run(given)
-    rows_of, rows = None, run.rows
-    if rows.given is not None or rows.points is not None:
-        rows_of = rows.spread(np.asarray(rows.points_at(np.arange(len(rows)))), ABSENT)
-    return Coordinates(run.n_input_points, int(run.embedding.shape[1]), rows_of, run.stored_embedding.gather)
+        return np.asarray(check_points(given, name), np.float64)
+    return run_coordinates(given if isinstance(given, Run) else open_run(given))
 
 
 def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:

@@ -19,7 +19,6 @@ from scalemani.io.export.writers import (
     WRITERS,
     SparseMatrix,
     block_rows,
-    blocks,
     write_csv,
     write_map,
     write_map_csv,
@@ -51,13 +50,17 @@ def annotations_of(run: Run) -> Annotations:
     these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
-    arrays: dict[str, LazyRows] = {}
+    arrays: dict[str, Any] = {}
     settings: dict[str, Mapping[str, Any]] = {name: {"params": parameters_of(run)}} if run.embeds else {}
     clusters = {}
     if run.embeds:
-        arrays[f"obsm/X_{name}"] = lazy_rows(run.embedding, "the embedding")
+        arrays[f"obsm/X_{name}"] = run.embedding
     if StoredDiffusionCoordinates.STAGE in run.keys:
-        arrays["obsm/X_diffmap"], arrays["uns/diffmap_evals"] = diffusion_basis(run)
+        arrays["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
+        arrays["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
+    for path in arrays:
+        if path.startswith("obsm/"):  # which have a row a point
+            arrays[path] = lazy_rows(run.rows.by_given_rows(arrays[path], np.nan, path), path)
     if StoredClustering.STAGE in run.keys:
         clusters[f"obs/{name}"] = run.of_input(np.asarray(run.labels[...]), UNKNOWN)
     matrices = graphs_of(run)
@@ -65,7 +68,6 @@ def annotations_of(run: Run) -> Annotations:
         settings["neighbors"] = neighbor_settings(run, matrices)
     rows = run.input_rows
     if rows is not None:
-        arrays = {path: every_row(found, rows, run.n_input_points, path) for path, found in arrays.items()}
         matrices = {path: MatrixOfEveryRow(found, rows, run.n_input_points) for path, found in matrices.items()}
     return Annotations(
         run.n_input_points,
@@ -110,8 +112,8 @@ def neighbor_settings(run: Run, matrices: Mapping[str, SparseMatrix]) -> dict[st
     return {**{f"{name}_key": name for name in matrices}, "params": params}
 
 
-def diffusion_basis(run: Run) -> tuple[LazyRows, LazyRows]:
-    """Return the eigenvectors (M, d + 1) and eigenvalues (d + 1,) of the symmetric transition matrix.
+def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
+    """Return the eigenvectors (M, d + 1) and eigenvalues (d + 1,) of the symmetric transition matrix, in memory.
 
     Of v with L v = lambda D v they are D^(1/2) v of unit length and 1 - lambda, the constant v first. Where equal rows
     are one point, that is so of all rows: each has its share of the degree of the point.
@@ -122,43 +124,9 @@ def diffusion_basis(run: Run) -> tuple[LazyRows, LazyRows]:
     degrees = graph.read_degrees(run.dimensions.n_points)[order.work_rows]
     if run.rows.points is not None:
         degrees = degrees / np.bincount(run.rows.points)
-    vectors, roots = stored.embedding.zarr(), np.sqrt(degrees)
-    shape, kind = (len(run.rows), vectors.shape[1] + 1), np.dtype(np.float64)
-
-    def unscaled(start: int, stop: int) -> np.ndarray:
-        points = run.rows.points_at(np.arange(start, stop))
-        scales = roots[points, np.newaxis]
-        return np.hstack([scales, scales * stored.embedding.gather(points)])
-
-    every = LazyRows(shape, kind, unscaled, "the eigenvectors", vectors.chunks[0])
-    lengths = np.sqrt(sum(np.square(rows).sum(axis=0) for _, rows in blocks(every)))
-
-    def read(start: int, stop: int) -> np.ndarray:
-        return unscaled(start, stop) / lengths
-
-    eigenvalues = np.concatenate([[1.0], 1.0 - stored.eigenvalues.read()])
-    return LazyRows(shape, kind, read, "the eigenvectors", vectors.chunks[0]), lazy_rows(eigenvalues, "eigenvalues")
-
-
-def every_row(found: LazyRows, rows: np.ndarray, n_rows: int, path: str) -> LazyRows:
-    """Return an array with a row for every point that was given, NaN in those that were left out.
-
-    Parameters
-    ----------
-    found : (M, ...)
-    rows : (M,) the rows of `found`, ascending
-    path : of the array in an AnnData; only arrays in `obsm` have a row a point
-    """
-    if not path.startswith("obsm/"):
-        return found
-
-    def read(start: int, stop: int) -> np.ndarray:
-        first, last = np.searchsorted(rows, [start, stop])
-        filled = np.full((stop - start, *found.shape[1:]), np.nan, found.dtype)
-        filled[rows[first:last] - start] = found.read(int(first), int(last))
-        return filled
-
-    return LazyRows((n_rows, *found.shape[1:]), found.dtype, read, found.description, found.preferred_rows)
+    vectors = np.sqrt(degrees)[:, np.newaxis] * np.insert(stored.embedding.read(), 0, 1.0, axis=1)
+    basis = vectors[run.rows.points_at(np.arange(len(run.rows)))]
+    return basis / np.linalg.norm(basis, axis=0), np.append(1.0, 1.0 - stored.eigenvalues.read())
 
 
 class MatrixOfEveryRow:

@@ -5,7 +5,7 @@ point as there were equal ones.
 """
 
 import functools
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -74,18 +74,18 @@ class ResultRows:
 
         Rows left out are `fill`; where the values are `numbered` rows of the results, they become given rows.
         """
-        given = self.given
+        given, rows_of = self.given, lazy_rows(stored, description)
         if given is None:
             return stored
 
         def read(start: int, stop: int) -> np.ndarray:
             first, last = np.searchsorted(given, [start, stop])
             found = np.full((stop - start, *stored.shape[1:]), fill, stored.dtype)
-            rows = np.asarray(stored[int(first) : int(last)])
+            rows = rows_of.read(int(first), int(last))
             found[given[first:last] - start] = given[rows] if numbered else rows
             return found
 
-        return LazyRows((self.n_given, *stored.shape[1:]), np.dtype(stored.dtype), read, description, stored.chunks[0])
+        return replace(rows_of, shape=(self.n_given, *stored.shape[1:]), reader=read)
 
     def by_rows(self, stored: ArrayReader, description: str) -> Any:
         """Return a stored row array by the rows of the results: a zarr array, or rows read as they are asked for."""

@@ -123,7 +123,7 @@ def outline_run(
     """
     side = survey.side
     stages = asked.route(method, side.weights is not None)
-    if side.labels is None and any(stage.reads_labels for stage in stages):
+    if side.labels is None and any("labels" in stage.reads for stage in stages):
         weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
@@ -131,17 +131,7 @@ def outline_run(
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
-        for reads, part in (
-            (stage.reads_labels, side.labels),
-            (stage.reads_start, side.init),
-            (stage.reads_landmarks, side.landmarks),
-            (stage.reads_weights, side.weights),
-            (stage.reads_duplicates, side.duplicates),
-            (stage.reads_lists, side.lists),
-            (stage.reads_pairs, side.pairs),
-        ):
-            if reads and part is not None:
-                inputs.append(part.digest)
+        inputs += [part.digest for part in (getattr(side, name) for name in stage.reads) if part is not None]
         if earlier is not None and stage.continues:
             inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
             inputs.append(f"continued version {stage.continued_version}")
@@ -289,9 +279,9 @@ def most_components(found: Survey, route: Sequence[Stage]) -> int | None:
 def placed_by_landmarks(route: Sequence[Stage]) -> bool:
     """Return whether new points are placed by their weights over the landmarks, which a method may do otherwise."""
     names = {stage.name for stage in route}
-    if "landmarks" not in names or {"layout", "affinity_weights"} & names:
-        return False
-    return all(part_of(stage.package, "new_points") is None for stage in route)
+    return {"landmarks", "layout"} & names == {"landmarks"} and all(
+        part_of(stage.package, "new_points") is None for stage in route
+    )
 
 
 def check_components(params: Parameters, found: Survey, most: int | None, kernel: bool) -> None:

@@ -55,7 +55,7 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("degrees of the points", GROWING, n_points, 1),
         Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
-        *grouping_held(n_points, "order of the points by component", "components of these points", "bridges"),
+        *grouping_held(n_points, "order of the points by component", "bridges"),
         Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
         Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
         Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),

@@ -1,7 +1,5 @@
 """The landmarks, chosen among the points in input order: they depend on the points and the seed alone.
 
-Where points were appended to a run, landmarks are those of all points; what was a landmark before is not read again.
-
 Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
 """
 
@@ -27,11 +25,9 @@ from scalemani.kernels.landmarks.selection import (
     selected_landmarks,
 )
 from scalemani.kernels.landmarks.weights import ANCHORS, LANDMARKS_AT_ONCE, anchored
-from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.shared.appended import KnownPoints
 from scalemani.stages.shared.beside_points import given_beside
 from scalemani.stages.shared.sampled_rows import SampledRows
 
@@ -48,8 +44,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("block that points are in", EACH_TASK, dimensions.block_rows, *dimensions.kept_row),
         Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
     ]
-    if sizes.n_appended:
-        held.append(Held("landmarks of the earlier run, and those read beside them", EACH_PROCESS, *landmarks, 2))
     if asked.method == GIVEN_LANDMARKS:
         return held + anchors_memory(sizes)
     if own := beside("LANDMARK_RULES", asked.method, "landmarks_held"):
@@ -97,7 +91,7 @@ def run(work: StageWork) -> dict[str, Any]:
     params, output, progress = work.task.params, work.task.output, work.executor.progress
     one_by_one = params.landmarks.method in listed("ONE_BY_ONE")
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
-    points = points_by_row(work)
+    points = SampledRows(work)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(given_beside(work, "landmarks").points, None)
     else:
@@ -126,15 +120,6 @@ def run(work: StageWork) -> dict[str, Any]:
     if not one_by_one:
         progress.advance()
     return certificates
-
-
-def points_by_row(work: StageWork) -> PointsByRow:
-    """Return the points, of which the landmarks of an earlier run are at hand: most are drawn again."""
-    points, task = SampledRows(work), work.task
-    if task.earlier is None:
-        return points
-    before = StoredLandmarks(task.earlier.groups[StoredLandmarks.STAGE])
-    return points if before.off_data else KnownPoints(points, before.rows.read(), before.points.read())
 
 
 def choice_of(params: Parameters) -> Choice:

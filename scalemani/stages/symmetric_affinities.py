@@ -23,9 +23,7 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
-    SETS_AT_ONCE,
     DirectedEdges,
-    GatheredEdges,
     SymmetricRows,
     incoming_edges,
     join_edges,
@@ -108,8 +106,7 @@ def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
 
 def sets_of_incoming(n_blocks: int, n_targets: int, span: Span) -> Held:
     """Return what the edges into so many of the blocks take beside themselves: each comes in sets."""
-    n_sets = min(n_blocks, SETS_AT_ONCE + n_blocks // SETS_AT_ONCE)
-    return Held("sets that incoming edges come in", span, n_targets * n_sets, BYTES_OF_SET, "uint8")
+    return Held("sets that incoming edges come in", span, n_targets * n_blocks, BYTES_OF_SET, "uint8")
 
 
 def disk(sizes: Sizes) -> list[Written]:
@@ -151,7 +148,7 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the rows of W of each block of a run."""
-    edges = {block: GatheredEdges() for block in blocks}
+    edges: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
         indices = neighbors_of_block(task, source)
         found = incoming_edges(
@@ -162,10 +159,10 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
             blocks,
         )
         for block, part in zip(blocks, found, strict=True):
-            edges[block].add(part)
+            edges[block].append(part)
     bridges = bridge_edges(task)
     for block in blocks:
-        yield block, rows_of_block(task, block, edges[block].take(), bridges)
+        yield block, rows_of_block(task, block, join_edges(edges.pop(block)), bridges)
 
 
 def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:

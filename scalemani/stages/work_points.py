@@ -43,7 +43,7 @@ def memory(sizes: Sizes) -> list[Held]:
     all_runs = CACHE if dimensions.sparse else LOOKED_UP
     n_points = dimensions.n_points
     held = [
-        *grouping_held(n_points, "row numbers", "cells of these points", "order"),
+        *grouping_held(n_points, "row numbers", "order"),
         Held(
             "row numbers of the runs at work",
             EACH_PROCESS,

@@ -7,9 +7,6 @@ than the coding. Most reads and writes are of one chunk, that of a block, the la
 """
 
 import asyncio
-import atexit
-import contextlib
-import functools
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -28,7 +25,6 @@ from scalemani.store.objects import READS_AT_ONCE, Committed, Objects, damaged_o
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 
 Digests = dict[str, Committed]  # by key below the arrays of a group
-CANCEL_SECONDS = 5.0
 METADATA = "zarr.json"
 BLOSC_SIZE = slice(4, 8)  # where blosc writes how many bytes it decodes to
 FOLDER = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
@@ -70,11 +66,7 @@ class VerifiedStore(Store):
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return the object under `key` if it is what was committed there."""
-        try:
-            content = await asyncio.to_thread(self.read, key)
-        except BaseException:
-            cancel_at_exit(asyncio.get_running_loop())
-            raise
+        content = await asyncio.to_thread(self.read, key)
         return None if content is None else prototype.buffer.from_bytes(content)
 
     async def set(self, key: str, value: Buffer, *arguments: Any) -> None:
@@ -147,29 +139,6 @@ class VerifiedStore(Store):
 def is_chunk(key: str) -> bool:
     """Return whether `key` names a chunk of an array, not its metadata."""
     return "/c/" in key
-
-
-@functools.cache
-def cancel_at_exit(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel the tasks of an event loop when this process ends.
-
-    After an error zarr still reads the other requested chunks; a process that ends meanwhile would report each of them.
-    """
-    atexit.register(cancel_tasks, loop)
-
-
-def cancel_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel all tasks of a loop that runs in another thread, and wait for that."""
-
-    async def cancel() -> None:
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
-
-    if loop.is_running():
-        with contextlib.suppress(TimeoutError):
-            asyncio.run_coroutine_threadsafe(cancel(), loop).result(CANCEL_SECONDS)
 
 
 def create_array(

@@ -9,7 +9,7 @@ stage's record. `FORMAT.md` is the specification.
 import math
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -32,60 +32,6 @@ from scalemani.store.arrays import (
 from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, below, check_described, whole_chunks
-
-
-class Manifest:
-    """The entries of a group as last read, by unit, safe to share between threads.
-
-    `objects` are the digests of all committed objects by key, which a `VerifiedStore` reads.
-    """
-
-    def __init__(self) -> None:
-        self._units: dict[str, Digests] = {}
-        self._lock = threading.Lock()
-        self.objects: Digests = {}
-
-    def __contains__(self, unit: str) -> bool:
-        return unit in self._units
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(sorted(self._units))
-
-    def __getitem__(self, unit: str) -> Digests:
-        return self._units[unit]
-
-    def items(self) -> list[tuple[str, Digests]]:
-        """Return units with the digests of what they wrote, sorted by unit."""
-        with self._lock:
-            return sorted(self._units.items())
-
-    def replace(self, units: Mapping[str, Digests]) -> None:
-        """Replace all entries."""
-        with self._lock:
-            self._units = dict(units)
-            self.objects.clear()
-            for entry in self._units.values():
-                self.objects.update(entry)
-
-    def add(self, unit: str, entry: Digests) -> None:
-        """Add or replace the entry of a committed unit."""
-        with self._lock:
-            self._units[unit] = entry
-            self.objects.update(entry)
-
-    def remove(self, unit: str) -> Digests:
-        """Remove and return the entry of a unit, empty where there is none."""
-        with self._lock:
-            entry = self._units.pop(unit, {})
-            for key in entry:
-                self.objects.pop(key, None)
-            return entry
-
-    def disown(self, key: str) -> None:
-        """Remove the digest of an object that is about to be replaced; its unit stays."""
-        with self._lock:
-            self.objects.pop(key, None)
-
 
 CODECS = {"bytes", "blosc"}
 MOST_EXPANSION = 300  # of a chunk when it is decoded: a byte of lz4 stands for at most 255
@@ -156,9 +102,10 @@ class StageGroup:
         self.objects = open_objects(root).below(path)
         self._lock = threading.Lock()
         self._arrays: dict[str, zarr.Array] = {}
-        self._manifest = Manifest()
+        self._entries: dict[str, Digests] = {}  # of the manifest as last read, by unit
+        self._expected: Digests = {}  # of all committed objects, by key
         self._complete: dict[str, Any] | None = None
-        self._store = VerifiedStore(self.objects.below("arrays"), self._manifest.objects, {})
+        self._store = VerifiedStore(self.objects.below("arrays"), self._expected, {})
         self.revision = ""
         self.refresh()
 
@@ -171,12 +118,16 @@ class StageGroup:
             entries = gathered
         else:
             names = [name.removesuffix(".json") for name in self.objects.names("marks")]
-            unknown = [unit for unit in names if unit not in self._manifest]
+            unknown = [unit for unit in names if unit not in self._entries]
             entries_read = self.objects.many_intact([f"marks/{unit}.json" for unit in unknown])
-            entries = {unit: self._manifest[unit] for unit in names if unit in self._manifest}
+            entries = {unit: self._entries[unit] for unit in names if unit in self._entries}
             for unit, entry in zip(unknown, entries_read, strict=True):
                 entries |= entries_of({unit: entry}) or {}
-        self._manifest.replace(entries)
+        with self._lock:
+            self._entries = entries
+            self._expected.clear()  # the store that checks reads holds on to it
+            for entry in entries.values():
+                self._expected.update(entry)
         self.revision = uuid.uuid4().hex
 
     @property
@@ -193,7 +144,7 @@ class StageGroup:
     def create(self, n_rows: int, arrays: Sequence[RowArray], step: str = "") -> None:
         """Create the row arrays of the group or of one of its steps, or keep them where they were created before."""
         unit = below(step, SCHEMA_UNIT).replace("/", "-")
-        if unit in self._manifest:
+        if unit in self._entries:
             return
         for array in arrays:
             array.description.check(self.stage, below(step, array.name), "rows", array.dtype, 1 + len(array.columns))
@@ -222,9 +173,9 @@ class StageGroup:
     def take_block(self, block: int, other: "StageGroup") -> bool:
         """Commit a block as another group of the store holds it, undecoded; return whether that is intact and fits."""
         unit, entries = block_unit(block), {}
-        if unit not in other._manifest:
+        if unit not in other._entries:
             return False
-        for key, committed in other._manifest[unit].items():
+        for key, committed in other._entries[unit].items():
             array, source = self.array(key.partition("/c/")[0]), other.array(key.partition("/c/")[0])
             if (array.chunks, array.dtype) != (source.chunks, source.dtype):
                 return False
@@ -245,7 +196,7 @@ class StageGroup:
 
     def mark_complete(self, record: Mapping[str, Any]) -> None:
         """Mark all units as committed, with the stage's record: key, parameters, certificates, seconds, memory."""
-        self._complete = {**record, "units": dict(self._manifest.items())}
+        self._complete = {**record, "units": dict(self._sorted_entries())}
         self.objects.set_json("complete.json", self._complete)
 
     # Reading
@@ -277,34 +228,34 @@ class StageGroup:
     @property
     def content_digest(self) -> str:
         """One digest over everything committed in the group, independent of the order of the commits."""
-        lines = sorted(f"{key} {value[1]}" for _, entry in self._manifest.items() for key, value in entry.items())
+        lines = sorted(f"{key} {value[1]}" for _, entry in self._sorted_entries() for key, value in entry.items())
         return digest("\n".join(lines).encode())
 
     @property
     def committed_bytes(self) -> int:
         """The bytes of all objects committed so far."""
-        return sum(length for _, entry in self._manifest.items() for length, *_ in entry.values())
+        return sum(length for _, entry in self._sorted_entries() for length, *_ in entry.values())
 
     @property
     def units(self) -> list[str]:
         """The units that are committed, sorted."""
-        return list(self._manifest)
+        return sorted(self._entries)
 
     def committed(self, unit: str) -> bool:
         """Return whether a unit is committed, by the entries read so far."""
-        return unit in self._manifest
+        return unit in self._entries
 
     def committed_by_now(self, unit: str) -> bool:
         """As `committed`, by the store: another process may have committed the unit."""
         entries = entries_of({unit: self.objects.intact(f"marks/{unit}.json")})
         if entries is None:
             return False
-        self._manifest.add(unit, entries[unit])
+        self._add(unit, entries[unit])
         return True
 
     def holds(self, name: str) -> bool:
         """Return whether an array is there, by the entries read so far."""
-        return f"{name}/zarr.json" in self._manifest.objects
+        return f"{name}/zarr.json" in self._expected
 
     def array(self, name: str) -> zarr.Array:
         """Return a row array or whole array; every chunk read from it is checked against its digest."""
@@ -321,7 +272,7 @@ class StageGroup:
                 except Exception as error:  # zarr's own are of many kinds, and all mean the same here
                     raise damaged_object(f"{self.objects.root}/arrays/{name}/zarr.json", str(error)) from error
                 if self._complete is not None:
-                    lengths = [entry[0] for key, entry in self._manifest.objects.items() if key.startswith(f"{name}/c")]
+                    lengths = [entry[0] for key, entry in self._expected.items() if key.startswith(f"{name}/c")]
                     check_size(array, lengths, f"{self.objects.root}/arrays/{name}/zarr.json")
                 self._arrays[name] = array
             return self._arrays[name]
@@ -353,21 +304,20 @@ class StageGroup:
 
     def damaged_units(self, workers: int = 1) -> list[str]:
         """Return the units of which an object is gone or is not what was committed."""
-        committed = self._manifest.objects
-        damaged = self._store.objects.damaged(committed, workers) if committed else set()
-        return [unit for unit, entry in self._manifest.items() if not damaged.isdisjoint(entry)]
+        damaged = self._store.objects.damaged(self._expected, workers) if self._expected else set()
+        return [unit for unit, entry in self._sorted_entries() if not damaged.isdisjoint(entry)]
 
     def forget(self, units: Iterable[str]) -> None:
         """Remove the entries of units: these are not committed any more, and the group is not complete."""
         self.objects.delete("complete.json")
         self._complete, self.revision = None, uuid.uuid4().hex
         forgotten = set(units)
-        for unit, entry in self._manifest.items():
+        for unit, entry in self._sorted_entries():
             if unit not in forgotten:
                 self.objects.set_json(f"marks/{unit}.json", entry)
         for unit in forgotten:
             self.objects.delete(f"marks/{unit}.json")
-            for key in self._manifest.remove(unit):
+            for key in self._remove(unit):
                 if key.endswith("zarr.json"):
                     self._arrays.pop(key.removesuffix("/zarr.json"), None)
                     self.objects.delete(f"arrays/{key}")
@@ -377,7 +327,7 @@ class StageGroup:
         for unit in self.units:
             if unit.startswith(f"{step}-"):
                 self.objects.delete(f"marks/{unit}.json")
-                self._manifest.remove(unit)
+                self._remove(unit)
                 self.objects.delete_below(f"arrays/{unit}")  # where it is a part
         with self._lock:
             within = (f"{step}/", f"{step}-")
@@ -411,7 +361,7 @@ class StageGroup:
     ) -> None:
         # Metadata of a run that was killed before it committed are replaced; chunks stay.
         # Metadata that were committed are no longer expected: a unit may be written again.
-        self._manifest.disown(f"{name}/zarr.json")
+        self._expected.pop(f"{name}/zarr.json", None)
         array = create_array(self._store, name, shape, dtype, chunks, attributes)
         with self._lock:
             self._arrays[name] = array
@@ -425,8 +375,24 @@ class StageGroup:
 
     def _commit_entry(self, unit: str, entry: Digests) -> None:
         self.objects.set_json(f"marks/{unit}.json", entry)
-        self._manifest.add(unit, entry)
+        self._add(unit, entry)
         self.revision = uuid.uuid4().hex
+
+    def _sorted_entries(self) -> list[tuple[str, Digests]]:
+        return sorted(self._entries.items())
+
+    def _add(self, unit: str, entry: Digests) -> None:
+        with self._lock:
+            self._entries[unit] = entry
+            self._expected.update(entry)
+
+    def _remove(self, unit: str) -> Digests:
+        """Remove and return the entry of a unit, empty where there is none."""
+        with self._lock:
+            entry = self._entries.pop(unit, {})
+            for key in entry:
+                self._expected.pop(key, None)
+            return entry
 
 
 def side_by_side(write: Callable[[Item], str], items: Sequence[Item]) -> list[str]:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from scalemani.engine.memory.files import MappedArrays, RowsInFile
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.reading import FEW_ROWS, ArrayReader
+from scalemani.engine.reading import ArrayReader
 from scalemani.errors import CorruptChunkError
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import ArrayDescription
@@ -82,11 +82,6 @@ def test_gathering_reads_each_block_once_and_a_cache_spares_the_next_call(group,
     ArrayReader(group, "values").gather(rows, values.nbytes)
     assert len(reads) == 5
     ArrayReader(group, "values").gather(rows, 0)
-
-
-def test_many_rows_are_gathered_as_few_are(group, values):
-    rows = np.random.default_rng(2).integers(0, N_ROWS, FEW_ROWS + 1)
-    np.testing.assert_array_equal(ArrayReader(group, "values").gather(rows, 0), values[rows])
 
 
 @pytest.mark.parametrize("row", [-1, N_ROWS])

@@ -160,10 +160,10 @@ def test_clusters_and_a_map_from_the_command_line(command, tmp_path):
 X = np.random.default_rng(0).normal(size=(40, 2))
 TEXTS = np.array(["a", "b"] * 20, dtype=object)
 REFUSED = {
-    "one": ([X], {}, "two or more.*got 1"),
+    "one": ([X], {}, "two or more.*got list"),
     "no list": (X, {}, "two or more.*ndarray"),
     "rows": ([X, X[:39]], {}, "40, 39 rows"),
-    "few": ([X[:3], X[:3]], {}, "at least 4 rows, got 3"),
+    "few": ([X[:3], X[:3]], {}, "at least 4, got 3, 3 rows"),
     "combination": ([X, X], {"combine": "sum"}, "unknown.*mean"),
     "metric": ([X, (X, "hammin")], {}, "hamming"),
     "precomputed": ([X, (X, "precomputed")], {}, "table of points"),

@@ -25,7 +25,6 @@ from scalemani.runs.walk import run
 from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
-from scalemani.stages.shared.appended import KnownPoints
 
 BEFORE, N_POINTS, K = 2000, 2300, 10
 VALUES = {
@@ -136,23 +135,6 @@ def test_landmarks_are_those_of_all_points(grown, points):
     expected = selected_landmarks(points, choice_of(found.params))
     np.testing.assert_array_equal(found.landmarks.rows, expected.rows)
     np.testing.assert_array_equal(found.landmarks.points, points[expected.rows])
-
-
-def test_known_points_are_not_read(points):
-    read = []
-
-    class Counted:
-        def __len__(self):
-            return N_POINTS
-
-        def __getitem__(self, rows):
-            read.extend(rows)
-            return points[rows]
-
-    known = np.array([3, 50, 900])
-    asked = np.array([900, 7, 3, 2000, 3])
-    np.testing.assert_array_equal(KnownPoints(Counted(), known, points[known])[asked], points[asked])
-    assert read == [7, 2000]
 
 
 def test_eigenvectors_go_on_to_the_residual_and_are_those_of_the_new_graph(grown):

@@ -224,7 +224,7 @@ def test_one_stage_at_a_time_ends_in_the_same(merged, scalemani, tmp_path):
         assert found.group(stage).content_digest == merged.group(stage).content_digest
     np.testing.assert_array_equal(found.graph.indices[...], merged.graph.indices[...])
     output = scalemani("stage", "duplicates", *given[:2], *sets)[1]
-    assert "duplicates: nothing to do, a run without --deduplicate does not need it" in output
+    assert "duplicates: nothing to do, a run with these parameters does not need it" in output
 
 
 def test_estimators_give_all_rows(merged):

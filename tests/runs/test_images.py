@@ -105,7 +105,7 @@ def test_the_command_line_takes_pictures(image, exact, tmp_path, scalemani):
     assert len(np.unique(np.column_stack([shown, exact.labels_]), axis=0)) == 2  # a colour a cluster
     status, output, _ = scalemani("stage", "components", *given)
     assert status == 0
-    assert "nothing to do, neighbors.method 'window' does not need it" in output
+    assert "nothing to do, a run with these parameters does not need it" in output
     assert (
         "pixels that W is made of"
         in scalemani("plan", *given, "--explain", "reduced", "--set", "embedding.solver=lll")[1]

@@ -153,7 +153,7 @@ def test_a_stage_of_its_own_is_run_where_it_is_asked_for(tmp_path, scalemani):
     status, output, _ = scalemani("stage", "classes", tmp_path / "points.npy", tmp_path / "run", "--method", "t-sne")
     assert (status, output) == (
         0,
-        "classes: nothing to do, a run without symmetric_affinities.target_weight does not need it\n",
+        "classes: nothing to do, a run with these parameters does not need it\n",
     )
 
 

@@ -52,7 +52,7 @@ def said(folder, stage):
     records = [opened.group(name).record for name in opened.keys]
     described = repr((opened.method, opened.keys, opened.dimensions, opened.params, opened.input_rows, records))
     group = opened.group(stage)
-    names = {key.removesuffix("/zarr.json") for unit in group.units for key in group._manifest[unit] if "zarr" in key}
+    names = {key.removesuffix("/zarr.json") for unit in group.units for key in group._entries[unit] if "zarr" in key}
     return described, {name: group.read(name) for name in sorted(names)}
 
 
@@ -129,4 +129,4 @@ def test_a_flipped_mark_of_an_unfinished_stage_is_no_mark(finished, tmp_path):
     for bit in rng.integers(8 * len(content), size=100):
         mark.write_bytes(flipped(content, int(bit)))
         found = open_run(folder).group("affinities")
-        assert not found.committed("block-000001") or found._manifest["block-000001"] == group._manifest["block-000001"]
+        assert not found.committed("block-000001") or found._entries["block-000001"] == group._entries["block-000001"]

@@ -169,6 +169,6 @@ def test_every_chunk_is_one_block(n_rows, block_rows):
             group.write_block(block, {StoredPoints.dense_points: block_of(block, block, n_rows, block_rows)})
         owners = {}
         for unit in group.units:
-            for key in group._manifest[unit]:
+            for key in group._entries[unit]:
                 assert owners.setdefault(key, unit) == unit
         assert sorted(owners) == sorted(["points/zarr.json", *(f"points/c/{block}/0" for block in range(n_blocks))])

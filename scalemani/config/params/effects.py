@@ -7,11 +7,11 @@ iterations, both are refused.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
-from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED, WINDOW
+from scalemani.config.stages import PRECOMPUTED, WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"
@@ -42,24 +42,17 @@ class Situation:
         return used[name] if name in used else self.params.value(name)
 
 
-@dataclass(frozen=True)
-class Condition:
+class Condition(NamedTuple):
     """Parameters that act only where another has some of its values.
 
     `names` of the parameters, and `on`, that of the other; `needs` says in words what it has to be and `holds` finds
-    out. `refused` where the two contradict each other.
+    out.
     """
 
-    names: tuple[str, ...]
+    names: str
     on: str
     needs: str
     holds: Callable[[Situation], bool]
-    refused: bool = False
-
-
-def one_of(*values: Any, names: tuple[str, ...], on: str, refused: bool = False) -> Condition:
-    """Return the condition that a parameter has one of some values."""
-    return Condition(names, on, " or ".join(map(str, values)), lambda here: here.value(on) in values, refused)
 
 
 def plain_iterations(here: Situation) -> int:
@@ -72,31 +65,57 @@ def compares_windows(here: Situation) -> bool:
     return plain_iterations(here) > 2 * (here.params.layout.window or 1)
 
 
-def of_stage(stage: str, *names: str) -> tuple[str, ...]:
-    """Return the names that a stage's parameters have on the command line."""
-    return tuple(f"{stage}.{name}" for name in names)
-
-
-ENTROPIC = of_stage("affinities", "solver", "order", "tolerance")
-SEARCHED = ("partition", "pynndescent", "leaves")
-ROUNDS = of_stage("neighbors", "max_rounds", "few_candidates")
-MEASURED = of_stage("neighbors", "recall", "sampled_queries")
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
-SPECTRAL_DIRECTIONS = ("spectral", "spectral+l-bfgs", "spectral-minus")
+
+# Parameters, and the values of another one with which alone they act.
+ACTING_WITH = (
+    ("neighbors.max_rounds, neighbors.few_candidates", "neighbors.method", "partition, pynndescent, leaves"),
+    ("neighbors.recall, neighbors.sampled_queries", "neighbors.method", "partition, pynndescent, leaves, given"),
+    ("neighbors.n_probes", "neighbors.method", "partition"),
+    ("neighbors.leaf_points", "neighbors.method", "leaves"),
+    (
+        "neighbors.window, neighbors.frames, neighbors.image_rows, neighbors.image_columns",
+        "neighbors.method",
+        "window",
+    ),
+    ("affinities.solver, affinities.order, affinities.tolerance", "affinities.kind", "entropic"),
+    ("affinities.sigma", "affinities.kind", "gaussian"),
+    ("affinities.trees, affinities.jitter", "affinities.kind", "ensemble"),
+    ("components.queries_per_component", "components.disconnected", "connect"),
+    ("points.distances", "points.metric", "precomputed"),
+    (
+        "landmarks.sample_points",
+        "landmarks.method",
+        "kmeans, kmeans++, kmeans++ seeding, minmax, dpp, gp-active, gp",
+    ),
+    ("landmarks.sigma", "landmarks.method", "dpp, dpp-exact"),
+    ("landmarks.update, landmarks.neighborhood", "landmarks.method", "dpp"),
+    ("landmarks.geodesic", "landmarks.method", "dpp-exact"),
+    ("landmarks.eta", "landmarks.method", "gp-active, gp"),
+    ("landmarks.projection, landmarks.batch_points, landmarks.steps", "landmarks.method", "gp"),
+    ("landmarks.snap", "landmarks.method", "kmeans, kmeans++"),
+    ("landmark_graph.neighborhood, landmark_graph.covariances", "landmark_graph.kind", "bhattacharyya"),
+    ("embedding.residual, embedding.max_passes", "embedding.solver", "refine, lll+refine"),
+    ("layout.freeze", "layout.init", "given"),
+    ("layout.momentum, layout.exaggerated_momentum, layout.doubled_for", "layout.direction", "momentum"),
+    ("layout.doubled_for", "layout.init", "spectral, pca, random"),
+    ("layout.kappa", "layout.direction", "spectral, spectral+l-bfgs, spectral-minus"),
+    ("layout.pairs", "layout.direction", "l-bfgs, spectral+l-bfgs"),
+    ("layout.exaggeration, layout.exaggerated_iterations", "layout.homotopy", "1"),
+    ("layout.tolerance, layout.schedule", "layout.repulsion", "grid, barnes-hut, fgt"),
+)
+# Of these, that the two contradict each other is refused.
+REFUSED = ("layout.exaggeration", "layout.objective")
 
 CONDITIONS = (
-    one_of(*SEARCHED, names=ROUNDS, on="neighbors.method"),
-    one_of(*SEARCHED, GIVEN_LISTS, names=MEASURED, on="neighbors.method"),
-    one_of("partition", names=("neighbors.n_probes",), on="neighbors.method"),
-    one_of("leaves", names=("neighbors.leaf_points",), on="neighbors.method"),
     Condition(
-        ("neighbors.few_candidates",),
+        "neighbors.few_candidates",
         "neighbors.n_neighbors",
         f"of {NeighborsParams.few_neighbors} at most",
         lambda here: here.params.n_neighbors <= NeighborsParams.few_neighbors,
     ),
     Condition(
-        ("affinities.perplexity",),
+        "affinities.perplexity",
         "affinities.kind",
         "entropic",
         lambda here: (
@@ -104,121 +123,74 @@ CONDITIONS = (
             or (here.asked.neighbors.n_neighbors is None and here.neighbors != WINDOW)
         ),
     ),
-    one_of(
-        WINDOW, names=of_stage("neighbors", "window", "frames", "image_rows", "image_columns"), on="neighbors.method"
-    ),
     Condition(
-        ("neighbors.n_neighbors", "affinities.n_neighbors"),
+        "neighbors.n_neighbors, affinities.n_neighbors",
         "neighbors.method",
         "other than window",
         lambda here: here.neighbors != WINDOW,
     ),
     Condition(
-        ("neighbors.frames",),
+        "neighbors.frames",
         POINTS,
         "above those of one frame",
         lambda here: here.params.neighbors.image(here.n_points)[0] > 1,
     ),
     Condition(
-        ("affinities.n_neighbors",),
+        "affinities.n_neighbors",
         "affinities.kind",
         "other than precomputed",
         lambda here: not here.params.affinities.precomputed,
     ),
-    one_of("entropic", names=ENTROPIC, on="affinities.kind"),
-    one_of("gaussian", names=("affinities.sigma",), on="affinities.kind"),
-    one_of("ensemble", names=of_stage("affinities", "trees", "jitter"), on="affinities.kind"),
     Condition(
-        ("affinities.bandwidth_neighbor",),
+        "affinities.bandwidth_neighbor",
         "affinities.kind",
         "self-tuning, or gaussian without affinities.sigma",
         lambda here: here.params.affinities.takes_bandwidth_neighbor,
     ),
-    one_of("connect", names=("components.queries_per_component",), on="components.disconnected"),
-    one_of(PRECOMPUTED, names=("points.distances",), on="points.metric"),
     Condition(
-        ("components.queries_per_component",),
+        "components.queries_per_component",
         "points.metric",
         "other than precomputed",
         lambda here: here.neighbors != PRECOMPUTED,
     ),
-    one_of(
-        "kmeans",
-        "kmeans++",
-        "kmeans++ seeding",
-        "minmax",
-        "dpp",
-        "gp-active",
-        "gp",
-        names=("landmarks.sample_points",),
-        on="landmarks.method",
-    ),
-    one_of("dpp", "dpp-exact", names=("landmarks.sigma",), on="landmarks.method"),
-    one_of("dpp", names=of_stage("landmarks", "update", "neighborhood"), on="landmarks.method"),
-    one_of("dpp-exact", names=("landmarks.geodesic",), on="landmarks.method"),
-    one_of("gp-active", "gp", names=("landmarks.eta",), on="landmarks.method"),
-    one_of("gp", names=of_stage("landmarks", "projection", "batch_points", "steps"), on="landmarks.method"),
-    one_of("kmeans", "kmeans++", names=("landmarks.snap",), on="landmarks.method"),
-    one_of("bhattacharyya", names=of_stage("landmark_graph", "neighborhood", "covariances"), on="landmark_graph.kind"),
     Condition(
-        of_stage("landmark_weights", "n_neighbors", "regularization"),
+        "landmark_weights.n_neighbors, landmark_weights.regularization",
         "embedding.solver",
         "other than nystrom",
         lambda here: "landmark_graph" not in here.stages or here.params.embedding.solver != "nystrom",
     ),
-    one_of("refine", "lll+refine", names=of_stage("embedding", "residual", "max_passes"), on="embedding.solver"),
-    one_of("given", names=("layout.freeze",), on="layout.init"),
-    one_of(
-        "momentum",
-        names=("layout.momentum", "layout.exaggerated_momentum", "layout.doubled_for"),
-        on="layout.direction",
-    ),
-    one_of("spectral", "pca", "random", names=("layout.doubled_for",), on="layout.init"),
     Condition(
-        ("layout.doubled_for",),
+        "layout.doubled_for",
         "layout.max_iterations",
         f"above layout.exaggerated_iterations by more than {FIRST_DOUBLING}",
         lambda here: plain_iterations(here) > FIRST_DOUBLING,
     ),
-    one_of(*SPECTRAL_DIRECTIONS, names=("layout.kappa",), on="layout.direction"),
-    one_of("l-bfgs", "spectral+l-bfgs", names=("layout.pairs",), on="layout.direction"),
-    one_of(1, names=("layout.exaggeration",), on="layout.homotopy", refused=True),
-    one_of(1, names=("layout.exaggerated_iterations",), on="layout.homotopy"),
     Condition(
-        ("layout.exaggeration",),
-        "layout.exaggerated_iterations",
-        "above 0",
-        lambda here: here.params.layout.exaggerated_iterations != 0,
-        refused=True,
-    ),
-    Condition(
-        ("layout.exaggerated_momentum",),
+        "layout.exaggeration, layout.exaggerated_momentum",
         "layout.exaggerated_iterations",
         "above 0",
         lambda here: here.params.layout.exaggerated_iterations != 0,
     ),
     Condition(
-        ("layout.exaggerated_iterations", "layout.exaggerated_momentum"),
+        "layout.exaggerated_iterations, layout.exaggerated_momentum",
         "layout.exaggeration",
         "above 1",
         lambda here: here.params.layout.exaggeration != 1,
     ),
-    Condition(("layout.window",), "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
+    Condition("layout.window", "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
     Condition(
-        ("layout.converged",),
+        "layout.converged",
         "layout.max_iterations",
         TWO_WINDOWS,
         # Where the descent is to go to the end, that it has not converged is no warning: 0 always has an effect.
         lambda here: here.params.layout.converged == 0 or compares_windows(here),
     ),
-    Condition(("layout.window",), "layout.max_iterations", TWO_WINDOWS, compares_windows),
-    one_of("grid", "barnes-hut", "fgt", names=of_stage("layout", "tolerance", "schedule"), on="layout.repulsion"),
+    Condition("layout.window", "layout.max_iterations", TWO_WINDOWS, compares_windows),
     Condition(
-        ("layout.objective",),
+        "layout.objective",
         "layout.objective",
         "that of the method",
         lambda here: here.asked.layout.objective in (None, here.method),
-        refused=True,
     ),
 )
 
@@ -228,30 +200,34 @@ def acting(here: Situation, resolve: Callable[[Parameters], Parameters]) -> tupl
 
     Raises ConfigError for those that other parameters keep from acting. A value that is resolved anyway has no note.
     """
-    idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here)) is not None}
+    asked = here.asked
+    idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here))}
     if not idle:
         return here.params, ()
-    params = resolve(here.asked.with_settings({name: DEFAULTS.value(name) for name in idle}))
-    told = {name: why for name, why in idle.items() if here.asked.value(name) != params.value(name)}
-    messages = {name: f"{name}={here.asked.value(name)} has no effect: {text}" for name, (text, _) in told.items()}
-    if refusals := [messages[name] for name, (_, refused) in told.items() if refused]:
+    params = resolve(asked.with_settings({name: DEFAULTS.value(name) for name in idle}))
+    told = {
+        name: f"{name}={asked.value(name)} has no effect: {why}"
+        for name, why in idle.items()
+        if asked.value(name) != params.value(name)
+    }
+    if refusals := [message for name, message in told.items() if name in REFUSED and reached(name, here)]:
         raise ConfigError("; ".join(refusals))
-    return params, tuple(messages.values())
+    return params, tuple(told.values())
 
 
-def why_idle(name: str, here: Situation) -> tuple[str, bool] | None:
-    """Return why a parameter does not act and whether that is refused; None where it acts or was not set."""
+def why_idle(name: str, here: Situation) -> str:
+    """Return why a parameter does not act; "" where it acts or was not set."""
     if here.asked.value(name) == DEFAULTS.value(name):
-        return None
+        return ""
     if not reached(name, here):
-        return f"no stage of {here.method} with embedding.solver={here.params.embedding.solver} reads it", False
+        return f"no stage of {here.method} with embedding.solver={here.params.embedding.solver} reads it"
+    for names, on, values in ACTING_WITH:
+        if name in names.split(", ") and str(here.value(on)) not in values.split(", "):
+            return f"it takes {on} {values.replace(', ', ' or ')}, which is {here.value(on)} here"
     for condition in CONDITIONS:
-        if name in condition.names and not condition.holds(here):
-            return (
-                f"it takes {condition.on} {condition.needs}, which is {here.value(condition.on)} here",
-                condition.refused,
-            )
-    return None
+        if name in condition.names.split(", ") and not condition.holds(here):
+            return f"it takes {condition.on} {condition.needs}, which is {here.value(condition.on)} here"
+    return ""
 
 
 def reached(name: str, here: Situation) -> bool:

@@ -1,6 +1,5 @@
 """The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
 
-import json
 import sys
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -27,7 +26,7 @@ from scalemani.interfaces.cli.options import (
     refuse_output_in_input,
     taking,
 )
-from scalemani.interfaces.cli.output import parameter_tables, say, show_parameters
+from scalemani.interfaces.cli.output import parameter_tables, say, say_json, show_parameters
 
 if TYPE_CHECKING:
     from scalemani.config.params import Parameters
@@ -58,69 +57,49 @@ def every(
 @taking(Options)
 def embed(**given: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
-    options = Options(**given)
-    params = options.parameters()  # before the imports that take a second
-    from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
-    from scalemani.io.sources import open_labels
-    from scalemani.runs.walk import run
-
-    source = options.source(params)
-    with options.running() as executor:
-        finished = run(source, options.run, options.method, params, executor, options.block_rows)
-        executor.progress.note(next_steps(finished))
-    if options.quiet:
-        return
-    show_records(finished)
-    if options.labels is not None and finished.embeds:
-        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
+    run_options(Options(**given), None)
 
 
 @app.command()
 @taking(Options)
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **given: Any) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    options = Options(**given)
-    params = options.parameters()
-    if (reason := reason_against(name, options, params)) is not None:
-        say(f"{name}: nothing to do, {reason} does not need it")
+    run_options(Options(**given), name)
+
+
+def run_options(options: Options, only: str | None) -> None:
+    """Run what options ask for, all stages or one, and show what it measured."""
+    params = options.parameters()  # before the imports that take a second
+    if only is not None and not may_run(only, options, params):
+        say(f"{only}: nothing to do, a run with these parameters does not need it")
         return
-    from scalemani.interfaces.cli.printing import show_records
+    from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
+    from scalemani.io.sources import open_labels
     from scalemani.runs.walk import run
 
     source = options.source(params)
     with options.running() as executor:
-        finished = run(source, options.run, options.method, params, executor, options.block_rows, name)
-    if not options.quiet:
-        show_records(finished)
+        finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
+        if only is None:
+            executor.progress.note(next_steps(finished))
+    if options.quiet:
+        return
+    show_records(finished)
+    if only is None and options.labels is not None and finished.embeds:
+        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
 
 
-def reason_against(name: str, options: Options, params: "Parameters") -> str | None:
-    """Return why a stage of the method is not part of a run with these parameters; None where it is."""
+def may_run(name: str, options: Options, params: "Parameters") -> bool:
+    """Return whether a stage of the method may be part of a run with these parameters."""
     from scalemani.config.routes import ROUTES
-    from scalemani.config.routing import route
-    from scalemani.config.stages import AUTO, CLASSES, DUPLICATES, LISTS, LLL, WEIGHTS
+    from scalemani.config.stages import AUTO, LLL
 
     names = [known.name for known in ROUTES[options.method]]
     if name not in names:
         raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
     by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
     routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
-    if name in [known.name for one in routes for known in one]:
-        return None
-    missing = {
-        WEIGHTS.name: "--weights",
-        LISTS.name: "--graph",
-        DUPLICATES.name: "--deduplicate",
-        CLASSES.name: "symmetric_affinities.target_weight",
-    }
-    if params.landmark_graph.kind != "bhattacharyya":
-        missing["landmark_covariances"] = "landmark_graph.kind=bhattacharyya"
-    if name in missing:
-        return f"a run without {missing[name]}"
-    solver = params.embedding.solver
-    if name not in [known.name for known in route(options.method, solver, params.points.metric)]:
-        return f"embedding.solver {solver!r}"
-    return "neighbors.method 'window'" if params.neighbors.by_window else f"layout.init {params.layout.init!r}"
+    return name in [known.name for one in routes for known in one]
 
 
 @app.command()
@@ -174,7 +153,7 @@ def info(
         summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": opened.records()}
         verdicts = {f"{one.stage}.{one.name}": one.judged.verdict for one in judged_certificates(opened)}
         sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
-        say(json.dumps({"scalemani": version("scalemani"), **summary, **sizes, "verdicts": verdicts}, indent=1))
+        say_json({"scalemani": version("scalemani"), **summary, **sizes, "verdicts": verdicts})
         return
     say(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
     say(f"seed {opened.params.seed}")
@@ -342,7 +321,7 @@ def generate(
     name: Annotated[
         str,
         typer.Argument(
-            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits, infinite-digits or walking-figure",
+            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits",
             metavar="NAME",
         ),
     ],
@@ -374,30 +353,21 @@ def landmarks(**given: Any) -> None:
 
     The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
     condition of the systems that give points their weights; with a run whose embedding is refined, the error of the
-    locally linear embedding against it; seconds and memory of the choice. Numbers are means over seeds, with standard
-    errors; of the seconds the least is shown, of the memory the most.
+    locally linear embedding against it; seconds and memory of the choice. Each method and seed has a line.
     """
-    options = LandmarkOptions(**given)
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.printing import show_qualities
-    from scalemani.interfaces.tuning.landmarks import COMPARED, compare_landmarks
+    from scalemani.interfaces.tuning import flat_lists
+    from scalemani.interfaces.tuning.landmarks import compare_landmarks
 
-    metric = [] if options.metric is None else [f"points.metric={options.metric}"]
+    metric, assignments, as_json, _ = (given.pop(name) for name in ("metric", "assignments", "as_json", "debug"))
+    asked = [] if metric is None else [f"points.metric={metric}"]
+    settings = {name: value for name, (value,) in flat_lists(parse_assignments([*(assignments or []), *asked])).items()}
+    given |= {"methods": given["methods"].split(","), "seeds": given["seeds"] or [0]}
+    given["n_sampled"] = given["n_sampled"] or None
     with progress_for(sys.stderr) as progress:
-        found = compare_landmarks(
-            options.points,
-            options.number,
-            COMPARED if options.methods is None else options.methods.split(","),
-            options.seed or (0,),
-            sigma=options.sigma,
-            n_sampled=options.sampled or None,
-            settings=parse_assignments([*(options.assignments or []), *metric]),
-            workers=options.workers,
-            memory=options.memory,
-            progress=progress,
-        )
-    show_qualities(found, options.as_json)
+        show_qualities(compare_landmarks(**given, settings=settings, progress=progress), as_json)
 
 
 @app.command()
@@ -433,22 +403,12 @@ def mix(**given: Any) -> None:
 
     `embed OUT RUN --set affinities.kind=precomputed` embeds it by any method.
     """
-    options = MixOptions(**given)
     from scalemani.interfaces.functions.mixed import write_mixed_affinities
 
-    pairs = [points_and_metric(group) for group in options.groups]
-    refuse_output_in_input(options.out, *(points for points, _ in pairs))
-    write_mixed_affinities(
-        options.out,
-        pairs,
-        combine=options.how,
-        perplexity=options.perplexity,
-        weights=options.weights,
-        n_neighbors=options.neighbors,
-        random_state=options.seed,
-        workers=options.workers,
-        memory=options.memory,
-    )
+    out, groups, _ = (given.pop(name) for name in ("out", "groups", "debug"))
+    pairs = [points_and_metric(group) for group in groups]
+    refuse_output_in_input(out, *(points for points, _ in pairs))
+    write_mixed_affinities(out, pairs, **given)
 
 
 @app.command()
@@ -489,7 +449,7 @@ def params(
     """Show every parameter that --set takes, its default, and its name in Python."""
     tables = parameter_tables(stage)
     if as_json:
-        say(json.dumps(tables, indent=1))
+        say_json(tables)
     else:
         show_parameters(tables, with_text=stage is not None)
 
@@ -508,7 +468,7 @@ def runs(
     opened = open_run(run)
     results = remove_unused(opened) if prune else list_results(opened)
     if as_json:
-        say(json.dumps([asdict(result) for result in results], indent=1))
+        say_json([asdict(result) for result in results])
     else:
         show_results(results, removed=prune)
 
@@ -524,6 +484,6 @@ def doctor(
 
     found = examine(folder)
     if as_json:
-        say(json.dumps(found, indent=1))
+        say_json(found)
     else:
         show_examination(found)

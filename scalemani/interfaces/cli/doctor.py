@@ -45,6 +45,7 @@ EXTRAS = {
 MEMORY_FILESYSTEMS = {"tmpfs", "ramfs"}
 NETWORK_FILESYSTEMS = {"nfs", "nfs4", "cifs", "smb3", "fuse.sshfs", "lustre", "ceph"}
 LEAST_FREE = 10 * 10**9  # bytes of disk: what a million points of 784 bytes take, twice
+LEAST_BYTES = 2**20  # of a number that is a size
 WIDE_VECTORS = {"avx2", "avx512f", "neon"}  # without one of them kernels add four numbers at a time, or fewer
 
 
@@ -126,26 +127,19 @@ def slow_here(found: dict[str, Any]) -> Iterator[str]:
 
 def show_examination(found: dict[str, Any]) -> None:
     """Print what `examine` has found, a line a subject."""
-    processors, memory = found["processors"], found["memory"]
-    extras = [name if there else f"{name} (not installed)" for name, there in found["extras"].items()]
-    lines = {
-        "scalemani": found["scalemani"],
-        "python": found["python"],
-        "packages": ", ".join(f"{name} {version}" for name, version in found["packages"].items()),
-        "extras": ", ".join(extras),
-        "processors": f"{processors['usable']} usable of {processors['all']}, load {processors['load']:.1f}",
-        "blas": ", ".join(found["blas"]),
-        "memory": f"{format_bytes(memory['usable'])} usable, {format_bytes(memory['free'])} free now",
-    }
-    for name in ("disk", "temporary files"):
-        disk = found[name]
-        lines[name] = f"{format_bytes(disk['free'])} free at {disk['path']} ({disk['filesystem']})"
-    level, unused = found["machine code"].values()
-    lines["machine code"] = f"of the wheel, for {level}" if level else f"compiled at first use: {unused}"
-    lines["compiled kernels"] = found["compiled kernels"]
-    for name, text in lines.items():
-        say(f"{name:<18}{text}")
-    for line in found["slow"]:
+    for name, value in found.items():
+        if name != "slow":
+            say(f"{name:<18}{text_of(value)}")
+    for line in found["slow"] or ["nothing here"]:
         say(f"slow: {line}")
-    if not found["slow"]:
-        say("nothing here makes runs slow")
+
+
+def text_of(value: Any) -> str:
+    """Return what was found as words: large integers are bytes."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {text_of(part)}" for name, part in value.items())
+    if isinstance(value, list):
+        return ", ".join(map(text_of, value))
+    if isinstance(value, bool | None):
+        return "yes" if value else "no"
+    return format_bytes(value) if isinstance(value, int) and value >= LEAST_BYTES else str(value)

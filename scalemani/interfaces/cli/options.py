@@ -1,7 +1,6 @@
 """Options that several commands share, and the objects that the library makes of them."""
 
 import contextlib
-import dataclasses
 import inspect
 import os
 import re
@@ -295,7 +294,7 @@ class AppendOptions(Resources):
 
 @dataclass(frozen=True)
 class MixOptions:
-    """Options of `mix`."""
+    """Options of `mix`, by the names of the arguments of `mixed_affinities`."""
 
     out: Annotated[str, typer.Argument(metavar="OUT", help="an .npz, in which it is SciPy's CSR matrix")]
     groups: Annotated[
@@ -307,13 +306,17 @@ class MixOptions:
             "categories too: table.parquet::job,city=hamming; once for each group",
         ),
     ]
-    how: Annotated[str, typer.Option(help="mean or union: near in any group; product: near in all")] = "mean"
+    combine: Annotated[str, typer.Option("--how", help="mean or union: near in any group; product: near in all")] = (
+        "mean"
+    )
     weights: Annotated[
         list[float] | None, typer.Option("--weight", help="how often each group counts, in their order; default: once")
     ] = None
     perplexity: Annotated[float | None, typer.Option(help="in each group; default: 30")] = None
-    neighbors: Annotated[int | None, typer.Option(help="in each group; default: three times the perplexity")] = None
-    seed: Annotated[int, typer.Option(help="of the searches")] = 0
+    n_neighbors: Annotated[
+        int | None, typer.Option("--neighbors", help="in each group; default: three times the perplexity")
+    ] = None
+    random_state: Annotated[int, typer.Option("--seed", help="of the searches")] = 0
     workers: Workers = None
     memory: Memory = None
     debug: Debug = False
@@ -321,18 +324,17 @@ class MixOptions:
 
 @dataclass(frozen=True)
 class LandmarkOptions:
-    """Options of `landmarks`."""
+    """Options of `landmarks`, by the names of the arguments of `compare_landmarks`."""
 
     points: Annotated[str, typer.Argument(help="a run, or points as `embed` takes them", metavar="RUN|POINTS")]
-    methods: Annotated[
-        str | None,
-        typer.Option(help="names of landmarks.method, with commas; default: random,spread,kmeans,kmeans++,minmax,dpp"),
-    ] = None
-    number: Annotated[
+    methods: Annotated[str, typer.Option(help="names of landmarks.method, with commas")] = (
+        "random,spread,kmeans,kmeans++,minmax,dpp"
+    )
+    n_landmarks: Annotated[
         int | None, typer.Option("--landmarks", help="how many; default: as many as the run has, or 1,000")
     ] = None
-    seed: Annotated[list[int] | None, typer.Option(help="of the draws; may be repeated; default: 0")] = None
-    sampled: Annotated[int, typer.Option(help="points to look at; 0: all")] = 10_000
+    seeds: Annotated[list[int] | None, typer.Option("--seed", help="of the draws; may be repeated; default: 0")] = None
+    n_sampled: Annotated[int, typer.Option("--sampled", help="points to look at; 0: all")] = 10_000
     sigma: Annotated[float | None, typer.Option(help="of the kernel that Nystrom's formula approximates")] = None
     metric: Metric = None
     assignments: Assignments = None
@@ -416,24 +418,14 @@ def place(location: str | Path) -> PurePath:
 
 def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Have Typer give a command, as `**given`, an option for each field of a dataclass."""
-    fields = sorted(dataclasses.fields(kind), key=lambda field: bool(field.kw_only))  # resources come last
-    shared = [
-        inspect.Parameter(
-            field.name,
-            inspect.Parameter.POSITIONAL_OR_KEYWORD,
-            annotation=field.type,
-            default=inspect.Parameter.empty if field.default is dataclasses.MISSING else field.default,
-        )
-        for field in fields
-    ]
+    shared = [one.replace(kind=one.POSITIONAL_OR_KEYWORD) for one in inspect.signature(kind).parameters.values()]
 
     def describe(command: Callable[..., None]) -> Callable[..., None]:
-        named = inspect.signature(command).parameters.values()
-        own = [parameter for parameter in named if parameter.kind is not inspect.Parameter.VAR_KEYWORD]
+        own = [one for one in inspect.signature(command).parameters.values() if one.kind is not one.VAR_KEYWORD]
         # Python wants parameters with a default last.
-        ordered = sorted([*own, *shared], key=lambda parameter: parameter.default is not inspect.Parameter.empty)
+        ordered = sorted([*own, *shared], key=lambda one: one.default is not one.empty)
         command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
-        command.__annotations__ = {parameter.name: parameter.annotation for parameter in ordered}
+        command.__annotations__ = {one.name: one.annotation for one in ordered}
         return command
 
     return describe

@@ -5,11 +5,12 @@ Commands start with this module: it loads no library.
 
 import contextlib
 import inspect
-import io
 import itertools
+import json
 import os
 import shlex
 import sys
+from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 import typer
@@ -23,6 +24,11 @@ def say(text: object, err: bool = False) -> None:
     typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
 
 
+def say_json(found: object) -> None:
+    """Print what was found for machines."""
+    say(json.dumps(found, indent=1))
+
+
 def quoted(word: str) -> str:
     """Return a word as a shell takes it, on one line and in printable letters."""
     if word.isprintable():
@@ -34,7 +40,7 @@ def quoted(word: str) -> str:
     return f"$'{''.join(letters)}'"
 
 
-class Outlasting(io.TextIOBase):
+class Outlasting:
     """A stream for people that writes on into nothing once it cannot be written any more."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -42,37 +48,27 @@ class Outlasting(io.TextIOBase):
 
     def write(self, text: str) -> int:
         """Write a text if that can be done."""
-        try:
+        with self._diverted():
             self._stream.write(text)
             self._stream.flush()
-        except OSError:
-            self._divert()
         return len(text)
 
     def flush(self) -> None:
         """Hand on what was written, if that can be done."""
-        try:
+        with self._diverted():
             self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    @contextlib.contextmanager
+    def _diverted(self) -> Iterator[None]:
+        try:
+            yield
         except OSError:
-            self._divert()
-
-    def isatty(self) -> bool:
-        """Return whether somebody may be looking."""
-        return self._stream.isatty()
-
-    def fileno(self) -> int:
-        """Return the descriptor, for what writes without Python."""
-        return self._stream.fileno()
-
-    @property
-    def encoding(self) -> str:  # type: ignore[override]
-        """That of the stream."""
-        return self._stream.encoding
-
-    def _divert(self) -> None:
-        # What the stream still holds is written at the end of the process, whose status a failure would change.
-        with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
-            os.dup2(nothing.fileno(), self._stream.fileno())
+            # What the stream still holds is written at the end of the process, whose status a failure would change.
+            with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
+                os.dup2(nothing.fileno(), self._stream.fileno())
 
 
 def outlasting(stream: TextIO | None) -> TextIO:
@@ -101,18 +97,14 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     names = list(values)
     if stage is not None and stage not in names:
         raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
-    return {
-        name: {
-            "about": inspect.getdoc(type(getattr(params, name))) or "",
-            "parameters": [
-                {"name": path, "default": value, "python": arguments.get(path, "settings")}
-                for key, value in values[name].items()
-                for path in [f"{name}.{key}"]
-            ],
-        }
-        for name in names
-        if stage in (None, name)
-    }
+    found: dict[str, dict[str, Any]] = {}
+    for name in names if stage is None else [stage]:
+        rows = [
+            {"name": f"{name}.{key}", "default": value, "python": arguments.get(f"{name}.{key}", "settings")}
+            for key, value in values[name].items()
+        ]
+        found[name] = {"about": inspect.getdoc(type(getattr(params, name))) or "", "parameters": rows}
+    return found
 
 
 def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:

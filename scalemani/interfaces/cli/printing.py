@@ -1,7 +1,5 @@
 """What commands print and draw: records, measures and results of runs, plans and their needs, landmarks compared."""
 
-import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,36 +8,26 @@ import numpy as np
 from dask.utils import format_bytes
 
 from scalemani.config.stages import REFINE
-from scalemani.engine.needs import (
-    ENCODED,
-    MAPPED,
-    PASSING,
-    PROCESS_BYTES,
-    Held,
-    Written,
-    memory_need,
-    span_bytes,
-    steps_of,
-)
+from scalemani.engine.needs import PROCESS_BYTES, Held, Written, memory_need
 from scalemani.errors import ConfigError
-from scalemani.interfaces.cli.output import quoted, say
+from scalemani.interfaces.cli.output import quoted, say, say_json
+from scalemani.interfaces.functions.measures import SAMPLED_LABELS, knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
-from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.measures import Measure, label_hits
+from scalemani.kernels.measures import Measure
 from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run, StoredResult
-from scalemani.runs.plan import Plan, PlannedStage, overhead_bytes
+from scalemani.runs.plan import Plan
 from scalemani.store.run_store import PLAN, RunStore
 
 if TYPE_CHECKING:
     from scalemani.interfaces.tuning.landmarks import LandmarkQuality
 
-JUDGED_POINTS = 10_000  # a share of them is known to half a percent
 UNKNOWN = "-"
 REPORTED = ("look", "short")  # verdicts on certificates that miss their target
-Line = tuple[str, int, str]  # what is meant, its bytes, and for how long or how often
+PLANNED = "{:<22}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
+SUM = "{:<95}{:>15}  {}"  # what is meant, its bytes, and for how long or how often
 
 
 def left_out(run: Run) -> str:
@@ -87,10 +75,8 @@ def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
         say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
-    n_points = len(labels)
-    rows = sample_rows(run.params.seed, "labels/sample", n_points, min(JUDGED_POINTS, n_points))
-    share = float(np.mean(label_hits(run.stored_embedding.read(), labels, 1, rows)))
-    say(f"{share:.4f} of {len(rows)} points have the label of their nearest neighbour in the embedding")
+    found = knn_accuracy(run.stored_embedding.read(), labels, n_sampled=min(SAMPLED_LABELS, len(labels)))
+    say(f"{found.value:.4f} of {found.n_sampled} points have the label of their nearest neighbour in the embedding")
 
 
 def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
@@ -99,7 +85,7 @@ def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
         name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
     }
     if as_json:
-        say(json.dumps(tables, indent=1))
+        say_json(tables)
         return
     for name, table in tables.items():
         sampled = f" +- {table['error']:.4f}   {table['n_sampled']} points" if "error" in table else ""
@@ -119,15 +105,10 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
 def show_alignment(found: Alignment, as_json: bool) -> None:
     """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
     if as_json:
-        say(json.dumps(found.as_dict(), indent=1))
+        say_json(found.as_dict())
         return
-    say(f"shared rows {found.shared_rows}")
-    say(f"scale       {found.scale:.6g}")
-    for row, values in enumerate(found.rotation):
-        name = "" if row else "reflection" if found.reflected else "rotation"
-        say(f"{name:<12}" + " ".join(f"{value:>10.6f}" for value in values))
-    say("translation " + " ".join(f"{value:>10.6g}" for value in found.translation))
-    say(f"residual    {found.residual:.6g}, {found.relative_residual:.4f} of the spread of the reference")
+    for name, value in found.as_dict().items():
+        say(f"{name.replace('_', ' ')} {value}")
 
 
 def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
@@ -157,15 +138,15 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
         f"{dimensions.n_blocks} blocks of {dimensions.block_rows} rows; up to {format_bytes(plan.disk)} to write"
         f"{'' if plan.free_bytes is None else f', {format_bytes(plan.free_bytes)} free'}{refined}"
     )
-    say(f"{'stage':<22}{'key':<18}{'missing':>12}{'memory':>12}{'disk':>12}{'at once':>9}{'seconds':>10}")
+    say(PLANNED.format("stage", "key", "missing", "memory", "disk", "at once", "seconds"))
     total = 0.0
     for planned in plan.stages:
         name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
         expected = 0.0 if planned.group.complete else seconds.get(name)
         total += expected or 0.0
+        sizes = format_bytes(planned.memory), format_bytes(sum(planned.disk))
         shown = UNKNOWN if expected is None else f"{expected:.1f}"
-        memory, disk = format_bytes(planned.memory), format_bytes(sum(planned.disk))
-        say(f"{name:<22}{planned.key:<18}{missing:>12}{memory:>12}{disk:>12}{planned.at_once:>9}{shown:>10}")
+        say(PLANNED.format(name, planned.key, missing, *sizes, planned.at_once, shown))
     if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
         say(f"about {total:.1f} s to do, by the last run in this folder, in proportion to the points")
     else:
@@ -173,71 +154,34 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
 
 
 def show_needs(plan: Plan, name: str) -> None:
-    """Print what a stage holds in memory and what it writes, and how both add up to what the plan shows."""
+    """Print what a stage holds in memory and what it writes, and how memory adds up to what the plan shows."""
     planned = plan.planned(name)
     say(f"memory of {name}")
     for record in planned.held:
         step = f", step: {record.step}" if record.step else ""
-        say(record_line(record, record.bytes, f"{record.span.value}{step}"))
-    for line in memory_sums(planned):
-        say(sum_line(*line))
+        say(record_line(record, f"{record.span.value}{step}"))
+    need, tasks = planned.fit.need, planned.tasks_in_one_process
+    growing = "in memory" if planned.fit.in_memory else "in files"
+    for line in (
+        ("Python and its libraries, kernels compiled", PROCESS_BYTES, "a process"),
+        ("held by a process", memory_need(planned.held).fixed, "the largest step with one task, less that task"),
+        (f"{tasks} tasks at once in a process, {need.per_task} each", tasks * need.per_task, "the largest step"),
+        ("cache", need.cache, "at most"),
+        ("growing with the points", need.growing, growing),
+        ("memory of a process", planned.memory, "as planned"),
+    ):
+        say(SUM.format(*line))
     say(f"\ndisk of {name}")
     for written in planned.written:
-        say(record_line(written, encoded_bytes(plan, written), written.stay.value))
-    for line in disk_sums(plan, planned):
-        say(sum_line(*line))
+        say(record_line(written, written.stay.value))
+    say(SUM.format("disk, with marks and descriptions, less what is written", sum(planned.disk), "as planned"))
 
 
-def memory_sums(planned: PlannedStage) -> Iterator[Line]:
-    """Yield how the memory of a stage adds up; the last line is what the plan shows."""
-    steps, need, tasks = steps_of(planned.held), planned.fit.need, planned.tasks_in_one_process
-    for step in steps if len(steps) > 1 else []:
-        for span, n_bytes in span_bytes(planned.held, step).items():
-            if n_bytes:
-                yield f"step {step} in sum", n_bytes, span.value
-    asked = memory_need(planned.held)
-    yield "Python and its libraries, kernels compiled", PROCESS_BYTES, "a process"
-    yield "held by a process", asked.fixed, "the largest step with one task, less that task"
-    yield f"{tasks} tasks at once in a process, {need.per_task} each", tasks * need.per_task, "the largest step"
-    yield "cache", need.cache, f"of {asked.cache} that it could use"
-    yield "growing with the points", need.growing, "in memory" if planned.fit.in_memory else "in files"
-    yield "memory of a process", planned.memory, "as planned"
-
-
-def disk_sums(plan: Plan, planned: PlannedStage) -> Iterator[Line]:
-    """Yield how the disk of a stage adds up; the last line is what the plan shows."""
-    stored = sum(encoded_bytes(plan, record) for record in planned.written if record.stay not in (PASSING, MAPPED))
-    overhead = overhead_bytes(plan.dimensions.n_blocks)
-    yield "arrays that are stored", stored, "in sum"
-    yield "marks, descriptions, and what rounding to blocks of the disk takes", overhead, "in sum"
-    if planned.group.complete:
-        yield "written before", stored + overhead, "complete"
-    else:
-        committed = stored + overhead - planned.disk.stored
-        yield "written before", committed, "subtracted"
-        yield "checkpoints and mapped arrays", planned.disk.passing, "until the stage ends"
-    yield "disk", sum(planned.disk), "as planned"
-
-
-def encoded_bytes(plan: Plan, record: Written) -> int:
-    """Return what arrays take: rows of the points are known as encoded."""
-    return (
-        int(record.rows * record.copies * plan.outline.survey.stored_row_bytes)
-        if record.stay == ENCODED
-        else record.bytes
-    )
-
-
-def record_line(record: Held | Written, n_bytes: int, when: str) -> str:
+def record_line(record: Held | Written, when: str) -> str:
     """Return a line of a list."""
     dtype, copies = np.dtype(record.dtype).name, f"x {record.copies:g}" if record.copies != 1 else ""
     shape = f"{record.rows:.0f} x {record.columns:g}"
-    return f"  {record.name:<58}{shape:>20} {dtype:<8}{copies:<6}{n_bytes:>15}  {when}"
-
-
-def sum_line(name: str, n_bytes: int, when: str) -> str:
-    """Return a line of a sum."""
-    return f"{name:<95}{n_bytes:>15}  {when}"
+    return f"  {record.name:<58}{shape:>20} {dtype:<8}{copies:<6}{record.bytes:>15}  {when}"
 
 
 COLUMNS = {
@@ -258,35 +202,28 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 
 
 def show_qualities(found: Sequence["LandmarkQuality"], as_json: bool) -> None:
-    """Print what landmarks are worth: a line a method, or every method and seed as JSON."""
+    """Print what landmarks are worth: a line for each method and seed, or JSON."""
     if as_json:
         tables = [
             {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
             for one in found
         ]
-        say(json.dumps(tables, indent=1))
+        say_json(tables)
         return
     say(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
-    rows = [["method", *COLUMNS, "time", "memory"]]
-    for method in dict.fromkeys(one.method for one in found):
-        of_method = [one for one in found if one.method == method]
-        means = [over_seeds([getattr(one, name) for one in of_method]) for name in COLUMNS.values()]
-        seconds, memory = min(one.seconds for one in of_method), max(one.memory for one in of_method)
-        rows.append([method, *means, f"{seconds:.2f} s", format_bytes(memory)])
+    rows = [["method", "seed", *COLUMNS, "time", "memory"]]
+    for one in found:
+        values = [measure_text(getattr(one, name)) for name in COLUMNS.values()]
+        rows.append([one.method, str(one.seed), *values, f"{one.seconds:.2f} s", format_bytes(one.memory)])
     for line in aligned(rows):
         say(line)
 
 
-def over_seeds(values: Sequence[Measure | float | None]) -> str:
-    """Return the mean of a quantity over seeds and its standard error; of one seed that of the points looked at."""
-    known = [value.value if isinstance(value, Measure) else value for value in values if value is not None]
-    if not known:
-        return "-"
-    first = values[0]
-    error = first.error if isinstance(first, Measure) else 0.0
-    if len(known) > 1:
-        error = float(np.std(known, ddof=1)) / math.sqrt(len(known))
-    return f"{np.mean(known):.4g}" + (f" ± {error:.1g}" if error > 0.0 else "")
+def measure_text(value: Measure | float | None) -> str:
+    """Return a value, with its standard error where it has one."""
+    if isinstance(value, Measure):
+        return f"{value.value:.4g}" + (f" ± {value.error:.1g}" if value.error > 0.0 else "")
+    return UNKNOWN if value is None else f"{value:.4g}"
 
 
 MOST_BLOCKS = 12  # that are drawn each; of larger runs a stage is one node with its number of blocks
@@ -313,35 +250,18 @@ def write_graph(plan: Plan, path: Path) -> None:
 
 
 def graph_lines(plan: Plan) -> Iterator[str]:
-    """Yield the lines of the graph: a stage begins once all blocks of its inputs are there."""
+    """Yield the lines of the graph; where runs are small, a stage is complete once its blocks are."""
     n_blocks = plan.dimensions.n_blocks
     yield f'digraph "{plan.method}" {{'
-    yield "  rankdir=LR; compound=true; node [shape=box, style=filled, fillcolor=white];"
+    yield "  rankdir=LR; node [shape=box, style=filled];"
     for planned in plan.stages:
-        yield from stage_lines(planned, n_blocks)
-    for planned in plan.stages:
-        for name in planned.stage.inputs:
-            yield from (f'  "{name}" -> "{task}";' for task in tasks_of(planned, n_blocks))
+        name, color = planned.stage.name, COMPLETE if planned.group.complete else MISSING
+        drawn = range(n_blocks) if planned.stage.by_block and 1 < n_blocks <= MOST_BLOCKS else ()
+        count = f"\\n{n_blocks} blocks" if planned.stage.by_block and n_blocks > MOST_BLOCKS else ""
+        yield f'  "{name}" [label="{name}{count}", fillcolor={color}];'
+        for block in drawn:
+            yield f'  "{name} {block}" [label="block {block}", fillcolor={color}];'
+            yield f'  "{name} {block}" -> "{name}";'
+        for waiting in [f"{name} {block}" for block in drawn] or [name]:
+            yield from (f'  "{given}" -> "{waiting}";' for given in planned.stage.inputs)
     yield "}"
-
-
-def tasks_of(planned: PlannedStage, n_blocks: int) -> list[str]:
-    """Return the nodes of a stage that wait for its inputs: its blocks in a small run, or itself."""
-    name = planned.stage.name
-    if not planned.stage.by_block or not 1 < n_blocks <= MOST_BLOCKS:
-        return [name]
-    return [f"{name} {block}" for block in range(n_blocks)]
-
-
-def stage_lines(planned: PlannedStage, n_blocks: int) -> Iterator[str]:
-    """Yield the nodes of a stage; that with its name alone is the stage once it is complete."""
-    name, tasks = planned.stage.name, tasks_of(planned, n_blocks)
-    color = COMPLETE if planned.group.complete else MISSING
-    count = f"\\n{n_blocks} blocks" if planned.stage.by_block and tasks == [name] and n_blocks > 1 else ""
-    yield f'  "{name}" [label="{name}{count}", fillcolor={color}];'
-    if tasks != [name]:
-        yield f'  subgraph "cluster {name}" {{ label="{name}";'
-        for block, task in enumerate(tasks):
-            yield f'    "{task}" [label="block {block}", fillcolor={color}];'
-        yield "  }"
-        yield from (f'  "{task}" -> "{name}";' for task in tasks)

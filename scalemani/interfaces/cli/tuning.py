@@ -1,5 +1,6 @@
 """The command `tune`: a grid of runs in one store, the table of what they score, and its pictures."""
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -141,15 +142,10 @@ def show_tuning(found: "Tuning") -> None:
     from scalemani.interfaces.tuning import METHOD
 
     table = found.results_
-    header = [*found.names, *found.scoring, "rank", "seconds"]
-    rows = []
-    for number, cell in enumerate(found.cells):
-        values = ["" if cell.values.get(name) is None else str(cell.values[name]) for name in found.names]
-        scores = ["" if cell.failure else f"{table[name][number]:.{SCORE_DIGITS}g}" for name in found.scoring]
-        rank = "" if table["rank"][number] is None else str(table["rank"][number])
-        rows.append([*values, *scores, rank, "" if cell.failure else f"{table['seconds'][number]:.1f}"])
-    failures = [None, *(cell.failure for cell in found.cells)]
-    for line, failed in zip(aligned([header, *rows]), failures, strict=True):
+    columns = {name: table[f"param_{name}"] for name in found.names}
+    columns |= {name: table[name] for name in (*found.scoring, "rank", "seconds")}
+    rows = [[shown(value) for value in row] for row in zip(*columns.values(), strict=True)]
+    for line, failed in zip(aligned([list(columns), *rows]), [None, *table["failure"]], strict=True):
         say(line + (f"  failed: {failed}" if failed else ""))
     seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.shared_seconds.items() if seconds)
     say(f"computed once for all: {seconds or 'nothing'}")
@@ -161,6 +157,13 @@ def show_tuning(found: "Tuning") -> None:
     by_hand = "".join(f" --set {name}={value}" for name, value in settings.items())
     say(f"best: {found.scoring[0]} {found.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
     say(f"{found.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
+
+
+def shown(value: Any) -> str:
+    """Return a value of the table, nothing for what is not there."""
+    if isinstance(value, float):
+        return "" if math.isnan(value) else f"{value:.{SCORE_DIGITS}g}"
+    return "" if value is None else str(value)
 
 
 def write_tuning(found: "Tuning", folder: Path) -> None:

@@ -177,10 +177,6 @@ class Embedder(Fitted, Shown, RunEstimator):
     def _n_drawn(self) -> int | None:
         return len(self.embedding_) if hasattr(self, "embedding_") else None
 
-    @property
-    def _stored_run(self) -> Run:
-        return self.run_
-
     def _html_repr(self) -> str:
         """Return what notebooks show: the diagram of scikit-learn and, of a fitted model, its map."""
         shown = self._shown_map()

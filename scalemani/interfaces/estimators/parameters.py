@@ -40,23 +40,6 @@ PARAMETERS = {
     "random_state": "seed",
     **merged("parameters", "ARGUMENTS"),
 }
-# Settings whose names do not end with the word that is looked for, or not alone.
-LOOKED_FOR = {
-    "cell_sample": "partition.sample_points",
-    "neighbors_method": "neighbors.method",
-    "neighbors_window": "neighbors.window",
-    "neighbors_frames": "neighbors.frames",
-    "sigma": "affinities.sigma",
-    "affinity_solver": "affinities.solver",
-    "affinity_order": "affinities.order",
-    "affinity_tolerance": "affinities.tolerance",
-    "affinity_neighbors": "affinities.n_neighbors",
-    "landmark_sample": "landmarks.sample_points",
-    "landmark_neighbors": "landmark_weights.n_neighbors",
-    "landmark_graph": "landmark_graph.kind",
-    "tolerance": "layout.tolerance",
-    "window": "layout.window",
-}
 # Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant
@@ -119,8 +102,6 @@ def with_arguments(cls: Any, names: list[str]) -> str:
 
 def instead_of(name: str, own: set[str]) -> str:
     """Return the settings that a name which is no argument may stand for, or the nearest of the `own` arguments."""
-    if name in LOOKED_FOR and SETTINGS in own:
-        return f"settings={{'{LOOKED_FOR[name]}': ...}}"
     homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in own else []
     return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, own)
 

@@ -15,7 +15,7 @@ import sklearn.exceptions
 from sklearn.base import BaseEstimator
 
 from scalemani.config.params import Parameters
-from scalemani.config.validation import check_flag
+from scalemani.config.validation import check_count, check_flag
 from scalemani.engine.progress import Callback, Progress, plural, progress_for
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
@@ -119,9 +119,7 @@ def checked_callbacks(callbacks: Any, every: Any) -> tuple[tuple[Callback, ...],
         raise ConfigError(
             f"callbacks must be callables of (iteration, objective, embedding), one or a list, got {callbacks!r}"
         )
-    if isinstance(every, bool) or not isinstance(every, int | np.integer) or every < 1:
-        raise ConfigError(f"callbacks_every must be a whole number of iterations of at least one, got {every!r}")
-    return tuple(found), int(every)
+    return tuple(found), check_count(every, "callbacks_every")
 
 
 def transform(

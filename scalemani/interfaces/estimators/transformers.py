@@ -2,9 +2,8 @@
 
 import contextlib
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 from scipy import sparse
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
-from scalemani.config.validation import check_count, check_points, check_seed
+from scalemani.config.validation import check_count, check_points
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.estimators.fitting import (
     check_columns,
@@ -33,6 +33,8 @@ from scalemani.interfaces.estimators.parameters import (
     settings_of,
 )
 from scalemani.interfaces.estimators.running import finished_run, resources_of
+from scalemani.interfaces.functions.landmarks import selected_among
+from scalemani.interfaces.functions.validation import checked_values
 from scalemani.io.sources import (
     columns_shown,
     is_in_memory,
@@ -40,20 +42,20 @@ from scalemani.io.sources import (
     map_points,
     open_points,
     points_in_memory,
+    rows_in_memory,
     take_representation,
 )
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
-from scalemani.kernels.landmarks.features import total_variance
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
+from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.rows.compressed import Points
 from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
-from scalemani.stages.landmarks import choice_of
 
 ARGUMENTS = {
     **PARAMETERS,
@@ -115,8 +117,7 @@ class KnnGraph:
 def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
     """Return the nearest points of a run of new points; see `KnnGraph.query`."""
     n_points = run.dimensions.n_points
-    if isinstance(n_neighbors, bool) or not isinstance(n_neighbors, int) or not 1 <= n_neighbors <= n_points:
-        raise ConfigError(f"n_neighbors must be an integer from 1 to N={n_points}, got {n_neighbors!r}")
+    check_count(n_neighbors, "n_neighbors", 1, n_points, "the number of points")
     source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
     if source.shape[0] == 0:
         raise DataError(f"{source.description} has no rows: give at least one point")
@@ -329,9 +330,7 @@ def graph_matrix(lists: Neighbors, n_entries: int, mode: str, n_columns: int) ->
     return sparse.csr_matrix((values, columns.ravel(), bounds), shape=(len(there), n_columns))
 
 
-GIVEN_BY_ARGUMENTS = ("landmarks.n_landmarks", "landmarks.method", "landmarks.eta")
 GEOMETRIES = ("euclidean", "hellinger")
-ROWS_AT_ONCE = 4096
 LANDMARKS, POINTS_PER_LANDMARK = 100, 4  # where the number is left open, and what it is where there are few points
 
 
@@ -340,7 +339,7 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
 
     Parameters
     ----------
-    points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read by blocks
+    points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read whole
     landmarks : (L, D) array-like, or the result of `select_landmarks`; in "hellinger" geometry square roots of
         frequencies, as `LandmarkFeatures.landmarks_` are
     eta : bandwidth, in squared units of the points
@@ -368,11 +367,14 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     array([[1.   ],
            [0.607]])
     """
-    _check(eta, geometry)
+    checked_values(landmarks__eta=eta)
+    rows = rows_of_features(points, geometry)
     places = points_in_memory(getattr(landmarks, "points", landmarks), "landmarks")
-    return np.concatenate(
-        [features.landmark_features(block, places, float(eta)) for block in _blocks(points, geometry, places.shape[1])]
-    )
+    if rows.shape[1] != places.shape[1]:
+        raise DataError(
+            f"X has {rows.shape[1]} features, but the landmarks have {places.shape[1]} features: give the same columns"
+        )
+    return features.landmark_features(rows, places, float(eta))
 
 
 @arguments
@@ -425,19 +427,23 @@ class LandmarkFeatures(Transformer):
 
     def fit(self, X: Any, y: Any = None) -> "LandmarkFeatures":
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
-        _check(1.0 if self.eta is None else self.eta, self.geometry)
-        if self.method not in LANDMARK_METHODS:
-            raise ConfigError(f"method {self.method!r} is unknown; {nearest_name(str(self.method), LANDMARK_METHODS)}")
-        X = take_representation(X)
-        rows = list(_blocks(X, self.geometry))
-        points = RowsInMemory(sp.vstack(rows, format="csr") if sp.issparse(rows[0]) else np.concatenate(rows))
-        validate_data(self, columns_shown(X, points.shape[1]), skip_check_array=True)
+        checked_values(landmarks__eta=self.eta)
+        points = RowsInMemory(rows_of_features(X, self.geometry))
+        validate_data(self, columns_shown(take_representation(X), points.shape[1]), skip_check_array=True)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
-        self.eta_ = points.total_variance() if self.eta is None else float(self.eta)
+        of_columns = mean_variance_axis(points.table, axis=0) if sp.issparse(points.table) else moments(points.table)
+        self.eta_ = float(of_columns[1].sum()) if self.eta is None else float(self.eta)
         if not self.eta_ > 0:
             raise DataError("points have zero variance: all rows are equal; give points that differ")
-        found = selected_landmarks(points, self._choice(len(points)))
+        settings = dict(checked_settings(self.settings))
+        if settings.setdefault("landmarks.eta", self.eta_) != self.eta_:
+            raise ConfigError("landmarks.eta is the argument eta: leave it out of settings")
+        if self.geometry == "hellinger" and self.method == "gp":
+            settings.setdefault("landmarks.projection", "sphere")
+        few = max(1, min(LANDMARKS, len(points) // POINTS_PER_LANDMARK))
+        wanted = few if self.n_landmarks is None else self.n_landmarks
+        found = selected_among(points, wanted, self.method, self.random_state, settings)
         self.landmarks_, self.indices_, self.certificates_ = found.points, found.rows, dict(found.certificates)
         return self
 
@@ -449,25 +455,6 @@ class LandmarkFeatures(Transformer):
             check_points(X, "X", convert_objects=True)
         check_columns(self, X)
         return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
-
-    def _choice(self, n_points: int) -> Any:
-        settings = dict(checked_settings(self.settings))
-        for name in settings:
-            if not str(name).startswith("landmarks.") or name in GIVEN_BY_ARGUMENTS:
-                raise ConfigError(
-                    f"settings takes numbers of landmarks that are no argument, got {name!r}: leave it out"
-                )
-        if self.geometry == "hellinger" and self.method == "gp":
-            settings.setdefault("landmarks.projection", "sphere")
-        few = max(1, min(LANDMARKS, n_points // POINTS_PER_LANDMARK))
-        wanted = few if self.n_landmarks is None else self.n_landmarks
-        choice = choice_of(Parameters().with_settings(settings))
-        return choice._replace(
-            n_landmarks=check_count(wanted, "n_landmarks", 1, n_points, "the number of points"),
-            method=self.method,
-            seed=check_seed(self.random_state),
-            process=choice.process._replace(eta=self.eta_),
-        )
 
     @property
     def _n_features_out(self) -> int:
@@ -486,34 +473,10 @@ class RowsInMemory:
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
         return self.table[rows].toarray() if sp.issparse(self.table) else self.table[rows]
 
-    def total_variance(self) -> float:
-        """Return the sum of the variances of the columns."""
-        if not sp.issparse(self.table):
-            return total_variance(self.table)
-        means = np.asarray(self.table.mean(axis=0))
-        return float(self.table.multiply(self.table).sum()) / len(self) - float(np.square(means).sum())
 
-
-def _blocks(points: Any, geometry: str, n_features: int | None = None) -> Iterator[Any]:
-    """Yield the rows of points block by block, in a geometry; those of sparse matrices stay sparse."""
-    points = take_representation(points)
-    if sp.issparse(points):
-        table: Any = sp.csr_matrix(points)
-        check_points(table.data.reshape(-1, 1) if table.nnz else np.zeros((1, 1)), "points")
-    else:
-        table = open_points(points if is_stored(points) else check_points(points, "X", convert_objects=True))
-    if n_features is not None and table.shape[1] != n_features:
-        raise DataError(
-            f"X has {table.shape[1]} features, but the landmarks have {n_features} features: give the same columns"
-        )
-    for start in range(0, table.shape[0], ROWS_AT_ONCE):
-        stop = min(start + ROWS_AT_ONCE, table.shape[0])
-        rows = table[start:stop] if sp.issparse(table) else check_points(table.read(start, stop), "points")
-        yield features.hellinger_rows(rows, start) if geometry == "hellinger" else rows
-
-
-def _check(eta: Any, geometry: Any) -> None:
+def rows_of_features(points: Any, geometry: Any) -> Points:
+    """Return points (N, D) in a geometry, sparse ones sparse."""
     if geometry not in GEOMETRIES:
         raise ConfigError(f"geometry {geometry!r} is unknown; {nearest_name(str(geometry), GEOMETRIES)}")
-    if isinstance(eta, bool) or not isinstance(eta, Real) or not 0 < float(eta) < np.inf:
-        raise ConfigError(f"eta must be a number above zero, in squared units of the points, got {eta!r}")
+    points = take_representation(points)
+    return rows_in_memory(points if is_stored(points) else check_points(points, "X", convert_objects=True), geometry)

@@ -13,12 +13,13 @@ from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.side_data import check_distinct
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, selected_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, PointsByRow, Selected, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
 from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.stages.landmarks import choice_of
 
-NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))  # which is an argument
+NUMBERS = tuple(sorted(f"landmarks.{name}" for name in TUNED["landmarks"] - {"snap"}))
+OF_SELECTION = ("landmarks.sample_points", "landmarks.snap")  # which are arguments of `select_landmarks`
 
 
 class Landmarks(NamedTuple):
@@ -92,26 +93,29 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     >>> select_landmarks(points, 3, method="minmax", random_state=1).indices.shape
     (3,)
     """
-    if not isinstance(method, str) or method not in LANDMARK_METHODS:
-        raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
-    seed = check_seed(random_state)
     metric = checked_metric(metric, "landmarks are chosen among points")
     table = points_in_memory(points, metric=metric)
-    n_selected = check_count(n_landmarks, "n_landmarks", 1, len(table), "the number of points")
-    n_sampled = check_count(sample_points, "sample_points")
+    numbers = {"sample_points": check_count(sample_points, "sample_points"), "snap": check_flag(snap, "snap")}
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
-    choice = choice_of(_asked(settings))._replace(n_landmarks=n_selected, method=method, seed=seed)
-    selected = selected_landmarks(table, choice._replace(sample_points=n_sampled, snap=check_flag(snap, "snap")))
+    selected = selected_among(table, n_landmarks, method, random_state, settings, **numbers)
     return Landmarks(selected.points, selected.rows, metric)
 
 
-def _asked(settings: Mapping[str, Any] | None) -> Parameters:
-    given = checked_settings(settings)
-    unused = [name for name in given if name not in NUMBERS]
+def selected_among(
+    points: PointsByRow, n_landmarks: int, method: str, random_state: Any, settings: Any, **numbers: Any
+) -> Selected:
+    """Return landmarks among points that are read by row numbers; raise ConfigError for what cannot be requested."""
+    if not isinstance(method, str) or method not in LANDMARK_METHODS:
+        raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
+    given, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
+    unused = [name for name in given if name not in known]
     if unused:
-        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(NUMBERS)}")
-    return Parameters().with_settings(given)
+        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(known)}")
+    n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
+    choice = choice_of(Parameters().with_settings(given))
+    choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)
+    return selected_landmarks(points, choice)
 
 
 def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.csr_matrix:

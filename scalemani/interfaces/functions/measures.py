@@ -2,13 +2,16 @@
 
 from typing import Any
 
+import numpy as np
+
 from scalemani.config.validation import check_count
+from scalemani.errors import DataError
 from scalemani.interfaces.functions.validation import (
     check_alike,
     check_both,
     check_clusterings,
     check_labels,
-    check_neighbors,
+    checked_neighbors,
     measured_rows,
     sampled,
 )
@@ -71,7 +74,9 @@ def recall(
     0.6666666666666666
     """
     table = measured_rows(points, metric)
-    neighbors = check_neighbors(indices, table.shape[0])
+    neighbors = checked_neighbors(indices, table.shape[0])
+    if (np.diff(np.sort(neighbors, axis=1), axis=1) == 0).any():
+        raise DataError("indices must name k different points in each row: leave repeated neighbours out")
     rows = sampled(table.shape[0], n_sampled, random_state, "recall")
     return mean_of(measures.neighbor_shares(table, neighbors[rows], rows), table.shape[0])
 

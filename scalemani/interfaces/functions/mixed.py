@@ -11,8 +11,8 @@ from scalemani.config.params import Parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, DataError, nearest_name
 from scalemani.interfaces.estimators.transformers import knn_graph
-from scalemani.interfaces.functions.spectral import check_perplexity, symmetric_affinities
-from scalemani.interfaces.functions.validation import checked_metric, is_number
+from scalemani.interfaces.functions.spectral import symmetric_affinities
+from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import rows_in_memory
@@ -113,7 +113,7 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
     n_points, counts = tables[0].shape[0], checked_weights(weights, len(tables))
     asked = {"affinities": {"perplexity": perplexity}, "neighbors": {"n_neighbors": n_neighbors}}
     params = Parameters().with_values(asked).resolved("laplacian-eigenmaps", n_points)
-    check_perplexity(params.perplexity, params.n_neighbors)
+    params.affinities.check_reach(params.n_neighbors)
     seed = check_seed(random_state)
     scaled = [at_unit_spread(table, number) for number, table in enumerate(tables)]
     lists = []
@@ -145,18 +145,15 @@ def opened_groups(groups: Sequence[Any]) -> list[Points]:
     """Return the mapped rows (N, D) of each group; refuse fewer than two, and different numbers of rows."""
     if not isinstance(groups, list | tuple) or len(groups) < 2:
         raise ConfigError(
-            "groups must be a list of two or more, each points or (points, metric), got "
-            + (str(len(groups)) if isinstance(groups, list | tuple) else type(groups).__name__)
+            f"groups must be a list of two or more, each points or (points, metric), got {type(groups).__name__}"
         )
     tables = [opened_group(group) for group in groups]
-    n_rows = [table.shape[0] for table in tables]
-    if len(set(n_rows)) > 1:
+    n_rows = {table.shape[0] for table in tables}
+    if len(n_rows) > 1 or min(n_rows) < FEWEST_POINTS:
         raise DataError(
-            f"groups must have a row for each point, in one order, got {', '.join(map(str, n_rows))} rows: give the "
-            "same points in each"
+            f"groups must have a row for each point, in one order, and at least {FEWEST_POINTS}, got "
+            f"{', '.join(str(table.shape[0]) for table in tables)} rows: give the same points in each"
         )
-    if n_rows[0] < FEWEST_POINTS:
-        raise DataError(f"groups must have at least {FEWEST_POINTS} rows, got {n_rows[0]}")
     return tables
 
 
@@ -176,10 +173,10 @@ def opened_group(group: Any) -> Points:
 
 def checked_weights(weights: Sequence[float] | None, n_groups: int) -> np.ndarray:
     """Return how often each group counts, (G,) with the sum G."""
-    given = [1.0] * n_groups if weights is None else list(weights)
-    if len(given) != n_groups or not all(is_number(weight) for weight in given):
+    given = np.asarray([1.0] * n_groups if weights is None else weights)
+    if given.shape != (n_groups,) or given.dtype.kind not in "fiu" or not np.all((given > 0) & np.isfinite(given)):
         raise ConfigError(f"weights must be {n_groups} numbers above zero, one for each group, got {weights!r}")
-    return np.array(given, dtype=np.float64) * (n_groups / np.sum(given, dtype=np.float64))
+    return given * (n_groups / np.sum(given, dtype=np.float64))
 
 
 def at_unit_spread(rows: Points, number: int) -> Points:

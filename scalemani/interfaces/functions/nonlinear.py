@@ -26,7 +26,7 @@ from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, p
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, nearest_name, warn
-from scalemani.interfaces.functions.validation import checked_affinities, is_number, rows_of_affinities
+from scalemani.interfaces.functions.validation import checked_affinities, checked_values, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words, sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -248,8 +248,7 @@ def objective(
     rows = rows_of_affinities(checked_affinities(W, len(positions), "rows of the embedding"))
     row = objective_of(method)
     strength = row.strength if strength is None else strength
-    if not is_number(strength):
-        raise ConfigError(f"strength must be a number above zero, got {strength!r}: without repulsion points collapse")
+    checked_values(layout__strength=strength)
     chosen = chosen_method(repulsion, row.kernel, *positions.shape)
     masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
     problem = Problem(rows, row, affinity_scale(row, rows, masses), float(strength), masses=masses)

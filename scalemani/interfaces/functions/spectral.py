@@ -1,40 +1,35 @@
 """The spectral route on arrays in memory: affinities of a neighbour graph, W, the reduced eigenproblem."""
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.validation import (
     SYMMETRY_TOLERANCE,
-    check_range,
     checked_affinities,
     checked_distances,
-    checked_indices,
+    checked_neighbors,
     checked_sparse,
-    is_number,
+    checked_values,
+    checked_weights,
 )
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.side_data import Labels, check_classes, check_weights
 from scalemani.kernels.affinities import bandwidths, entropic
 from scalemani.kernels.affinities.entropic import (
     GRAPH_ORDERS,
-    ORDERS,
     Multiplicities,
     copies_of_neighbors,
     loops,
     repeated_affinities,
     summed_over_copies,
 )
-from scalemani.kernels.affinities.entropy import LARGEST, SMALLEST
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
-from scalemani.kernels.affinities.root_finders import SOLVERS
-from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.symmetric import incoming_edges, loop_edges, row_sums, symmetric_rows
 from scalemani.kernels.spectral import eigenproblem
 from scalemani.kernels.spectral.reduced import (
@@ -44,10 +39,6 @@ from scalemani.kernels.spectral.reduced import (
     symmetric_part,
     weighted_product,
 )
-
-LEAST_TOLERANCE = 1e-13  # the rounding of an entropy is 1e-15 to 1e-14
-LEAST_SIGMA = float(np.finfo(np.float64).tiny)
-SQUARING_SAFE = 1e150  # powers of two keep the distances of a call under this, and its largest over the inverse
 
 
 @dataclass(frozen=True)
@@ -95,7 +86,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     solver : "halley", "newton", "euler", "bisection", "brent" or "ridder"; all find the same root
     order : what each point starts from: "density", "bounds", "mst", "path" (these two need `indices`), "raster",
         "random", "oracle". Changes the number of steps, not the result
-    tol : largest |entropy - log K| in nats, from 1e-13 to below 1
+    tol : largest |entropy - log K| in nats
     indices : (n, k) int, rows of the neighbours, for "mst", "path" and `sample_weight`
     random_state : seed of "random" and "path"; None or a generator to draw one
     sample_weight : (n,) real numbers of at least one, how many equal points each stands for; None: one. Affinities are
@@ -126,80 +117,27 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     (array([1., 1.]), array([False,  True]))
     """
     table = checked_distances(distances)
-    check_search(solver, order, tol)
+    n_points, k = table.shape
+    names = {"kind": "entropic", "perplexity": perplexity, "solver": solver, "order": order, "tolerance": tol}
+    asked = Parameters().with_values({"affinities": names})
     seed = check_seed(random_state)
-    if order in GRAPH_ORDERS:
-        indices = checked_indices(indices, table.shape, f"order {order!r} follows the graph", " or order='density'")
-    weights = None
-    if sample_weight is not None:
-        weights = check_weights(sample_weight, len(table))
-        indices = checked_indices(indices, table.shape, "sample_weight is that of neighbours too")
-        check_range(indices, len(table), "rows are those of the points that have the weights")
-    check_perplexity(perplexity, table.shape[1], least_copies(weights, indices))
-    scale = power_of_two_scale(table)
-    rows, twins = entropic.empty_rows(*table.shape), np.zeros(len(table))
-    for start in range(0, len(table), TILE_ROWS):
-        tile = slice(start, min(start + TILE_ROWS, len(table)))
-        squares = np.square(table[tile].astype(np.float64) * scale)
-        of_data = entropic.RowsOfData(None if indices is None else indices[tile], start, seed)
-        search: Any = {"solver": solver, "order": order, "tol": tol, "rows": of_data}
-        if weights is None or indices is None:
-            part = entropic.entropic_affinities(squares, perplexity, **search)
-        else:
-            counts = Multiplicities.of_rows(weights, start, indices[tile])
-            part, twins[tile] = repeated_affinities(squares, perplexity, counts, **search)
-        for whole, values in zip(rows, part, strict=True):
-            whole[tile] = values
-    if scale != 1.0:
-        with np.errstate(over="ignore", under="ignore"):
-            beta = np.clip(rows.beta * scale * scale, SMALLEST, LARGEST)
-        rows.beta[:] = np.where(rows.saturated, LARGEST, beta)
-    return Affinities(*rows, twins=None if weights is None else twins)
-
-
-def check_perplexity(perplexity: float, n_neighbors: int, copies: float | None = None) -> None:
-    """Raise ConfigError for a perplexity outside (1, k), or (1, copies) where neighbours have multiplicities."""
-    if isinstance(perplexity, bool | np.bool_) or not isinstance(perplexity, Real):
-        raise ConfigError(f"perplexity must be a number, got {type(perplexity).__name__} {perplexity!r}: try 30")
-    if not math.isfinite(perplexity):
-        raise ConfigError(f"perplexity must be finite, got {perplexity}: try 30")
-    if perplexity <= 1.0:
-        raise ConfigError(f"perplexity must be > 1, got {perplexity}: it is the effective number of neighbours, try 30")
-    if copies is not None and perplexity >= copies:
-        raise ConfigError(
-            f"perplexity must be below {copies:g}, the neighbours of some row with all copies, got {perplexity}: lower "
-            "it or ask the graph for more neighbours"
+    if indices is None and (order in GRAPH_ORDERS or sample_weight is not None):
+        raise ConfigError(f"order {order!r} or sample_weight follows the graph: give indices=graph.indices")
+    lists = None if indices is None else np.asarray(indices)
+    if order in GRAPH_ORDERS and lists is not None and (lists.shape != table.shape or lists.dtype.kind not in "iu"):
+        raise DataError(
+            f"indices must be integers of the distances' shape {table.shape}, got {lists.dtype} {lists.shape}"
         )
-    if copies is None and perplexity >= n_neighbors:
-        raise ConfigError(
-            f"perplexity must be < n_neighbors (k={n_neighbors}), got {perplexity}: lower it or ask the graph for "
-            "3 to 5 times as many neighbours"
-        )
-
-
-def check_search(solver: str, order: str, tol: float) -> None:
-    """Raise ConfigError for an unknown solver or order, or a tolerance that rounding cannot reach."""
-    if solver not in SOLVERS:
-        raise ConfigError(f"unknown solver {solver!r}: {nearest_name(solver, SOLVERS)}")
-    if order not in ORDERS:
-        raise ConfigError(f"unknown order {order!r}: {nearest_name(order, ORDERS)}")
-    if tol != LEAST_TOLERANCE and not is_number(tol, LEAST_TOLERANCE, 1.0):
-        raise ConfigError(f"tol must be a number in [{LEAST_TOLERANCE:g}, 1), got {tol!r}: the default is 1e-10")
-
-
-def least_copies(weights: np.ndarray | None, indices: np.ndarray | None) -> float | None:
-    """Return the fewest neighbours that a row has with all copies; None where nothing is weighted."""
-    if weights is None or indices is None:
-        return None
-    return float(copies_of_neighbors(Multiplicities.of_rows(weights, 0, indices)).min(initial=np.inf))
-
-
-def power_of_two_scale(distances: np.ndarray) -> float:
-    """Return the factor, 1 or a power of two, that keeps squares of ascending distances (n, k) in range."""
-    largest = float(distances[:, -1].max(initial=0.0))
-    if largest == 0.0 or 1.0 / SQUARING_SAFE < largest < SQUARING_SAFE:
-        return 1.0
-    return math.ldexp(1.0, -max(math.frexp(largest)[1], -1000))
+    squares = np.square(table.astype(np.float64))
+    search: Any = {"solver": solver, "order": order, "tol": tol, "rows": entropic.RowsOfData(lists, 0, seed)}
+    if sample_weight is None:
+        asked.affinities.check_reach(k)
+        return Affinities(*entropic.entropic_affinities(squares, asked.perplexity, **search))
+    weights = check_weights(sample_weight, n_points)
+    counts = Multiplicities.of_rows(weights, 0, checked_neighbors(indices, n_points, k))
+    asked.affinities.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
+    rows, twins = repeated_affinities(squares, asked.perplexity, counts, **search)
+    return Affinities(*rows, twins=twins)
 
 
 def gaussian_affinities(
@@ -240,14 +178,13 @@ def gaussian_affinities(
     array([[0.946, 0.801],
            [0.946, 0.411]])
     """
-    table = checked_distances(distances, least_neighbors=1)
-    scale = power_of_two_scale(table)
-    if sigma is not None:
-        return bandwidths.gaussian_affinities(_squares(table, scale), max(_checked_sigma(sigma) * scale, LEAST_SIGMA))
-    nth = check_count(neighbor, "neighbor", 1, table.shape[1], "the number of neighbours that a row has")
-    sampled = bandwidths.rows_to_choose_by(check_seed(random_state), len(table))
-    chosen = bandwidths.typical_bandwidth(_squares(table[sampled], scale), nth)
-    return bandwidths.gaussian_affinities(_squares(table, scale), chosen)
+    squares = np.square(checked_distances(distances, least_neighbors=1).astype(np.float64))
+    (chosen,) = checked_values(affinities__sigma=sigma)
+    if chosen is None:
+        nth = check_count(neighbor, "neighbor", 1, squares.shape[1], "the number of neighbours that a row has")
+        sampled = bandwidths.rows_to_choose_by(check_seed(random_state), len(squares))
+        chosen = bandwidths.typical_bandwidth(squares[sampled], nth)
+    return bandwidths.gaussian_affinities(squares, chosen)
 
 
 def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarray:
@@ -281,19 +218,9 @@ def self_tuning_affinities(distances: np.ndarray, neighbor: int = 7) -> np.ndarr
     array([[0.607, 0.135],
            [1.   , 0.607]])
     """
-    table = checked_distances(distances, least_neighbors=1)
-    nth = check_count(neighbor, "neighbor", 1, table.shape[1], "the number of neighbours that a row has")
-    return bandwidths.self_tuning_affinities(_squares(table, power_of_two_scale(table)), nth)
-
-
-def _squares(distances: np.ndarray, scale: float) -> np.ndarray:
-    return (distances.astype(np.float64) * scale) ** 2
-
-
-def _checked_sigma(sigma: Any) -> float:
-    if not is_number(sigma):
-        raise ConfigError(f"sigma must be a finite number above zero, got {sigma!r}: None chooses it by the distances")
-    return float(sigma)
+    squares = np.square(checked_distances(distances, least_neighbors=1).astype(np.float64))
+    nth = check_count(neighbor, "neighbor", 1, squares.shape[1], "the number of neighbours that a row has")
+    return bandwidths.self_tuning_affinities(squares, nth)
 
 
 SUM_TOLERANCE = 1e-9  # rows of Z must sum to one this closely: what is missing shows up as rows of A that do not vanish
@@ -350,8 +277,11 @@ def symmetric_affinities(
            [1. , 0. , 0.5],
            [0. , 0.5, 0. ]])
     """
-    neighbors, weights = _checked_graph(indices, values)
-    n_points, extra = len(neighbors), None
+    lists = checked_neighbors(indices, len(indices))
+    given = checked_weights(values, "values", lists.shape)
+    n_points, extra = len(lists), None
+    neighbors = np.ascontiguousarray(lists, np.int32 if n_points < 2**31 else np.int64)
+    weights = np.ascontiguousarray(given, np.float32 if given.dtype == np.float32 else np.float64)
     if (sample_weight is None) != (twins is None):
         raise ConfigError(
             "sample_weight and twins go together, got one of them: give both, twins as sm.entropic_affinities(..., "
@@ -360,60 +290,18 @@ def symmetric_affinities(
     if sample_weight is not None:
         counts = Multiplicities.of_rows(check_weights(sample_weight, n_points), 0, neighbors)
         weights = summed_over_copies(weights, counts)
-        extra = loop_edges(loops(_checked_twins(twins, n_points), counts.own), 0)
-    codes = _checked_codes(labels, target_weight, n_points)
+        of_copies = checked_weights(twins, "twins", (n_points,)).astype(np.float64)
+        extra = loop_edges(loops(of_copies, counts.own), 0)
+    checked_values(symmetric_affinities__target_weight=target_weight)
+    if (labels is None) != (target_weight == 0):
+        raise ConfigError(f"labels and a target_weight above 0 go together, got {target_weight:g}: give both or none")
     (incoming,) = incoming_edges(neighbors, weights, 0, n_points, [0])
     rows = symmetric_rows(neighbors, weights, 0, incoming, extra)
     found = rows.values
-    if codes is not None:
+    if labels is not None:
+        codes = check_classes(Labels.of(open_labels(labels, n_points), True)).codes
         found = lowered_between_classes(rows.indptr, found, codes, codes[rows.indices], float(target_weight))
     return sp.csr_matrix((found, rows.indices, rows.indptr), shape=(n_points, n_points))
-
-
-def _checked_codes(labels: Any, target_weight: float, n_points: int) -> np.ndarray | None:
-    if target_weight != 0 and not is_number(target_weight, 0, 1):
-        raise ConfigError(f"target_weight must be a number in [0, 1), got {target_weight!r}")
-    if (labels is None) != (target_weight == 0):
-        raise ConfigError(
-            f"labels and a target_weight above 0 go together, got target_weight={target_weight:g} "
-            f"{'without' if labels is None else 'with'} labels: give both or none"
-        )
-    return None if labels is None else check_classes(Labels.of(open_labels(labels, n_points), True)).codes
-
-
-def _checked_twins(twins: Any, n_points: int) -> np.ndarray:
-    given = np.asarray(twins)
-    if given.shape != (n_points,) or given.dtype.kind not in "fiu":
-        raise DataError(f"twins must be one number a point, ({n_points},), got {given.dtype} {given.shape}")
-    bad = np.flatnonzero(~(np.isfinite(given) & (given >= 0)))
-    if len(bad):
-        raise DataError(f"twins must be finite and not negative, got {given[bad[0]]} in row {bad[0]}")
-    return given.astype(np.float64)
-
-
-def _checked_graph(indices: Any, values: Any) -> tuple[np.ndarray, np.ndarray]:
-    neighbors, weights = np.asarray(indices), np.asarray(values)
-    if neighbors.ndim != 2 or neighbors.shape != weights.shape or neighbors.size == 0:
-        raise DataError(
-            f"indices and values must both be (n_points, n_neighbors), got {neighbors.shape} and {weights.shape}"
-        )
-    if neighbors.dtype.kind not in "iu" or weights.dtype.kind not in "fiu":
-        raise DataError(f"indices must be integers and values real, got {neighbors.dtype} and {weights.dtype}")
-    n_points = len(neighbors)
-    check_range(neighbors, n_points, "-1 marks neighbours that a search did not find; search again")
-    own = np.flatnonzero((neighbors == np.arange(n_points)[:, None]).any(axis=1))
-    if len(own):
-        raise DataError(f"{len(own)} points are their own neighbours, the first is row {own[0]}: leave self out")
-    bad = np.argwhere(~(np.isfinite(weights) & (weights >= 0)))
-    if len(bad):
-        row, column = bad[0]
-        raise DataError(
-            f"values must be finite and not negative, got {weights[row, column]} in row {row}, column {column} "
-            f"({len(bad)} in all)"
-        )
-    dtype = np.int32 if n_points < 2**31 else np.int64
-    real = weights.dtype if weights.dtype in (np.float32, np.float64) else np.float64
-    return np.ascontiguousarray(neighbors, dtype), np.ascontiguousarray(weights, real)
 
 
 def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:

@@ -1,7 +1,5 @@
 """Input validation of the functions: neighbour lists, matrices, tables of points, labels and numbers."""
 
-import math
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -13,64 +11,72 @@ from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import values_of
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, PRECOMPUTED
 
 SYMMETRY_TOLERANCE = 1e-9
+LARGEST_DISTANCE = np.float64(1e150)  # whose square is a float64
 
 
-def is_number(value: Any, low: float = 0.0, high: float = math.inf) -> bool:
-    """Return whether a value is a real number, no flag, in the open interval (low, high)."""
-    return not isinstance(value, bool | np.bool_) and isinstance(value, Real) and low < float(value) < high
+def checked_values(**values: Any) -> list[Any]:
+    """Return the values of parameters, named stage__parameter, checked as those of a run are."""
+    names = {name.replace("__", "."): value for name, value in values.items()}
+    params = Parameters().with_settings(names)
+    return [params.value(name) for name in names]
 
 
 def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.ndarray:
     """Return the distances (n, k) as float32 or float64, or raise a DataError that says what is wrong and where."""
-    distances = unmasked(distances, "distances")
-    table = np.asarray(distances)
-    if table.dtype.kind not in "fiu":
-        raise DataError(f"distances must be real numbers, got dtype {table.dtype}: give float32 or float64")
-    if table.ndim != 2 or table.shape[1] < least_neighbors:
-        raise DataError(f"distances must be (n_points, k) with k >= {least_neighbors}, got shape {table.shape}")
-    if table.dtype not in (np.float32, np.float64) or not table.dtype.isnative:
-        table = table.astype(np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64)
-    for start in range(0, table.shape[0], TILE_ROWS):
-        rows = table[start : start + TILE_ROWS]
-        for name, wrong in (
-            ("NaN or infinite", ~np.isfinite(rows).all(axis=1)),
-            ("negative", (rows < 0.0).any(axis=1)),
-            ("not ascending", (rows[:, 1:] < rows[:, :-1]).any(axis=1)),
-        ):
-            if wrong.any():
-                listed = ", ".join(str(start + row) for row in np.flatnonzero(wrong)[:5])
-                raise DataError(
-                    f"distances are {name} in row(s) {listed}: each row must hold the finite distances to a point's "
-                    "neighbours, nearest first, without the point itself"
-                )
+    table = np.asarray(unmasked(distances, "distances"))
+    if table.dtype.kind not in "fiu" or table.ndim != 2 or table.shape[1] < least_neighbors:
+        raise DataError(
+            f"distances must be real numbers (n_points, k) with k >= {least_neighbors}, got {table.dtype} {table.shape}"
+        )
+    table = table.astype(
+        np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64, copy=False
+    )
+    good = (table[:, 0] >= 0) & (table[:, 1:] >= table[:, :-1]).all(axis=1) & (table[:, -1] < LARGEST_DISTANCE)
+    if not good.all():
+        listed = ", ".join(map(str, np.flatnonzero(~good)[:5]))
+        raise DataError(
+            f"distances are NaN, infinite, above {LARGEST_DISTANCE:g}, negative or not ascending in row(s) {listed}: "
+            "each row must hold the finite distances to a point's neighbours, nearest first, without the point itself"
+        )
     return table
 
 
-def check_range(indices: np.ndarray, n_points: int, reason: str) -> None:
-    """Raise DataError, with a reason, for neighbours (n, k) that are no rows of the points."""
-    outside = np.argwhere((indices < 0) | (indices >= n_points))
-    if len(outside):
-        row, column = outside[0]
-        raise DataError(
-            f"indices must lie in [0, {n_points}), got {indices[row, column]} in row {row}, column {column} "
-            f"({len(outside)} in all): {reason}"
-        )
-
-
-def checked_indices(indices: np.ndarray | None, shape: tuple[int, ...], why: str, instead: str = "") -> np.ndarray:
-    """Return neighbour indices (n, k); `why` says what needs them, `instead` what else can be given."""
-    if indices is None:
-        raise ConfigError(f"{why}: give indices=graph.indices{instead and ','}{instead}")
+def checked_neighbors(indices: Any, n_points: int, n_neighbors: int | None = None) -> np.ndarray:
+    """Return rows of neighbours (N, k) of N points, or raise DataError."""
     table = np.asarray(indices)
-    if table.shape != shape or table.dtype.kind not in "iu":
-        raise DataError(f"indices must be integers of the distances' shape {shape}, got {table.dtype} {table.shape}")
+    shape = n_points, table.shape[-1] if n_neighbors is None and table.ndim else n_neighbors
+    if table.dtype.kind not in "iu" or table.shape != shape or table.size == 0:
+        raise DataError(
+            f"indices must be (N, k) integers with N = {n_points} points, got {table.dtype} {table.shape}: "
+            "give graph.indices"
+        )
+    bad = np.argwhere((table < 0) | (table >= n_points))
+    if len(bad):
+        row, column = bad[0]
+        raise DataError(
+            f"indices must be rows of points in [0, {n_points}), got {table[row, column]} in row {row}: -1 marks "
+            "neighbours that a search did not find; search again"
+        )
+    own = np.flatnonzero((table == np.arange(n_points)[:, None]).any(axis=1))
+    if len(own):
+        raise DataError(f"{len(own)} points are their own neighbours, the first is row {own[0]}: leave self out")
+    return table
+
+
+def checked_weights(values: Any, name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """Return numbers of a shape that are finite and not negative, or raise DataError."""
+    table = np.asarray(values)
+    if table.shape != shape or table.dtype.kind not in "fiu":
+        raise DataError(f"{name} must be real numbers {shape}, got {table.dtype} {table.shape}")
+    bad = np.argwhere(~(np.isfinite(table) & (table >= 0)))
+    if len(bad):
+        raise DataError(f"{name} must be finite and not negative, got {table[tuple(bad[0])]} in row {bad[0][0]}")
     return table
 
 
@@ -80,13 +86,10 @@ def checked_sparse(matrix: Any, name: str) -> sp.csr_matrix:
         checked = sp.csr_matrix(matrix)
     except (TypeError, ValueError) as error:
         raise DataError(f"{name} must be a sparse or dense matrix of real numbers ({error})") from error
-    if checked.dtype.kind not in "fiub":
-        raise DataError(f"{name} must be real, got dtype {checked.dtype}")
-    if min(checked.shape) == 0:
-        raise DataError(f"{name} must have rows and columns, got shape {checked.shape}")
-    if not np.isfinite(checked.data).all():
+    if checked.dtype.kind not in "fiub" or min(checked.shape) == 0 or not np.isfinite(checked.data).all():
         raise DataError(
-            f"{name} must be finite, got {np.count_nonzero(~np.isfinite(checked.data))} values that are not"
+            f"{name} must be a real, finite matrix with rows and columns, got dtype {checked.dtype}, shape "
+            f"{checked.shape}, {np.count_nonzero(~np.isfinite(checked.data))} values that are not finite"
         )
     return checked if checked.dtype.kind == "f" else checked.astype(np.float64)
 
@@ -167,21 +170,17 @@ def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
     """Return classes (N,), or raise DataError."""
     classes = labels if isinstance(labels, np.ndarray) else values_of(labels, name)
-    if classes.ndim != 1 or len(classes) == 0 or (n_points is not None and len(classes) != n_points):
+    if classes.ndim != 1 or len(classes) == 0 or len(classes) != (n_points or len(classes)):
         wanted = "(N,)" if n_points is None else f"({n_points},)"
         raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
-    if classes is not labels and classes.dtype.kind == "U" and (n_missing := int(np.count_nonzero(classes == ""))):
-        raise DataError(f"{name} must be classes, got {n_missing} points without one: leave them out, or give them one")
-    if classes.dtype.kind == "f" and not np.array_equal(classes, np.rint(classes)):
-        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
     try:
-        np.unique(classes)
-    except TypeError as error:
-        kinds = ", ".join(sorted({type(value).__name__ for value in classes}))
-        raise DataError(
-            f"{name} must be classes of one type, got objects of {kinds}, which have no order: leave out points "
-            "without a class, or give them one"
-        ) from error
+        kinds = np.unique(classes)
+    except TypeError as error:  # objects that have no order
+        raise DataError(f"{name} must be classes of one type: give numbers or texts ({error})") from error
+    if kinds.dtype.kind == "f" and not np.array_equal(kinds, np.rint(kinds)):
+        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
+    if classes is not labels and kinds.dtype.kind == "U" and kinds[0] == "":
+        raise DataError(f"{name} must be classes, got points without one: leave them out, or give them one")
     return classes
 
 
@@ -189,24 +188,3 @@ def check_clusterings(labels: Any, reference: Any) -> tuple[np.ndarray, np.ndarr
     """Return two lists of as many classes."""
     classes = check_labels(labels, "labels", None)
     return classes, check_labels(reference, "reference", len(classes))
-
-
-def check_neighbors(indices: Any, n_points: int) -> np.ndarray:
-    """Return rows of neighbours (N, k) of N points, or raise DataError."""
-    neighbors = np.asarray(indices)
-    if neighbors.ndim != 2 or neighbors.dtype.kind not in "iu" or len(neighbors) != n_points or neighbors.size == 0:
-        raise DataError(
-            f"indices must be (N, k) integers with N = {n_points} points, got {neighbors.dtype} {neighbors.shape}: "
-            "give graph.indices"
-        )
-    if neighbors.min() < 0 or neighbors.max() >= n_points:
-        raise DataError(
-            f"indices must be rows of points in [0, {n_points}), got {neighbors.min()} to {neighbors.max()}"
-        )
-    ordered = np.sort(neighbors, axis=1)
-    twice = (ordered[:, 1:] == ordered[:, :-1]).any(axis=1) | (neighbors == np.arange(n_points)[:, None]).any(axis=1)
-    if twice.any():
-        raise DataError(
-            f"indices must name k different points other than the point itself, row {int(np.argmax(twice))} does not"
-        )
-    return neighbors

@@ -45,18 +45,11 @@ class Meaning(NamedTuple):
     scale: Scale | None = None
 
 
-def good_if(
-    good: Callable[[Any, Run], bool],
-    text: str | Callable[[Run], str],
-    otherwise: Verdict = "look",
-    consequence: str | Callable[[Run], str] | None = None,
-) -> Scale:
+def good_if(good: Callable[[Any, Run], bool], text: str, otherwise: Verdict = "look", consequence: str = "") -> Scale:
     """Return the scale of what is good under a condition, which a text states; and what follows where it is not met."""
 
     def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
-        met = good(value, run)
-        said = text if met or consequence is None else consequence
-        return Judged("good" if met else otherwise, said if isinstance(said, str) else said(run))
+        return Judged("good", text) if good(value, run) else Judged(otherwise, consequence or text)
 
     return judge
 
@@ -66,17 +59,26 @@ def none_of(consequence: str) -> Scale:
     return good_if(lambda value, _: value == 0, "none is best", consequence=consequence)
 
 
-def at_most(parameter: str, factor: float = 1.0) -> Scale:
-    """Return the scale of what must not exceed a parameter, or a multiple of it."""
+def at_most(bound: Callable[[Run], float | None], text: str, otherwise: Verdict = "short", says: str = "") -> Scale:
+    """Return the scale of what must not exceed a bound of the run; where there is none, `says` is why."""
 
     def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
-        limit = run.params.value(parameter)
+        limit = bound(run)
         if limit is None:
-            return Judged("says")
-        text = f"at most {factor * limit:.3g}, " + ("which" if factor == 1 else f"{factor:g} times what")
-        return Judged("good" if value <= factor * limit else "short", f"{text} {parameter} asks for")
+            return Judged("says", says)
+        return Judged("good" if value <= limit else otherwise, f"at most {limit:.3g}, {text}")
 
     return judge
+
+
+def requested(parameter: str, factor: float = 1.0) -> Scale:
+    """Return the scale of what must not exceed a parameter, or a multiple of it."""
+
+    def bound(run: Run) -> float | None:
+        limit = run.params.value(parameter)
+        return None if limit is None else factor * float(limit)
+
+    return at_most(bound, f"{'which' if factor == 1 else f'{factor:g} times what'} {parameter} asks for")
 
 
 def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
@@ -90,22 +92,6 @@ def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
     return Judged("good" if value >= asked else "short", f"at least {asked:g}, which neighbors.recall asks for{sample}")
 
 
-def angle(value: float, _: Mapping[str, Any], run: Run) -> Judged:
-    """Judge the bound on the angle between the subspace found and the exact one."""
-    if run.params.layout.objective is not None:
-        return Judged("says", "the start of a descent, which goes no further from a better one")
-    text = f"at most {MOST_ANGLE:g} rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors"
-    return Judged("good" if value <= MOST_ANGLE else "look", text)
-
-
-def residual(value: float, _: Mapping[str, Any], run: Run) -> Judged:
-    """Compare the residual of the embedding with its target, where the solver makes passes."""
-    if not run.params.embedding.by_passes:
-        return Judged("says", f"of the solver {run.params.embedding.solver}, which makes no pass")
-    limit = run.params.residual
-    return Judged("good" if value <= limit else "short", f"at most {limit:.3g}, which embedding.residual asks for")
-
-
 def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
     """Judge the gap behind the last eigenvalue kept."""
     if value > 0:
@@ -113,41 +99,34 @@ def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
     return Judged("look", "not positive: an eigenvalue is missing among those kept, or two are equal")
 
 
-ENTROPY = good_if(
-    lambda value, run: value <= entropy_limit(run.params),
-    lambda run: (
-        f"at most {entropy_limit(run.params):.1e} nat: affinities.tolerance, and what float32 rounds off "
-        f"{run.params.n_neighbors} shares"
-    ),
-    "short",
+ANGLE = at_most(
+    lambda run: MOST_ANGLE if run.params.layout.objective is None else None,
+    "in rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors",
+    "look",
+    "the start of a descent, which goes no further from a better one",
 )
+RESIDUAL = at_most(
+    lambda run: run.params.residual if run.params.embedding.by_passes else None,
+    "which embedding.residual asks for",
+    says="of a solver that makes no pass",
+)
+ENTROPY = at_most(
+    lambda run: entropy_limit(run.params), "in nat: affinities.tolerance, and what float32 rounds off the shares"
+)
+CONNECTED = "1: the graph is connected"
 COMPONENTS = good_if(
     lambda value, _: value == 1,
-    "1: the graph is connected",
-    consequence=lambda run: (
-        "the graph falls apart: "
-        + {
-            "connect": "joined by bridges where distances are known",
-            "largest": "the largest alone is embedded",
-            "separate": "each is embedded by itself",
-        }.get(run.params.components.disconnected, "")
-    ),
+    CONNECTED,
+    consequence="the graph falls apart: components.disconnected says what is done about it",
 )
-SETTLED = good_if(
-    lambda value, _: value,
-    lambda run: f"yes: no centre moved by more than {run.params.clustering.settled:.3g}",
-    "short",
-)
+SETTLED = good_if(lambda value, _: bool(value), "yes: no centre moved by more than clustering.settled", "short")
 NEAR_ZERO = good_if(
     lambda value, _: value == 1,
     "1: that of the constant vector",
     consequence="1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis "
     "of many",
 )
-
-PIECES = good_if(
-    lambda value, _: value == 1, "1: the graph is connected", consequence="no edge says how pieces lie to each other"
-)
+PIECES = good_if(lambda value, _: value == 1, CONNECTED, consequence="no edge says how pieces lie to each other")
 
 
 DEGREES: dict[str, str | Meaning] = {
@@ -158,10 +137,7 @@ BANDWIDTH: dict[str, str | Meaning] = {
     "sigma": "the bandwidth of Gaussian affinities",
     "floor_share": Meaning(
         "share of the edges that weigh the least there is",
-        good_if(
-            lambda value, _: value <= MUCH_AT_FLOOR,
-            f"at most {MUCH_AT_FLOOR:g}: beyond, edges no longer tell near from far",
-        ),
+        at_most(lambda _: MUCH_AT_FLOOR, "beyond which edges no longer tell near from far", "look"),
     ),
 }
 UNUSED = none_of("they take part in nothing: fewer landmarks would do as well")
@@ -199,7 +175,7 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
             ENTROPY,
         ),
         "largest_solver_residual": Meaning(
-            "the same before affinities are rounded to float32", at_most("affinities.tolerance")
+            "the same before affinities are rounded to float32", requested("affinities.tolerance")
         ),
         "mean_iterations": "steps of the root finder for a point",
         "saturated_points": Meaning(
@@ -265,12 +241,12 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     },
     "coarse_embedding": {"vectors": "vectors that start the refinement"},
     "embedding": {
-        "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", residual),
+        "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", RESIDUAL),
         "passes": "passes over the graph that refined the eigenvectors",
         "eigengap": Meaning("how far the next eigenvalue is from the last one kept", eigengap),
         "eigengap_error_bound": "the gap between the exact eigenvalues differs from that by at most this",
         "angle_bound": Meaning(
-            "the largest angle that there can be between the embedding and the exact one, in radians", angle
+            "the largest angle that there can be between the embedding and the exact one, in radians", ANGLE
         ),
         "eigenvalue_error_bound": "no eigenvalue is above the exact one by more",
         "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
@@ -309,11 +285,11 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "repulsion": "how the repulsion of all pairs was summed",
         "repulsion_tolerance": "relative error for which its sums were set at the end; layout.tolerance is the target",
         "force_error": Meaning(
-            "relative error of the repulsion at the end, against exact sums", at_most("layout.tolerance")
+            "relative error of the repulsion at the end, against exact sums", requested("layout.tolerance")
         ),
         "worst_decile_force_error": Meaning(
             "the error that the repulsion of nine in ten single points does not exceed, relative to its own norm",
-            at_most("layout.tolerance", SINGLE_POINTS),
+            requested("layout.tolerance", SINGLE_POINTS),
         ),
     },
 }

@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
+from scipy.stats import binned_statistic
 
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.reading import StoredStage
@@ -23,181 +23,176 @@ MOST_ROWS = 500_000  # of blocks spread over the run: more would not change a hi
 PAIRED_POINTS = 700  # whose distances to each other are compared: a quarter of a million pairs
 WIDTH, HEIGHT = 320.0, 150.0  # of the frame, in units of the drawing
 BINS = 48
-HEAT_BINS = 32  # of each axis
 MOST_DOTS = 400  # of a line
-LONG_TAIL = 100.0  # largest over median, beyond which values are binned by their logarithm
-MARKS = 5
-ROUND_STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
+LONG_TAIL = 100.0  # largest over median, beyond which values are drawn by their logarithm
+MOST_MARKS = 6
 Stored = TypeVar("Stored", bound=StoredStage)
 
 
-@dataclass(frozen=True)
-class Axis:
-    """From `low` to `high`, both finite, by the logarithm where `log`."""
+class Axis(NamedTuple):
+    """From `low` to `high`, which are powers of ten where `log`; `name` is what lies along it."""
 
+    name: str
     low: float
     high: float
     log: bool = False
 
-    def place(self, values: np.ndarray | float) -> np.ndarray:
-        """Return where values lie: 0 at `low`, 1 at `high`."""
-        low, high = self._scaled(self.low), self._scaled(self.high)
-        return np.asarray((self._scaled(values) - low) / (high - low) if high > low else np.full_like(values, 0.5))
+    def scaled(self, values: np.ndarray) -> np.ndarray:
+        """Return values as they lie on the axis: the powers of ten that they are where `log`."""
+        return np.log10(values) if self.log else values
 
-    def edges(self, n_bins: int) -> np.ndarray:
-        """Return the edges (n + 1,) of bins of equal width on the axis."""
-        edges = np.linspace(self._scaled(self.low), self._scaled(self.high), n_bins + 1)
-        return np.asarray(10**edges if self.log else edges)
+    def places(self, values: np.ndarray, length: float) -> list[float]:
+        """Return where values (n,) lie on an axis of a length."""
+        shares = (self.scaled(np.asarray(values, np.float64)) - self.low) / (self.high - self.low)
+        return [round(float(share) * length, 1) for share in shares]
 
-    def marks(self) -> list[tuple[float, str]]:
-        """Return the places of a few round values, with their texts."""
-        if self.log:
-            first, last = math.ceil(math.log10(self.low) - 1e-9), math.floor(math.log10(self.high) + 1e-9)
-            if last - first >= 1:
-                step = -(-(last - first + 1) // MARKS)
-                values = [10.0**power for power in range(first, last + 1, step)]
-                return [(float(self.place(value)), f"{value:g}") for value in values]
-        return [(float(self.place(value)), f"{value:.6g}") for value in round_values(self.low, self.high)]
-
-    def _scaled(self, values: np.ndarray | float) -> np.ndarray:
-        return np.asarray(np.log10(values) if self.log else values, np.float64)
+    def marks(self) -> list[float]:
+        """Return a few round values."""
+        power = 10.0 ** math.floor(math.log10(self.high - self.low))
+        step = next(size * power / 5 for size in (1, 2.5, 5, 10) if (self.high - self.low) / (size * power / 5) < 6)
+        found = np.arange(math.ceil(self.low / step), math.floor(self.high / step) + 1) * step
+        return [float(f"{10**value if self.log else value:.6g}") for value in found]
 
 
-def round_values(low: float, high: float) -> list[float]:
-    """Return a few round numbers between two, at most MARKS + 1."""
-    if not high > low:
-        return [low]
-    rough = (high - low) / MARKS
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(power * factor for factor in ROUND_STEPS if power * factor >= rough * (1 - 1e-9))
-    return [0.0 if abs(k * step) < step / 2 else k * step for k in range(math.ceil(low / step), int(high // step) + 1)]
+def axis_of(name: str, values: np.ndarray, zero: bool = False) -> Axis:
+    """Return the axis of values (n,), from zero where that is a bound; of a long tail their logarithm."""
+    log = bool(not zero and values.min() > 0 and values.max() > LONG_TAIL * np.median(values))
+    ends = np.log10(values) if log else np.append(values, 0.0) if zero else values
+    low, high = float(ends.min()), float(ends.max())
+    return Axis(f"{name}{', by its logarithm' if log else ''}", low, high if high > low else low + 1, log)
 
 
-def fitting_axis(values: np.ndarray, log: bool = False) -> Axis:
-    """Return the axis from the least to the largest finite value (positive ones where `log`)."""
-    kept = values[np.isfinite(values) & ((values > 0) | (not log))]
-    return Axis(float(kept.min()), float(kept.max()), log) if kept.size else Axis(0.0, 1.0)
-
-
-@dataclass
-class Chart:
+class Chart(NamedTuple):
     """Shapes in a frame of WIDTH by HEIGHT, y downwards.
 
     Attributes
     ----------
     title, caption : what is drawn, and how to read it
     across, up : what the axes are
-    bars : (x, y, width, height, series, opacity)
-    line : points of a polyline
-    dots : (x, y, series)
-    across_marks, up_marks : (place, text)
+    across_marks, up_marks : (place, value)
     names : of the series
+    bars : (x, y, width, height, series)
+    line : points of a polyline
     """
 
     title: str
     caption: str
     across: str
     up: str
-    bars: list[tuple[float, float, float, float, int, float]] = field(default_factory=list)
+    across_marks: list[tuple[float, float]]
+    up_marks: list[tuple[float, float]]
+    names: Sequence[str] = ()
+    bars: Sequence[tuple[float, ...]] = ()
     line: str = ""
-    dots: list[tuple[float, float, int]] = field(default_factory=list)
-    across_marks: list[tuple[float, str]] = field(default_factory=list)
-    up_marks: list[tuple[float, str]] = field(default_factory=list)
-    names: list[str] = field(default_factory=list)
     width: float = WIDTH
     height: float = HEIGHT
 
-    def bar(self, left: float, wide: float, tall: float, opacity: float, series: int = 0, bottom: float = 0.0) -> None:
-        """Add a bar that stands so far above the lower end of the frame."""
-        x, y, width, height, shade = (
-            round(float(one), 2) for one in (left, HEIGHT - bottom - tall, wide, tall, opacity)
-        )
-        self.bars.append((x, y, width, height, series, shade))
 
-    def mark(self, across: Axis, up: Axis) -> None:
-        """Mark round values of both axes."""
-        self.across_marks = [(round(place * WIDTH, 1), text) for place, text in across.marks()]
-        self.up_marks = [(round((1 - place) * HEIGHT, 1), text) for place, text in up.marks()]
+def framed(title: str, caption: str, across: Axis, up: Axis, **shapes: Any) -> Chart:
+    """Return shapes in a frame, with marks on its axes."""
+    x, y = across.marks(), up.marks()
+    at_x, at_y = (axis.places(np.array(marks), size) for axis, marks, size in ((across, x, WIDTH), (up, y, -HEIGHT)))
+    marks = list(zip(at_x, x, strict=True)), [(HEIGHT + place, value) for place, value in zip(at_y, y, strict=True)]
+    return Chart(title, caption, across.name, up.name, *marks, **shapes)
+
+
+def bars(up: Axis, heights: np.ndarray, series: int = 0, others: int = 0) -> list[tuple[float, ...]]:
+    """Return bars of equal width side by side, of heights (n,); those from `others` on are of the next series."""
+    wide, last = WIDTH / len(heights), others or len(heights)
+    places = enumerate(up.places(heights, HEIGHT))
+    return [
+        (round(k * wide, 2), HEIGHT - tall, round(wide, 2), tall, series + (k >= last)) for k, tall in places if tall
+    ]
 
 
 def histogram(title: str, caption: str, across: str, series: Mapping[str, np.ndarray]) -> Chart:
     """Return the histograms of values (n,), one a series, as shares of each; a long tail is binned by logarithms."""
-    values = np.concatenate(list(series.values()))
-    log = bool(values.min() > 0 and values.max() > LONG_TAIL * np.median(values))
-    axis = fitting_axis(values, log)
-    if axis.high <= axis.low:
-        axis = Axis(axis.low - 0.5, axis.high + 0.5)
-    edges = axis.edges(BINS)
-    edges[0], edges[-1] = min(edges[0], axis.low), max(edges[-1], axis.high)  # rounding must not lose the ends
-    shares = [np.histogram(found, edges)[0] / len(found) for found in series.values()]
-    up = Axis(0.0, float(max(share.max() for share in shares)))
-    chart = Chart(title, caption, f"{across}{', by its logarithm' if log else ''}", "share of points")
-    chart.names = list(series)
-    left = axis.place(edges) * WIDTH
-    for number, share in enumerate(shares):
-        for one in np.flatnonzero(share):
-            chart.bar(left[one], left[one + 1] - left[one], float(up.place(share[one])) * HEIGHT, 0.6, number)
-    chart.mark(axis, up)
-    return chart
+    axis = axis_of(across, np.concatenate(list(series.values())))
+    shares = [np.histogram(axis.scaled(one), BINS, (axis.low, axis.high))[0] / len(one) for one in series.values()]
+    up = axis_of("share of points", np.ravel(shares), zero=True)
+    drawn = [bar for number, share in enumerate(shares) for bar in bars(up, share, number)]
+    return framed(title, caption, axis, up, names=list(series), bars=drawn)
 
 
 def curve(title: str, caption: str, across: str, up: str, x: np.ndarray, y: np.ndarray) -> Chart:
     """Return a line through (x, y), (n,) each, or some of many; one that falls far is drawn by its logarithm."""
     chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_DOTS)).astype(int))
-    x, y = np.asarray(x, np.float64)[chosen], np.asarray(y, np.float64)[chosen]
-    log = bool(y.min() > 0 and y.max() > LONG_TAIL * y.min())
-    x_axis, y_axis = fitting_axis(x), fitting_axis(y, log)
-    chart = Chart(title, caption, across, f"{up}{', by its logarithm' if log else ''}")
-    places = zip(x_axis.place(x) * WIDTH, (1 - y_axis.place(y)) * HEIGHT, strict=True)
-    chart.line = " ".join(f"{across:.1f},{down:.1f}" for across, down in places)
-    if len(x) == 1:
-        chart.dots.append((WIDTH / 2, HEIGHT / 2, 0))
-    chart.mark(x_axis, y_axis)
-    return chart
+    x_axis, y_axis = axis_of(across, x[chosen]), axis_of(up, y[chosen])
+    places = zip(x_axis.places(x[chosen], WIDTH), y_axis.places(y[chosen], HEIGHT), strict=True)
+    return framed(title, caption, x_axis, y_axis, line=" ".join(f"{x},{round(HEIGHT - y, 1)}" for x, y in places))
 
 
 def spectrum(eigenvalues: np.ndarray, following: float | None, title: str, caption: str) -> Chart:
-    """Return eigenvalues (d,) as dots by their number, and the one that follows them as one of another series."""
-    values = np.append(eigenvalues, [] if following is None else following)
-    x_axis = Axis(0.5, len(values) + 0.5)
-    y_axis = Axis(min(0.0, float(values.min())), max(float(values.max()), 1e-300))
-    chart = Chart(title, caption, "number", "eigenvalue")
-    across, down = x_axis.place(np.arange(1, len(values) + 1)) * WIDTH, (1 - y_axis.place(values)) * HEIGHT
-    for number, (x, y) in enumerate(zip(across, down, strict=True)):
-        chart.dots.append((round(float(x), 1), round(float(y), 1), int(number >= len(eigenvalues))))
-    chart.names = ["kept"] + ([] if following is None else ["the next one"])
-    chart.mark(x_axis, y_axis)
-    return chart
+    """Return eigenvalues (d,) as bars by their number, and the one that follows them as one of another series."""
+    kept, values = len(eigenvalues), np.append(eigenvalues, [] if following is None else following)
+    up = axis_of("eigenvalue", values, zero=True)
+    names = ["kept", "the next one"][: 1 + len(values) - kept]
+    return framed(title, caption, Axis("number", 0, len(values)), up, names=names, bars=bars(up, values, others=kept))
 
 
-def columns(title: str, caption: str, across: str, up: str, heights: Sequence[float]) -> Chart:
-    """Return one bar a number."""
-    y_axis = Axis(0.0, max(float(max(heights)), 1e-300))
-    wide = WIDTH / len(heights)
-    chart = Chart(title, caption, across, up)
-    for number, value in enumerate(heights):
-        chart.bar(number * wide, wide * 0.9, float(y_axis.place(max(value, 0.0))) * HEIGHT, 0.8)
-    chart.mark(Axis(0.0, float(len(heights))), y_axis)
-    return chart
+class Histogram(NamedTuple):
+    """A histogram of what a stage has stored; `read` takes that and a block, and returns (n,) or (n, series)."""
+
+    stage: type[StoredStage]
+    title: str
+    caption: str
+    across: str
+    read: Callable[[Any, int], np.ndarray]
+    names: tuple[str, ...] = ("",)
 
 
-def heat(title: str, caption: str, across: tuple[str, np.ndarray], up: tuple[str, np.ndarray]) -> Chart:
-    """Return how often pairs of values (n,) fall together, darker where more do; each axis has a name and values."""
-    (x_name, x), (y_name, y) = across, up
-    x_axis, y_axis = Axis(0.0, float(x.max()) or 1.0), Axis(0.0, float(y.max()) or 1.0)
-    counts = np.histogram2d(x, y, bins=[x_axis.edges(HEAT_BINS), y_axis.edges(HEAT_BINS)])[0]
-    chart = Chart(title, caption, x_name, y_name)
-    wide, tall = WIDTH / HEAT_BINS, HEIGHT / HEAT_BINS
-    for i, j in np.argwhere(counts):
-        shade = 0.06 + 0.94 * np.log1p(counts[i, j]) / np.log1p(counts.max())
-        chart.bar(i * wide, wide, tall, shade, bottom=j * tall)
-    chart.mark(x_axis, y_axis)
-    return chart
+HISTOGRAMS = (
+    Histogram(
+        StoredNeighbors,
+        "Distances to neighbours",
+        "Where the two lie far apart, the neighbourhoods of points differ in density.",
+        "distance",
+        lambda stored, block: stored.read_graph_block(block)[1][:, [0, -1]],
+        ("first neighbour", "last neighbour"),
+    ),
+    Histogram(
+        StoredAffinities,
+        "Bandwidths",
+        "Each point has its own sigma; with entropic affinities, that at which they have the requested perplexity.",
+        "sigma",
+        lambda stored, block: sigmas(stored.beta.read_block(block)),
+    ),
+    Histogram(
+        StoredSymmetricAffinities,
+        "Degrees",
+        "The sum of a point's symmetric affinities: points of large degree are neighbours of many others.",
+        "degree",
+        lambda stored, block: stored.degrees(block),
+    ),
+    Histogram(
+        StoredLandmarkWeights,
+        "Coverage by landmarks",
+        "What combinations of landmarks leave of a point; 1 is what its nearest landmark alone leaves.",
+        "reconstruction error",
+        lambda stored, block: stored.errors.read_block(block),
+    ),
+)
+
+
+def sigmas(beta: np.ndarray) -> np.ndarray:
+    """Return the bandwidths of the points that have one."""
+    return np.asarray(1 / np.sqrt(2 * beta[beta > 0]))
 
 
 def distributions(run: Run) -> Iterator[Chart]:
     """Yield what there is to draw of the finished stages of a run."""
-    for draw in (distances, bandwidths, degrees, coverage, eigenvalues, descent, clusters, pairs):
+    for asked in HISTOGRAMS:
+        stored = stored_of(run, asked.stage)
+        if stored is None or (asked.stage is StoredAffinities and run.params.affinities.kind != "entropic"):
+            continue
+        n_blocks = run.dimensions.n_blocks
+        wanted = max(1, min(n_blocks, MOST_ROWS // run.dimensions.block_rows))
+        spread = np.unique(np.linspace(0, n_blocks - 1, wanted).astype(int))
+        found = np.concatenate([asked.read(stored, int(block)) for block in spread])
+        if found.size:
+            series = dict(zip(asked.names, np.atleast_2d(found.T), strict=True))
+            yield histogram(asked.title, asked.caption, asked.across, series)
+    for draw in (eigenvalues, descent, clusters, pairs):
         yield from draw(run)
 
 
@@ -209,57 +204,6 @@ def finished(run: Run, stage: str) -> bool:
 def stored_of(run: Run, kind: type[Stored]) -> Stored | None:
     """Return what a stage of the run has stored, of its kind; None where it is none of the run, or not finished."""
     return kind(run.group(kind.STAGE)) if finished(run, kind.STAGE) else None
-
-
-def sampled(run: Run, read: Callable[[int], np.ndarray]) -> np.ndarray:
-    """Return what is read of blocks that are spread over the run, no more than MOST_ROWS rows or one block."""
-    n_blocks = run.dimensions.n_blocks
-    wanted = max(1, min(n_blocks, MOST_ROWS // run.dimensions.block_rows))
-    chosen = np.unique(np.linspace(0, n_blocks - 1, wanted).astype(int))
-    return np.concatenate([read(int(block)) for block in chosen])
-
-
-def distances(run: Run) -> Iterator[Chart]:
-    """Draw the distances to the first and the last neighbour."""
-    stored = stored_of(run, StoredNeighbors)
-    if stored is None:
-        return
-    found = sampled(run, lambda block: stored.read_graph_block(block)[1][:, [0, -1]])
-    k = run.params.n_neighbors
-    series = {"first neighbour": found[:, 0]} | ({f"neighbour {k}": found[:, 1]} if k > 1 else {})
-    yield histogram(
-        "Distances to neighbours",
-        "Where the two lie far apart, the neighbourhoods of points differ in density.",
-        "distance" if run.metric in ("euclidean", PRECOMPUTED) else f"distance, as {run.metric} maps rows",
-        series,
-    )
-
-
-def bandwidths(run: Run) -> Iterator[Chart]:
-    """Draw the bandwidths of entropic affinities."""
-    stored = stored_of(run, StoredAffinities)
-    if stored is None or run.params.affinities.kind != "entropic":
-        return
-    beta = sampled(run, stored.beta.read_block)
-    sigma = 1 / np.sqrt(2 * beta[beta > 0])
-    if sigma.size:
-        caption = f"Each point has its own sigma, at which its affinities have perplexity {run.params.perplexity:g}."
-        yield histogram("Bandwidths", caption, "sigma", {"sigma": sigma})
-
-
-def degrees(run: Run) -> Iterator[Chart]:
-    """Draw the sums of the affinities of a point."""
-    if stored := stored_of(run, StoredSymmetricAffinities):
-        caption = "The sum of a point's symmetric affinities: points of large degree are neighbours of many others."
-        yield histogram("Degrees", caption, "degree", {"degree": sampled(run, stored.degrees)})
-
-
-def coverage(run: Run) -> Iterator[Chart]:
-    """Draw what combinations of landmarks leave of the points."""
-    if stored := stored_of(run, StoredLandmarkWeights):
-        caption = "What combinations of landmarks leave of a point; 1 is what its nearest landmark alone leaves."
-        found = sampled(run, stored.errors.read_block)
-        yield histogram("Coverage by landmarks", caption, "reconstruction error", {"error": found})
 
 
 def eigenvalues(run: Run) -> Iterator[Chart]:
@@ -281,7 +225,7 @@ def descent(run: Run) -> Iterator[Chart]:
     """Draw how the objective and its gradient fell."""
     if finished(run, StoredLayout.STAGE):
         found = run.curve
-        if not len(found.iteration):
+        if len(found.iteration) < 2:
             return
         caption = "The objective; while the attraction is exaggerated, that of the exaggerated one."
         yield curve("Descent", caption, "iteration", "objective", found.iteration, found.objective)
@@ -294,7 +238,8 @@ def clusters(run: Run) -> Iterator[Chart]:
     """Draw the sizes of the clusters."""
     if stored := stored_of(run, StoredClustering):
         sizes = stored.group.certificate("sizes", list)
-        yield columns("Clusters", "Points of each cluster, by its number.", "cluster", "points", sizes)
+        across, up = Axis("cluster", 0, len(sizes)), axis_of("points", np.array(sizes), zero=True)
+        yield framed("Clusters", "Points of each cluster, by its number.", across, up, bars=bars(up, np.array(sizes)))
 
 
 def pairs(run: Run) -> Iterator[Chart]:
@@ -308,5 +253,8 @@ def pairs(run: Run) -> Iterator[Chart]:
     far, shown = (
         cdist(table, table)[upper] for table in (dense_rows(one.gather(rows)).astype(float) for one in stored)
     )
-    caption = f"Pairs of {len(rows)} points. Methods that keep neighbourhoods do not keep far distances."
-    yield heat("Distances against distances", caption, ("between points", far), ("in the embedding", shown))
+    mean, edges, _ = binned_statistic(far, shown, bins=BINS)
+    there = np.isfinite(mean)
+    caption = f"Means over pairs of {len(rows)} points. Methods that keep neighbourhoods do not keep far distances."
+    names = "between points", "in the embedding"
+    yield curve("Distances against distances", caption, *names, edges[:-1][there], mean[there])

@@ -56,11 +56,6 @@ class Shown:
         """The number of points that a notebook would show unasked; None without an embedding."""
         raise NotImplementedError
 
-    @property
-    def _stored_run(self) -> Run:
-        """The run whose affinities certify single points."""
-        raise NotImplementedError
-
     def plot(
         self,
         labels: Any = None,
@@ -89,7 +84,9 @@ class Shown:
         """
         look, drawn = checked_look(size, title, legend, theme, point_size), self._drawn()
         columns = chosen_labels(labels, drawn.n_points, drawn.of_rows)
-        return picture_or_path(drawn.positions, path, columns, look, poor_points(self._stored_run) if poor else None)
+        shown: Any = self
+        marked = poor_points(self if isinstance(self, Run) else shown.run_) if poor else None
+        return picture_or_path(drawn.positions, path, columns, look, marked)
 
     def live_map(self, labels: Any = ()) -> "LiveMap":
         """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
@@ -164,10 +161,6 @@ class ReportedRun(Shown, Run):
     @property
     def _n_drawn(self) -> int | None:
         return self.dimensions.n_points if self.embeds and self.group(self.last_stage).complete else None
-
-    @property
-    def _stored_run(self) -> Run:
-        return self
 
     def _repr_html_(self) -> str:
         from scalemani.interfaces.report.page import summary

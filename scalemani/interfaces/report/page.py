@@ -49,19 +49,6 @@ MEASURES = {
 NEAREST = "points that most of their nearest points in the embedding would give the right label"
 
 
-class StageRow(NamedTuple):
-    """A finished stage: what it took, and what it warned of."""
-
-    name: str
-    seconds: float
-    share: float
-    memory: str
-    projected: str
-    disk: str
-    key: str
-    warnings: tuple[str, ...]
-
-
 class Parameter(NamedTuple):
     """A parameter of a stage that the run has; `tuned` for those that few have a reason to change."""
 
@@ -76,20 +63,10 @@ class Parameter(NamedTuple):
         return bool(self.value != self.default)
 
 
-class QualityRow(NamedTuple):
-    """A measure as the page shows it."""
-
-    name: str
-    value: str
-    error: str
-    n_sampled: str
-    meaning: str
-
-
 class Quality(NamedTuple):
     """Measures, and a note on them or in place of them."""
 
-    rows: tuple[QualityRow, ...]
+    measures: Mapping[str, Measure | float]
     note: str = ""
 
 
@@ -107,14 +84,16 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
             name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
             stages=stages,
             unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
-            seconds=sum(row.seconds for row in stages),
-            disk=format_bytes(sum(run.group(row.name).committed_bytes for row in stages)),
+            seconds=sum(row["seconds"] for row in stages),
+            disk=sum(row["disk"] for row in stages),
             certificates=certificates,
             counts=counted(certificates),
             verdicts=VERDICTS,
             parameters=list(parameters_beside_defaults(run)),
             charts=list(distributions(run)),
             quality=quality,
+            meanings=MEASURES,
+            nearest=NEAREST,
             map=drawn,
             commands=commands(run),
             versions=versions(),
@@ -125,22 +104,12 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
     )
 
 
-def stage_rows(run: Run) -> Iterator[StageRow]:
-    """Yield what each finished stage took."""
-    records = run.records()
-    total = sum(record["seconds"] for record in records.values()) or 1.0
-    for name, record in records.items():
-        group, projected = run.group(name), record.get("projected_memory")
-        yield StageRow(
-            name,
-            record["seconds"],
-            record["seconds"] / total,
-            format_bytes(record["peak_memory"]),
-            format_bytes(projected) if isinstance(projected, int) else "",
-            format_bytes(group.committed_bytes),
-            run.keys[name],
-            tuple(message for _, message in given_warnings(group)),
-        )
+def stage_rows(run: Run) -> Iterator[dict[str, Any]]:
+    """Yield what each finished stage took, and what it warned of."""
+    for name, record in run.records().items():
+        group = run.group(name)
+        warnings = [message for _, message in given_warnings(group)]
+        yield {**record, "name": name, "disk": group.committed_bytes, "key": run.keys[name], "warnings": warnings}
 
 
 def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
@@ -172,13 +141,9 @@ def commands(run: Run) -> tuple[str, ...]:
 
 def weighs(run: Run) -> bool:
     """Return whether weights were given: those of rows that are one point alone add up to the number of rows."""
-    if WEIGHTS.name not in run.keys:
-        return False
-    if DUPLICATES.name not in run.keys:
-        return True
     found = run.certificates
     total = found.get(WEIGHTS.name, {}).get("total_weight")
-    return total is not None and bool(total != found[DUPLICATES.name]["rows"])
+    return WEIGHTS.name in run.keys and total != found.get(DUPLICATES.name, {}).get("rows", 0)
 
 
 def written(value: Any) -> str:
@@ -217,7 +182,7 @@ def environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters["shown"] = shown
+    made.filters |= {"shown": shown, "bytes": format_bytes}
     return made
 
 
@@ -242,30 +207,16 @@ def digest(text: str) -> str:
 
 def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
     """Return the measures of a run, against classes (N,) too where given, on as many points as the cost allows."""
-    if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
-        return Quality((), "Nothing was measured, as requested: scalemani measure RUN measures.")
-    if set(run.records()) != set(run.keys):
-        return Quality((), "The run is not finished, so nothing was measured.")
-    if run.metric == PRECOMPUTED:
-        return Quality(
-            (), "Neighbours or affinities were given and no points, so there is nothing to measure them against."
-        )
     n_points = run.dimensions.n_points
-    if n_points < LEAST_INPUT:
-        return Quality((), "There are too few points to measure neighbours.")
+    if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
+        return Quality({}, "Nothing was measured, as requested: scalemani measure RUN measures.")
+    if set(run.records()) != set(run.keys) or run.metric == PRECOMPUTED or n_points < LEAST_INPUT:
+        return Quality({}, "No points, too few or an unfinished run: nothing was measured.")
     affordable = int(MOST_PRODUCTS / (n_points * run.dimensions.n_features))
     wanted = max(FEWEST_POINTS, min(SAMPLED_POINTS, affordable)) if n_sampled is None else n_sampled
     found = measure_run(run, labels, n_sampled=wanted, random_state=random_state)
     told = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
-    return Quality(tuple(quality_row(name, value) for name, value in found.items()), told)
-
-
-def quality_row(name: str, value: Measure | float) -> QualityRow:
-    """Return a measure as the page shows it."""
-    meaning, plain = MEASURES.get(name, NEAREST), name.replace("_", " ")
-    if isinstance(value, Measure):
-        return QualityRow(plain, f"{value.value:.4f}", f"± {value.error:.4f}", f"{value.n_sampled:,}", meaning)
-    return QualityRow(plain, f"{value:.4f}", "", "all", meaning)
+    return Quality(found, told)
 
 
 MOST_MAPPED = 1_000_000  # points; of more, a notebook would wait

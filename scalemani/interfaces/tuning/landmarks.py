@@ -4,7 +4,6 @@ Each cell reads what a run has stored and writes the stages from the landmarks o
 """
 
 import contextlib
-import math
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.params import Parameters, set_value
+from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
 from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, REFINING_SOLVERS, Stage
@@ -21,17 +20,15 @@ from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import ConfigError, DataError, ScalemaniError, nearest_name
+from scalemani.errors import ConfigError, DataError, ScalemaniError
 from scalemani.interfaces.tuning import combinations
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals, spacing_sigma
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.kernels.rows.metrics import EUCLIDEAN
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run, opened_run
 from scalemani.runs.outline import Outline, check_landmarks
@@ -125,8 +122,8 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         points. None: that at which the kernels of L random points add up to two at one of them
     n_sampled : points looked at, of which a block is in memory; None: all
     settings : of landmarks, their weights, and points that no run has, by the names of --set: {"landmarks.snap": False,
-        "landmark_weights.n_neighbors": 10, "points.metric": "cosine"}; or tables by stage, as in a configuration file.
-        Others are as in the run, or by default
+        "landmark_weights.n_neighbors": 10, "points.metric": "cosine"}. Others are as in the run, or
+        by default
     workers, memory : threads, and a budget such as "4GB"
     progress : is notified of every method and seed that is done
 
@@ -157,66 +154,43 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     >>> farthest.largest_distance < random.largest_distance
     True
     """
-    check_arguments(methods, seeds, sigma, n_sampled)
-    requested = requested_tables(settings)
+    requested = dict(checked_settings(settings))
+    for name in requested:
+        if name.partition(".")[0] not in SETTINGS or name == "landmarks.method":
+            raise ConfigError(
+                f"settings takes parameters of {', '.join(SETTINGS)}, got {name}: methods are named in `methods`"
+            )
     if n_landmarks is not None:
-        requested.setdefault("landmarks", {})["n_landmarks"] = n_landmarks
+        requested["landmarks.n_landmarks"] = n_landmarks
+    if n_sampled is not None:
+        check_count(n_sampled, "n_sampled", 2)
+    cells = combinations({"landmarks.method": methods, "seed": [check_seed(one) for one in seeds]})
+    for cell in cells:
+        Parameters().with_settings({**requested, **cell, "affinities.sigma": sigma})
     executor = Executor.asked_for(None, workers, memory, progress or Progress())
-    with executor.started(), run_of(points, requested.pop("points", {}), executor) as found:
+    with executor.started(), run_of(points, requested, executor) as found:
         reference = refined_embedding(found)
-        params = with_requested(found.params, requested, reference is not None)
-        n_points, seed = found.dimensions.n_points, check_seed(seeds[0])
-        for method in methods:
-            check_landmarks(params.with_values({"landmarks": {"method": method}}), n_points)
+        embeds = {} if reference is None else {"embedding.solver": SOLVER}
+        params = found.params.with_settings({**requested, **embeds})
+        n_points, seed = found.dimensions.n_points, cells[0]["seed"]
+        for cell in cells:
+            check_landmarks(params.with_settings(cell), n_points)
         bandwidth = sigma or spacing_sigma(rows_of(found), params.n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
         comparison = Comparison(found, params, rows, bandwidth, reference, executor)
-        cells = combinations({"landmarks.method": methods, "seed": [check_seed(one) for one in seeds]})
         executor.progress.start("landmarks", len(cells), "selection")
         return [quality_of(comparison, cell) for cell in cells]
-
-
-def check_arguments(methods: Sequence[str], seeds: Sequence[int], sigma: float | None, n_sampled: int | None) -> None:
-    """Refuse what cannot be compared before any points are read."""
-    if isinstance(methods, str) or not methods:
-        raise ConfigError(f"methods must be a list of names, such as {list(COMPARED[:2])}, got {methods!r}")
-    for method in methods:
-        if method not in LANDMARK_METHODS:
-            raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
-    if isinstance(seeds, int) or not seeds:
-        raise ConfigError(f"seeds must be a list of numbers, such as [0, 1, 2], got {seeds!r}")
-    if sigma is not None and not (isinstance(sigma, int | float) and 0.0 < sigma < math.inf):
-        raise ConfigError(f"sigma must be a number > 0, got {sigma!r}")
-    if n_sampled is not None:
-        check_count(n_sampled, "n_sampled", 2)
-
-
-def requested_tables(settings: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return settings as tables by stage; refuse those of other stages, before any points are read."""
-    tables: dict[str, Any] = {}
-    for name, value in (settings or {}).items():
-        set_value(tables, str(name), dict(value) if isinstance(value, Mapping) else value)
-    for stage, table in tables.items():
-        if stage not in SETTINGS or not isinstance(table, dict):
-            raise ConfigError(f"settings takes parameters of {', '.join(SETTINGS)}, got {stage}={table!r}")
-    if "method" in tables.get("landmarks", {}):
-        raise ConfigError("settings has landmarks.method: name all methods that are compared in `methods`")
-    Parameters().with_values(tables)
-    return tables
 
 
 @contextlib.contextmanager
 def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
     """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
     there = opened_run(points)
-    given = requested.get("metric", EUCLIDEAN if there is None else there.metric)
-    params = Parameters().with_values({"points": {"metric": given}})
-    metric = params.points.metric
-    if there is not None and metric != there.metric:
-        raise ConfigError(
-            f"points.metric={metric} was given with a run, whose points are compared by {there.metric}: leave it out"
-        )
-    if metric == PRECOMPUTED:
+    of_points = {name: value for name, value in requested.items() if name.startswith("points.")}
+    params = Parameters().with_settings(of_points)
+    if there is not None and of_points and params.points.metric != there.metric:
+        raise ConfigError(f"the points of the run are compared by {there.metric}: leave out points.metric")
+    if PRECOMPUTED in (params.points.metric, there and there.metric):
         raise DataError("landmarks are chosen among points, and metric=precomputed stands for neighbours: give points")
     if there is not None:
         yield there
@@ -224,14 +198,6 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         quiet = replace(executor, progress=Progress())
         yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")
-
-
-def with_requested(params: Parameters, requested: Mapping[str, Mapping[str, Any]], embed: bool) -> Parameters:
-    """Return the parameters of a run, with the requested ones; to embed, with a solver by landmarks alone."""
-    found = params.with_values({**requested, **({"embedding": {"solver": SOLVER}} if embed else {})})
-    if "n_neighbors" not in requested.get("landmark_weights", {}) and found.landmark_neighbors > found.n_landmarks:
-        found = found.with_values({"landmark_weights": {"n_neighbors": found.n_landmarks}})
-    return found
 
 
 def rows_of(run: Run) -> RowsOfArray:
@@ -254,7 +220,7 @@ def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuali
     method, seed = params.landmarks.method, params.seed
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         try:
-            plan = run_trial(run, params, Path(folder) / "trial", comparison.executor, reference is not None)
+            plan = run_trial(comparison, params, Path(folder) / "trial")
         except ScalemaniError as error:
             raise type(error)(f"landmarks by {method}: {error}") from error
         chosen = plan.planned(LANDMARKS.name).group
@@ -282,52 +248,32 @@ def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuali
     )
 
 
-def run_trial(run: Run, params: Parameters, folder: Path, executor: Executor, embed: bool) -> Plan:
-    """Choose landmarks for the points of a run and, to embed, embed the points by them; return the plan of all stages.
+def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
+    """Choose landmarks for the points of a run and, where it is compared with, embed them; return the plan of all.
 
-    Parameters
-    ----------
-    run : whose points, and with `embed` whose affinities, are complete
-    params : of the run, with those of the landmarks; to embed, with `SOLVER`
-
-    Raises
-    ------
-    MemoryBudgetError, DiskSpaceError
-        Where a stage does not fit.
+    The stages from the landmarks on are written to a folder, the others are those of the run. Raises MemoryBudgetError
+    or DiskSpaceError where a stage does not fit.
     """
-    own = {stage.name for stage in EIGENVECTOR_STAGES if embed or stage is LANDMARKS}
-    stages = stages_to_embedding(run, params) if embed else (POINTS, LANDMARKS)
-    quiet = replace(executor, progress=Progress())  # what is warned of is that no embedding was refined
-    plan = trial_plan(run, params, stages, own, folder, quiet)
+    run, dimensions = comparison.run, comparison.run.dimensions
+    stages: tuple[Stage, ...] = (POINTS, LANDMARKS)
+    own = {LANDMARKS.name}
+    if comparison.reference is not None:
+        whole = route(run.method, SOLVER, params.points.metric)
+        stages = whole[: [stage.name for stage in whole].index(EMBEDDING.name) + 1]
+        own = {stage.name for stage in EIGENVECTOR_STAGES}
+    keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
+    surveyed = Survey(dimensions, "", (), 0, float(dimensions.row_bytes), dimensions.n_points)
+    quiet = replace(comparison.executor, progress=Progress())  # what is warned of is that no embedding was refined
+    plan = make_plan(RunStore.create(folder), Outline(run.method, params, params, (), stages, keys, surveyed), quiet)
+    there = [one if one.key == TRIAL else replace(one, group=run.group(one.stage.name)) for one in plan.stages]
+    plan = replace(plan, stages=tuple(there))
     plan.check()
-    stored, every = StoredPoints(run.group(POINTS.name)), np.arange(run.dimensions.n_points)
-    points = Component(stored, every, run.dimensions, f"points of {run.store.root}")
+    stored, every = StoredPoints(run.group(POINTS.name)), np.arange(dimensions.n_points)
+    points = Component(stored, every, dimensions, f"points of {run.store.root}")
     for planned in plan.stages:
         if planned.key == TRIAL:
             run_stage(plan, planned, quiet, points)
     return plan
-
-
-def stages_to_embedding(run: Run, params: Parameters) -> tuple[Stage, ...]:
-    """Return the stages of a run's method by landmarks alone, up to the embedding."""
-    stages = route(run.method, SOLVER, params.points.metric)
-    return stages[: [stage.name for stage in stages].index(EMBEDDING.name) + 1]
-
-
-def trial_plan(
-    run: Run, params: Parameters, stages: tuple[Stage, ...], own: set[str], folder: Path, executor: Executor
-) -> Plan:
-    """Return a plan whose own stages write to a folder and whose others are those of the run."""
-    dimensions = run.dimensions
-    keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
-    surveyed = Survey(dimensions, "", (), 0, float(dimensions.row_bytes), dimensions.n_points)
-    outline = Outline(run.method, params, params, (), stages, keys, surveyed)
-    plan = make_plan(RunStore.create(folder), outline, executor)
-    there = [
-        planned if planned.key == TRIAL else replace(planned, group=run.group(planned.stage.name))
-        for planned in plan.stages
-    ]
-    return replace(plan, stages=tuple(there))
 
 
 def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -30,6 +30,7 @@ from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.store.run_store import RunStore
 
+NO_SCORE = Measure(np.nan, np.nan, 0)
 CSV, JSON, PICTURE = "tuning.csv", "tuning.json", "tuning.png"
 
 
@@ -104,21 +105,15 @@ class Tuning:
         `params`; `param_<name>` of each name; `<score>` and `<score>_error`, its standard error, of each score; `rank`,
         from 1 for the best; `seconds` of the stages that are its own; `failure`, None where there is none.
         """
-        cells, shared = self.cells, set(self.shared_seconds)
-        table = {"params": objects([cell.values for cell in cells])}
-        for name in self.names:
-            table[f"param_{name}"] = objects([cell.values.get(name) for cell in cells])
-        for name in self.scoring:
-            table[name] = self._column(name, lambda measure: measure.value)
-            table[f"{name}_error"] = self._column(name, lambda measure: measure.error)
-        signed = self.signed_scores()
-        table["rank"] = objects([None if np.isnan(value) else 1 + int(np.sum(signed > value)) for value in signed])
-        own = [sum(stage.seconds for name, stage in cell.stages.items() if name not in shared) for cell in cells]
-        table["seconds"] = np.array(
-            [np.nan if cell.failure else seconds for cell, seconds in zip(cells, own, strict=True)]
-        )
-        table["failure"] = objects([cell.failure for cell in cells])
-        return table
+        signed, shared, rows = self.signed_scores(), set(self.shared_seconds), []
+        for cell, value in zip(self.cells, signed, strict=True):
+            row = {"params": cell.values} | {f"param_{name}": cell.values.get(name) for name in self.names}
+            for name in self.scoring:
+                row[name], row[f"{name}_error"], _ = cell.scores.get(name, NO_SCORE)
+            row["rank"] = None if np.isnan(value) else 1 + int(np.sum(signed > value))
+            own = sum(stage.seconds for name, stage in cell.stages.items() if name not in shared)
+            rows.append({**row, "seconds": np.nan if cell.failure else float(own), "failure": cell.failure})
+        return {name: column([row[name] for row in rows]) for name in rows[0]}
 
     @property
     def shared_seconds(self) -> dict[str, float]:
@@ -139,7 +134,7 @@ class Tuning:
 
     def signed_scores(self) -> np.ndarray:
         """Return the first score of every cell (n,), more being better; NaN where it has none."""
-        values = self._column(self.scoring[0], lambda measure: measure.value)
+        values = np.array([cell.scores.get(self.scoring[0], NO_SCORE).value for cell in self.cells])
         return values if SCORES[self.scoring[0]].more_is_better else -values
 
     def write(self, folder: str | Path) -> list[Path]:
@@ -150,51 +145,38 @@ class Tuning:
         with replaced_file(target / CSV) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
             writer = csv.writer(text)
             writer.writerow(columns)
-            writer.writerows(zip(*([plain(value) for value in column] for column in columns.values()), strict=True))
+            writer.writerows(zip(*(map(plain, values) for values in columns.values()), strict=True))
         with replaced_file(target / JSON) as file:
             file.write((json.dumps(self.as_dict(), indent=1, default=str) + "\n").encode())
         return [target / CSV, target / JSON]
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as plain values: scores, the best cell, seconds that are shared, and all cells."""
-        return {
-            "store": self.store,
-            "scoring": list(self.scoring),
-            "best_index": self.best_index_,
-            "shared_seconds": self.shared_seconds,
-            "cells": [
-                {
-                    "values": cell.values,
-                    "method": cell.method,
-                    "computed_as": cell.computed_as,
-                    "scores": {name: measure._asdict() for name, measure in cell.scores.items()},
-                    "seconds": {name: stage.seconds for name, stage in cell.stages.items()},
-                    "failure": cell.failure,
-                }
-                for cell in self.cells
-            ],
-        }
-
-    def _column(self, name: str, of_measure: Callable[[Measure], float]) -> np.ndarray:
-        return np.array([of_measure(cell.scores[name]) if name in cell.scores else np.nan for cell in self.cells])
-
-
-def objects(values: list[Any]) -> np.ndarray:
-    """Return values of any kind as a column."""
-    column = np.empty(len(values), dtype=object)
-    column[:] = values
-    return column
+        cells = []
+        for cell in self.cells:
+            scores = {name: measure._asdict() for name, measure in cell.scores.items()}
+            seconds = {name: stage.seconds for name, stage in cell.stages.items()}
+            cells.append({**vars(cell), "scores": scores, "seconds": seconds})
+        found = {"best_index": self.best_index_, "shared_seconds": self.shared_seconds, "cells": cells}
+        return {"store": self.store, "scoring": list(self.scoring), **found}
 
 
 def plain(value: Any) -> Any:
-    """Return a value as a table of text holds it: nothing for what is not there."""
-    missing = value is None or (isinstance(value, float) and np.isnan(value))
-    return "" if missing else value
+    """Return a value as a table of text holds it: nothing for a score that is not there."""
+    return "" if isinstance(value, float) and np.isnan(value) else value
+
+
+def column(values: list[Any]) -> np.ndarray:
+    """Return values as a column, those that are not all real numbers as objects."""
+    if all(isinstance(value, float) for value in values):
+        return np.array(values)
+    found = np.empty(len(values), dtype=object)
+    found[:] = values
+    return found
 
 
 # What is wrong with one run and not with the others; of a store or a cluster all of them would fail.
-OF_ONE_RUN = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, NumericalError)
-OF_ONE_CELL = (*OF_ONE_RUN, np.linalg.LinAlgError)
+OF_ONE_CELL = (ConfigError, DataError, MemoryBudgetError, DiskSpaceError, NumericalError, np.linalg.LinAlgError)
 NEIGHBORS, AFFINITY_NEIGHBORS = "neighbors.n_neighbors", "affinities.n_neighbors"
 
 
@@ -266,91 +248,78 @@ def search(
     RunStore(root).check_free()
     with executor.started(), computed_once(points.source, root, executor, points.block_rows) as rows:
         points = replace(points, source=rows)
-        prepared = shared_graph(points, root, [prepare(points, root, candidate) for candidate in candidates])
-        refused = [found for found in prepared if not isinstance(found, Prepared)]
-        if len(refused) == len(prepared):
-            raise refused[0]
+        prepared = [attempt(prepare, points, root, candidate) for candidate in candidates]
+        widest = max(map(graph_width, prepared))
+        prepared = [
+            attempt(widened, points, root, one, widest) if 0 < graph_width(one) < widest else one for one in prepared
+        ]
+        if all(isinstance(one, Exception) for one in prepared):
+            raise prepared[0]
         cells: list[Cell] = []
         with locked_run(root, executor) as target:
-            found: list[Run | Exception] = []
+            found = []
             for number, (candidate, ready) in enumerate(zip(candidates, prepared, strict=True), 1):
                 shown = ", ".join(f"{name}={value}" for name, value in candidate.values.items())
                 progress.note(f"cell {number} of {len(candidates)}: {shown}")
-                cell, outcome = run_cell(target, candidate, ready, scores, judge)
-                if cell.failure is not None:
-                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {cell.failure}")
-                cells.append(cell)
-                found.append(outcome)
-            if isinstance(first_failure := found[0], Exception) and all(isinstance(one, Exception) for one in found):
-                raise first_failure
+                found.append(attempt(run_cell, target, ready, scores, judge))
+                if isinstance(found[-1], Exception):
+                    cells.append(Cell(dict(candidate.values), candidate.method, failure=str(found[-1])))
+                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {found[-1]}")
+                else:
+                    cells.append(found[-1][0])
+            if all(isinstance(one, Exception) for one in found):
+                raise found[0]
             tuning = Tuning(str(root), tuple(cells), tuple(scores))
-            if tuning.best_index_ is not None and isinstance(best := found[tuning.best_index_], Run):
-                target.store.save_plan(best.plan)
+            if tuning.best_index_ is not None:
+                target.store.save_plan(found[tuning.best_index_][1].plan)
     return tuning
 
 
-def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared | ScalemaniError:
-    """Return what a candidate computes, or why it cannot be run; nothing is written."""
-    if isinstance(candidate.params, ScalemaniError):
-        return candidate.params
+def attempt(compute: Callable[..., Any], *given: Any) -> Any:
+    """Return what a call returns, or the error that is of one cell alone."""
     try:
-        outline, source = points.outline(root, candidate.method, candidate.params)
-        make_plan(RunStore(root), outline, points.executor).check()
-    except OF_ONE_RUN as error:
+        return compute(*given)
+    except OF_ONE_CELL as error:
         return error
+
+
+def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> Prepared:
+    """Return what a candidate computes, or raise why it cannot be run; nothing is written."""
+    if isinstance(candidate.params, ScalemaniError):
+        raise candidate.params
+    outline, source = points.outline(root, candidate.method, candidate.params)
+    make_plan(RunStore(root), outline, points.executor).check()
     return Prepared(candidate, outline, source)
 
 
-def shared_graph(
-    points: SurveyedPoints, root: str | Path, prepared: Sequence[Prepared | ScalemaniError]
-) -> list[Prepared | ScalemaniError]:
-    """Return candidates that take their affinities from the widest of their graphs."""
-    widths = [found.outline.params.n_neighbors for found in prepared if has_affinities(found)]
-    if len(set(widths)) < 2:
-        return list(prepared)
-    widest = max(widths)
-    return [widened(points, root, found, widest) if has_affinities(found) else found for found in prepared]
+def graph_width(found: Prepared | Exception) -> int:
+    """Return how many neighbours the graph of affinities of a candidate has; 0 where there is none."""
+    if isinstance(found, Exception) or StoredAffinities.STAGE not in found.outline.keys:
+        return 0
+    return found.outline.params.n_neighbors
 
 
-def has_affinities(found: Prepared | ScalemaniError) -> TypeGuard[Prepared]:
-    """Return whether a candidate can be run and has affinities."""
-    return isinstance(found, Prepared) and StoredAffinities.STAGE in found.outline.keys
-
-
-def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared | ScalemaniError:
+def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared:
     """Return a candidate with its own affinities on a graph of so many neighbours."""
     used = found.outline.params
     computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
     # What was left open followed the narrower graph.
-    asked = found.outline.asked.with_values(
-        {
-            "neighbors": {"n_neighbors": widest},
-            "affinities": {"n_neighbors": used.affinity_neighbors, "perplexity": used.affinities.perplexity},
-        }
-    )
+    asked = found.outline.asked.with_settings({**computed_as, "affinities.perplexity": used.affinities.perplexity})
     return prepare(points, root, replace(found.candidate, params=asked, computed_as=computed_as))
 
 
-def run_cell(
-    target: WritableRun,
-    candidate: Candidate,
-    found: Prepared | ScalemaniError,
-    scores: Sequence[str],
-    judge: Judge,
-) -> tuple[Cell, Run | Exception]:
-    """Run and score one candidate; return the cell, and the run, or why there is none or no score of it."""
-    if isinstance(found, ScalemaniError):
-        return Cell(dict(candidate.values), candidate.method, failure=str(found)), found
-    try:
-        plan = make_plan(target.store, found.outline, target.executor)
-        plan.check()
-        for note in found.outline.notes:
-            target.executor.progress.warn(note)
-        run_plan(target, plan, found.source)
-        run = Run(target.store.root)
-        measured = {name: SCORES[name].of_run(run, judge) for name in scores}
-    except OF_ONE_CELL as error:
-        return Cell(dict(candidate.values), candidate.method, failure=str(error)), error
+def run_cell(target: WritableRun, found: Prepared | Exception, scores: Sequence[str], judge: Judge) -> tuple[Cell, Run]:
+    """Run and score one candidate; return the cell and the run, or raise why there is none."""
+    if isinstance(found, Exception):
+        raise found
+    candidate = found.candidate
+    plan = make_plan(target.store, found.outline, target.executor)
+    plan.check()
+    for note in found.outline.notes:
+        target.executor.progress.warn(note)
+    run_plan(target, plan, found.source)
+    run = Run(target.store.root)
+    measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     stages = {name: Stage(run.keys[name], record["seconds"]) for name, record in run.records().items()}
-    computed_as = dict(found.candidate.computed_as or {})
-    return Cell(dict(candidate.values), candidate.method, measured, stages, computed_as), run
+    cell = Cell(dict(candidate.values), candidate.method, measured, stages, dict(candidate.computed_as or {}))
+    return cell, run

@@ -6,10 +6,10 @@ import numpy as np
 
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.arrays.workspace import Empty, Workspace
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.machine.compile import compiled
 
-PART_ITEMS = 2**22  # items that are sorted in memory together: 120 MB with what that takes
+PART_ITEMS = 2**22  # items whose labels are read together
 
 EMPTY = np.int32(-1)
 HASH_MULTIPLIER = np.uint32(2654435769)  # 2**32 / golden ratio: Knuth, The Art of Computer Programming 3, 6.4
@@ -47,45 +47,27 @@ def group_large(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `group_by` does of labels that are read some at a time, in an order (n,) that `empty` makes.
 
-    Items first go to the part of the order that their group is in, a stream for each part, and are then sorted within
-    it: memory holds `PART_ITEMS` of them, and a mapped file is written in few places at a time.
-
     Parameters
     ----------
     read : returns the labels of a slice of items, from 0 to `n_groups` - 1
     """
-    if n_items <= PART_ITEMS:
-        order, offsets = group_by(read(slice(0, n_items)), n_groups)
-        return Workspace(empty=empty).as_large(order), offsets
-    steps, counts = list(slices(n_items, PART_ITEMS)), np.zeros(n_groups, np.int64)
-    for step in steps:
-        counts += np.bincount(read(step), minlength=n_groups)
+    parts, counts = slices(n_items, PART_ITEMS), np.zeros(n_groups, np.int64)
+    for part in parts:
+        counts += np.bincount(read(part), minlength=n_groups)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])
-    parts = _parts_of_groups(counts, offsets)
-    order, labels = empty((n_items,), np.int64), empty((n_items,), np.int32)
-    firsts = np.flatnonzero(np.diff(parts, prepend=-1))  # groups that parts begin with
-    ends = offsets[firsts]  # of what each part has so far
-    for step in steps:
-        there = read(step)
-        chosen, bounds = group_by(parts[there], len(firsts))
-        for part in np.flatnonzero(np.diff(bounds)):
-            items = chosen[bounds[part] : bounds[part + 1]]
-            target = slice(ends[part], ends[part] + len(items))
-            order[target], labels[target] = step.start + items, there[items]
-            ends[part] = target.stop
-    for first, last in zip(firsts, np.append(firsts[1:], n_groups), strict=True):
-        if last > first + 1:
-            part = slice(offsets[first], offsets[last])
-            order[part] = order[part][group_by(np.asarray(labels[part]), last - first, first)[0]]
+    order, next_place = empty((n_items,), np.int64), offsets[:-1].copy()
+    for part in parts:
+        order[_take_places(read(part), next_place)] = np.arange(part.start, part.stop)
     return order, offsets
 
 
-def _parts_of_groups(counts: np.ndarray, offsets: np.ndarray) -> np.ndarray:
-    """Return the number of the part (G,) that each group is in: consecutive ones of few items, large ones alone."""
-    windows, large = offsets[:-1] // PART_ITEMS, counts > PART_ITEMS
-    begins = np.ones(len(counts), bool)
-    begins[1:] = (np.diff(windows) > 0) | large[1:] | large[:-1]
-    return np.cumsum(begins) - 1
+@compiled
+def _take_places(labels: np.ndarray, next_place: np.ndarray) -> np.ndarray:
+    places = np.empty(labels.size, np.int64)
+    for i in range(labels.size):
+        places[i] = next_place[labels[i]]
+        next_place[labels[i]] += 1
+    return places
 
 
 def inverse_order(order: np.ndarray) -> np.ndarray:
@@ -93,25 +75,6 @@ def inverse_order(order: np.ndarray) -> np.ndarray:
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
     return places
-
-
-def place_rows(rows: np.ndarray, chosen: np.ndarray, target: np.ndarray, places: np.ndarray) -> None:
-    """Write rows `chosen` (m,) of a table to `places` (m,) in another one of its dtype, without a copy between.
-
-    Both tables are C-contiguous, (n, columns...) and (N, columns...).
-    """
-    _place_bytes(_bytes_of_rows(rows), chosen, _bytes_of_rows(target), places)
-
-
-def _bytes_of_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows (n, columns...) as bytes (n, b), a view."""
-    return rows.reshape(len(rows), -1).view(np.uint8) if rows.size else np.empty((len(rows), 0), np.uint8)
-
-
-@compiled
-def _place_bytes(rows: np.ndarray, chosen: np.ndarray, target: np.ndarray, places: np.ndarray) -> None:
-    for i in range(chosen.size):
-        target[places[i]] = rows[chosen[i]]
 
 
 def separate_items(n_items: int, empty: Empty = np.empty) -> np.ndarray:

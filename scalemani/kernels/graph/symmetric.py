@@ -16,8 +16,6 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 
-SETS_AT_ONCE = 64  # of edges that are joined: of few edges a set takes more than these do
-
 PLACE_BITS = 32  # of a key: columns take the 31 bits above, and a row has fewer places than that
 PLACE_MASK = (1 << PLACE_BITS) - 1
 NO_EDGE = 2**63 - 1
@@ -90,31 +88,6 @@ def incoming_edges(
 def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
     """Return the edges of several source blocks, given in ascending order of their rows, as one set."""
     return DirectedEdges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
-
-
-class GatheredEdges:
-    """The edges that end in one block of rows, as they come from one source block after the other.
-
-    Most source blocks have none. Sets of few edges are joined as they come, as each takes half a kilobyte itself.
-    """
-
-    def __init__(self) -> None:
-        self._joined: list[DirectedEdges] = []
-        self._single: list[DirectedEdges] = []
-
-    def add(self, edges: DirectedEdges) -> None:
-        """Add the edges of the next source block."""
-        if len(edges.targets) or not self._single:  # the first one says of what types the arrays are
-            self._single.append(edges)
-        if len(self._single) == SETS_AT_ONCE:
-            self._joined.append(join_edges(self._single))
-            self._single = []
-
-    def take(self) -> DirectedEdges:
-        """Return all edges as one set; none of them is held here any more."""
-        edges = join_edges(self._joined + self._single)
-        self._joined, self._single = [], []
-        return edges
 
 
 def loop_edges(values: np.ndarray, start: int) -> DirectedEdges:

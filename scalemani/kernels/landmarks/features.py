@@ -1,21 +1,11 @@
-"""Landmark features w(x)_j = exp(-|t_j - x|^2 / eta) of any points, and counts as points of Hellinger geometry.
-
-Square roots of frequencies lie on the unit sphere, and half their squared distance is the squared Hellinger distance
-of the frequencies.
-"""
-
-from typing import TypeVar
+"""Landmark features w(x)_j = exp(-|t_j - x|^2 / eta) of any points."""
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import comparable, squared_distance
-
-LISTED_ROWS = 5
-Rows = TypeVar("Rows", np.ndarray, sp.csr_matrix)
 
 
 def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
@@ -50,36 +40,6 @@ def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray,
         np.maximum(features, 0.0, out=features)
     features /= -eta
     return np.exp(features, out=features)
-
-
-def hellinger_rows(counts: Rows, first_row: int = 0) -> Rows:
-    """Return square roots of the frequencies of counts (n, D): rows of unit length, float64.
-
-    Raises
-    ------
-    DataError
-        For a count below zero, and for rows without counts: by their numbers, which begin at `first_row`.
-    """
-    lowest = counts.min(axis=1)
-    negative = np.flatnonzero((lowest if isinstance(counts, np.ndarray) else lowest.toarray().ravel()) < 0)
-    if len(negative):
-        raise DataError(
-            f"counts must not be negative, which they are in {listed_rows(negative, first_row)}: "
-            "geometry='hellinger' takes histograms, such as the words of a document"
-        )
-    sums = np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
-    empty = np.flatnonzero(sums == 0)
-    if len(empty):
-        raise DataError(f"nothing was counted in {listed_rows(empty, first_row)}: remove empty rows")
-    if isinstance(counts, np.ndarray):
-        return np.sqrt(counts / sums[:, np.newaxis])
-    return sp.csr_matrix(sp.diags(1.0 / sums) @ counts).sqrt()
-
-
-def listed_rows(rows: np.ndarray, first_row: int) -> str:
-    """Return how many rows there are, and the first of them by their numbers."""
-    listed = ", ".join(str(first_row + row) for row in rows[:LISTED_ROWS])
-    return f"{len(rows)} rows, first {listed}"
 
 
 @compiled

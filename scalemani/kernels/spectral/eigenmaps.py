@@ -1,7 +1,7 @@
-"""Laplacian eigenmaps without locally linear landmarks: exact, and Nystrom for comparison.
+"""Exact Laplacian eigenmaps.
 
-All return eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding
-rows are v, not D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
+Eigenpairs of L v = lambda D v with the trivial one left out: eigenvalues in [0, 2], ascending; embedding rows are v,
+not D^1/2 v, with V^T D V = I as scikit-learn's SpectralEmbedding scales them. Source: [LLL] 4.8.1.
 """
 
 from typing import NamedTuple
@@ -79,20 +79,3 @@ def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
     """Return the columns after the first, free of the trivial vector (which components would mix with the others)."""
     rest = vectors[:, 1:] - np.outer(trivial, trivial @ vectors[:, 1:])
     return rest / np.linalg.norm(rest, axis=0)
-
-
-def nystrom_eigenmaps(
-    landmark_affinities: sp.csr_matrix, cross_affinities: sp.csr_matrix, n_components: int
-) -> Eigenmaps:
-    """Return LE(Nystrom): eigenmaps of the landmarks' own graph (L, L), extended by cross affinities (N, L).
-
-    v(x) = 1 / (1 - lambda) sum_l w(x, l) v_l / sum_l w(x, l) [Bengio et al. 2004, Out-of-sample extensions, 3.3]; a
-    landmark with its own row of affinities gets its own embedding back. A point without any affinity is put at the
-    origin; eigenvalues of 1 and beyond have no extension and give zero columns.
-    """
-    landmarks = exact_eigenmaps(landmark_affinities, n_components)
-    sums = np.asarray(cross_affinities.sum(axis=1, dtype=np.float64)).ravel()
-    means = (cross_affinities @ landmarks.embedding) / np.where(sums > 0, sums, 1.0)[:, None]
-    gains = 1 - landmarks.eigenvalues
-    defined = gains > np.finfo(np.float64).eps
-    return Eigenmaps(landmarks.eigenvalues, means * np.where(defined, 1 / np.where(defined, gains, 1.0), 0.0))

@@ -46,10 +46,7 @@ class LandmarkKernelPCA(LandmarkEmbedder):
 
 LEAST_EIGENVALUE = good_if(
     lambda value, run: -value <= run.eigenvalues[-1],
-    lambda run: (
-        f"not below {-float(run.eigenvalues[-1]):.3g}: farther from zero than the last component, the kernel is not "
-        "positive semidefinite"
-    ),
+    "no farther from zero than the last component: else the kernel is not positive semidefinite",
 )
 
 MEANINGS = {

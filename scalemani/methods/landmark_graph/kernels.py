@@ -10,14 +10,13 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.csgraph
-from scipy.spatial.distance import cdist
 
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.landmarks.nearest import basis_of_landmarks, nearer_rows, nearest_landmarks, no_rows
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
-from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps, graph_degrees
+from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps
 
 LANDMARKS_TOGETHER = 64  # whose points are in memory
 SINGULAR = 1e-10  # least over largest eigenvalue at which a covariance cannot be inverted
@@ -157,14 +156,6 @@ def _log_determinants(covariances: np.ndarray) -> np.ndarray:
 SPACING_NEIGHBOR = 7  # as for self-tuning affinities
 
 
-class LandmarkMaps(NamedTuple):
-    """Eigenvalues (d,) of the Laplacian, vectors (L, d) = D^1/2 v of D^-1/2 W D^-1/2, degrees (L,), all float64."""
-
-    eigenvalues: np.ndarray
-    vectors: np.ndarray
-    degrees: np.ndarray
-
-
 def landmark_kernel(landmarks: np.ndarray, neighbors: np.ndarray, sigma: float) -> sp.csr_matrix:
     """Return exp(-|x_i - x_j|^2 / (2 sigma^2)) where one of two landmarks is a neighbour of the other, and for i = j.
 
@@ -186,12 +177,8 @@ def landmark_kernel(landmarks: np.ndarray, neighbors: np.ndarray, sigma: float) 
     return sp.csr_matrix(edges.maximum(edges.T) + sp.eye_array(n_landmarks, format="csr"))
 
 
-def connected_eigenmaps(kernel: sp.csr_matrix, n_components: int, remedy: str) -> Eigenmaps:
+def connected_eigenmaps(kernel: sp.csr_matrix, n_components: int) -> Eigenmaps:
     """Return the Laplacian eigenmaps of the landmarks' graph (L, L), the trivial one left out.
-
-    Parameters
-    ----------
-    remedy : what joins a graph that is in pieces, in the words of the caller's parameters
 
     Raises
     ------
@@ -205,48 +192,10 @@ def connected_eigenmaps(kernel: sp.csr_matrix, n_components: int, remedy: str) -
         smallest = int(np.bincount(labels).min())
         raise DisconnectedGraphError(
             f"the graph of {kernel.shape[0]} landmarks falls into {n_pieces} pieces, the smallest of {smallest}: "
-            f"{remedy}"
+            "raise landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take "
+            "embedding.solver=refine"
         )
     return exact_eigenmaps(kernel, n_components)
-
-
-def landmark_maps(kernel: sp.csr_matrix, n_components: int, remedy: str) -> LandmarkMaps:
-    """Return the eigenmaps of the landmarks' graph (L, L), scaled for Nystrom's formula; as `connected_eigenmaps`.
-
-    References
-    ----------
-    [DPP] equation 8.
-    """
-    found, degrees = connected_eigenmaps(kernel, n_components, remedy), graph_degrees(kernel)
-    return LandmarkMaps(found.eigenvalues, np.sqrt(degrees)[:, np.newaxis] * found.embedding, degrees)
-
-
-def extend_by_nystrom(points: np.ndarray, landmarks: np.ndarray, maps: LandmarkMaps, sigma: float) -> np.ndarray:
-    """Return K~^T Phi Lambda^-1, the coordinates of points by the kernel that is normalised by its means.
-
-    Lambda holds the eigenvalues 1 - lambda of the normalised kernel: with them, and the kernel of all pairs, a landmark
-    gets its own coordinates, which it does not with the eigenvalues lambda of the Laplacian.
-
-    Parameters
-    ----------
-    points : (n, D) real
-    landmarks : (L, D) real
-    sigma : of the kernel, in the unit of the points
-
-    Returns
-    -------
-    (n, d) float64. Where lambda is 1 or more there is no extension and the column is zero; points beyond the reach of
-    all landmarks are at the origin
-
-    References
-    ----------
-    [DPP] equations 9 and 10; Bengio and others, Out-of-sample extensions for LLE, Isomap, MDS, eigenmaps, and spectral
-    clustering, 2004.
-    """
-    kernel = np.exp(-0.5 * cdist(points / sigma, landmarks / sigma, "sqeuclidean"))
-    sums = kernel.sum(axis=1)
-    normalized = kernel / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * maps.degrees)
-    return np.asarray((normalized @ maps.vectors) * nystrom_gains(maps.eigenvalues))
 
 
 def spacing(landmarks: np.ndarray) -> float:

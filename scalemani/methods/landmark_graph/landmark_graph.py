@@ -50,9 +50,6 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
-REMEDY = (
-    "raise landmark_graph.n_neighbors, or landmark_graph.sigma where that is small, or take embedding.solver=refine"
-)
 DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
 
 
@@ -81,7 +78,7 @@ def run(work: StageWork) -> dict[str, Any]:
     landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
     neighbors = joined_landmarks(work, landmarks)
     sigma = asked.sigma or spacing(landmarks)
-    maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components, REMEDY)
+    maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components)
     n_zero = count_near_zero(maps.eigenvalues)
     if n_zero > 1:
         work.warn(

@@ -29,9 +29,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import DisconnectedGraphError
-from scalemani.kernels.spectral.eigenmaps import Eigenmaps, graph_degrees
-from scalemani.kernels.spectral.eigenproblem import refuse_null_space, solve_reduced, within_range
-from scalemani.kernels.spectral.reduced import diagonal_product, reduced_laplacian, weighted_product
 
 MOST_LANDMARKS = 16  # that a point keeps after a further step: the mean of many neighbours has those of all of them
 
@@ -120,31 +117,3 @@ def replaced_rows(table: sp.csr_matrix, places: np.ndarray, rows: sp.csr_matrix)
     """Return a table (N, L) with rows (m, L) in the place of empty ones at row numbers (m,)."""
     scattered = sp.csr_matrix((np.ones(len(places)), (places, np.arange(len(places)))), (table.shape[0], len(places)))
     return sp.csr_matrix(table + scattered @ rows)
-
-
-def variational_eigenmaps(affinities: sp.csr_matrix, landmarks: np.ndarray, n_components: int) -> Eigenmaps:
-    """Return Laplacian eigenmaps of W by the variational Nystrom method.
-
-    Parameters
-    ----------
-    affinities : W (N, N), symmetric, every row with an affinity.
-    landmarks : (L,) int, rows of the points that are landmarks, distinct.
-    n_components : d, below L.
-
-    Returns
-    -------
-    Eigenmaps
-        Eigenvalues (d,), none below the exact one; embedding (N, d).
-
-    Raises
-    ------
-    DisconnectedGraphError
-        Where the graph has more than one component, or one without a landmark.
-    """
-    degrees = graph_degrees(affinities)
-    direct = direct_weights(affinities, landmark_numbers(landmarks, len(degrees)), 0, len(landmarks))
-    weights = completed_weights(direct, lambda rows: affinities[rows]).weights
-    reduced = reduced_laplacian([weighted_product(weights, affinities, weights)], [diagonal_product(weights, degrees)])
-    solution = solve_reduced(reduced.laplacian, reduced.mass, n_components)
-    refuse_null_space(solution.n_zero)
-    return Eigenmaps(within_range(solution.eigenvalues), weights @ solution.vectors)

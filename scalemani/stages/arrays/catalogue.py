@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from types import ModuleType
 
-from scalemani.config.methods import part_of, provided
+from scalemani.config.methods import part_of
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
 from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
@@ -78,12 +78,6 @@ def stored_stages() -> list[type[StoredStage]]:
     """Return all stages that store arrays, in the order of the routes, those of methods last."""
     shared = [BY_STAGE[stage] for stage in PACKAGES if stage in BY_STAGE]
     return [*shared, *filter(None, map(of_method, PACKAGES))]
-
-
-def dimension_meanings() -> dict[str, str]:
-    """Return what the dimensions of all stages count."""
-    own = (provided(package, stage, "DIMENSIONS") or {} for stage, package in PACKAGES.items())
-    return {**DIMENSIONS, **{name: meaning for dimensions in own for name, meaning in dimensions.items()}}
 
 
 def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:

@@ -34,7 +34,7 @@ def pieces_held(sizes: Sizes) -> list[Held]:
     sums = [("rows summed by node", COPIES_OF_SUMS), ("coarse graphs of a piece", 1)]
     return [
         Held("pieces of the points", GROWING, n_points, 1, "int32", COPIES_OF_PLACES),
-        *grouping_held(n_points, "points by piece", "pieces of these points", "pieces"),
+        *grouping_held(n_points, "points by piece", "pieces"),
         Held("places of the points in W by pieces, and bounds of its rows", GROWING, n_points, 2, "int64"),
         *([] if sizes.params.embedding.by_passes else entries_held("W by pieces", GROWING, nonzeros, values="float32")),
         *(one for name, copies in sums for one in entries_held(name, GROWING, nonzeros, copies, "pieces")),

@@ -1,7 +1,6 @@
 """What stages of a run share to which points were appended: blocks that stay, and the rows of W of these points."""
 
 import functools
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,29 +9,8 @@ from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper, slices
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
-
-
-@dataclass(frozen=True)
-class KnownPoints:
-    """Points by row, (N, D), of which those at some ascending `rows` (m,) are `known` (m, D) and not read."""
-
-    points: PointsByRow
-    rows: np.ndarray
-    known: np.ndarray
-
-    def __len__(self) -> int:
-        return len(self.points)
-
-    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        there = np.isin(rows, self.rows)
-        found = np.empty((len(rows), *self.known.shape[1:]), self.known.dtype)
-        found[there] = self.known[np.searchsorted(self.rows, rows[there])]
-        if not there.all():
-            found[~there] = self.points[rows[~there]]
-        return found
 
 
 def take_earlier_blocks(work: StageWork) -> None:

@@ -32,7 +32,6 @@ Z = sm.landmark_weights(X, X[LANDMARKS], 4)
 OTHER_Z = sm.landmark_weights(X, X[LANDMARKS], 3)
 REDUCED, OTHER_REDUCED = sm.reduce_laplacian(W, Z), sm.reduce_laplacian(OTHER_W, Z)
 IDS = (np.arange(N), np.roll(np.arange(N), 7))
-GEOMETRY = sm.landmark_covariances(X, X[LANDMARKS], 40)
 ANNOTATED = SimpleNamespace(
     X=X, obsm={"X_pca": X, "X_other": X[::-1].copy()}, obs_names=[str(row) for row in range(N)], var_names=list("abcd")
 )
@@ -70,7 +69,7 @@ TABLES = [
         sm.compare_landmarks,
         {
             "points": Row(X[::-1] ** 2), "n_landmarks": Row(9), "methods": Row(["spread"]), "seeds": Row([1]),
-            "sigma": Row(0.3), "n_sampled": Row(30), "settings": Row({"landmark_weights": {"n_neighbors": 2}}),
+            "sigma": Row(0.3), "n_sampled": Row(30), "settings": Row({"landmark_weights.n_neighbors": 2}),
             "workers": Same(2, "a resource"), "memory": Same("2GB", "a resource"),
             "progress": Same(Progress(), "it is told"),
         },
@@ -81,7 +80,7 @@ TABLES = [
         {
             "distances": Row(DISTANCES**2), "perplexity": Row(4.0), "solver": Row("bisection", changes="iterations"),
             "order": Row("raster", changes="iterations"), "tol": Row(0.1),
-            "indices": Row(np.roll(NEAR, 1, axis=0), {"sample_weight": WEIGHTS}),
+            "indices": Row(np.roll(NEAR, 1, axis=1), {"sample_weight": WEIGHTS}),
             "random_state": Row(1, {"order": "random"}, changes="iterations"), "sample_weight": Row(WEIGHTS),
         },
         distances=DISTANCES, perplexity=3.0, indices=NEAR,
@@ -95,14 +94,6 @@ TABLES = [
         distances=DISTANCES,
     ),
     dictionary(sm.self_tuning_affinities, {"distances": Row(DISTANCES**2), "neighbor": Row(2)}, distances=DISTANCES),
-    dictionary(
-        sm.landmark_covariances,
-        {
-            "points": Row(X**1.5), "landmarks": Row(X[LANDMARKS] + 0.3), "neighborhood": Row(10),
-            "diagonal": Row(True),
-        },
-        points=X, landmarks=X[LANDMARKS], neighborhood=20,
-    ),
     dictionary(
         sm.landmark_features,
         {"points": Row(X[::-1]), "landmarks": Row(X[LANDMARKS] + 1), "eta": Row(1.0), "geometry": Row("hellinger")},
@@ -130,14 +121,6 @@ TABLES = [
             "random_state": Same(1, "so few points are searched exactly"), "memory": Same("2GB", "a resource"),
         },
         groups=[X, X[:, :2]], perplexity=4.0,
-    ),
-    dictionary(
-        sm.nystrom_eigenmaps,
-        {
-            "points": Row(X**1.5), "landmarks": Row(X[OTHER_LANDMARKS]), "n_neighbors": Row(3), "sigma": Row(0.5),
-            "n_components": Row(3), "covariances": Row(GEOMETRY.covariances),
-        },
-        points=X, landmarks=X[LANDMARKS], n_neighbors=6, sigma=2.0,
     ),
     dictionary(
         sm.objective,
@@ -197,11 +180,6 @@ TABLES = [
             "n_neighbors": Row(3, {"scoring": "trustworthiness"}),
         },
         **QUICK, X=X,
-    ),
-    dictionary(
-        sm.variational_nystrom,
-        {"W": Row(OTHER_W), "landmarks": Row(OTHER_LANDMARKS), "n_components": Row(3)},
-        W=W, landmarks=LANDMARKS,
     ),
     dictionary(
         sm.measures.adjusted_rand_index, {"labels": Row(LABELS), "reference": Row(np.arange(N) % 2)},

@@ -92,7 +92,7 @@ def test_a_stage_that_the_solver_does_not_need_does_nothing(scalemani, folder, t
     arguments = ("stage", "reduced", folder / "roll.npy", tmp_path / "run", "--set=embedding.solver=exact")
     status, output, _ = scalemani(*arguments)
     assert status == 0
-    assert output == "reduced: nothing to do, embedding.solver 'exact' does not need it\n"
+    assert output == "reduced: nothing to do, a run with these parameters does not need it\n"
     assert not (tmp_path / "run").exists()
     assert scalemani(*arguments, "--method=knn-graph")[0] == 2
 

@@ -45,13 +45,9 @@ def test_the_sums_are_those_of_the_plan(roll, tmp_path, capsys, method, resource
     plan = planned(roll, tmp_path / "run", method, **resources)
     for stage in plan.stages:
         memory, disk = explained(plan, stage.stage.name, capsys)
-        sums = [line for line in memory if not line.startswith((" ", "step"))]
+        sums = [line for line in memory if not line.startswith(" ")]
         assert sum(map(bytes_of, sums[:-1])) == bytes_of(sums[-1]) == stage.memory
-        listed, sums = disk[: len(stage.written)], disk[len(stage.written) :]
-        stored = sum(bytes_of(line) for line in listed if "  stored" in line)
-        assert stored == bytes_of(sums[0])
-        assert bytes_of(sums[-1]) == sum(stage.disk)
-        assert bytes_of(sums[0]) + bytes_of(sums[1]) - bytes_of(sums[2]) + bytes_of(sums[3]) == sum(stage.disk)
+        assert bytes_of(disk[-1]) == sum(stage.disk)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -68,7 +64,7 @@ def test_every_array_has_a_name_rows_and_bytes(roll, tmp_path, capsys, method):
 def test_what_was_written_is_taken_off(roll, tmp_path, capsys):
     run(open_points(roll), tmp_path / "run", "knn-graph", Parameters().with_values(VALUES), Executor(), 1024)
     plan = planned(roll, tmp_path / "run", "knn-graph")
-    assert "complete" in explained(plan, "graph", capsys)[1][-2]
+    assert bytes_of(explained(plan, "graph", capsys)[1][-1]) == 0
     plan.planned("graph").group.forget(["block-000001"])
     half = planned(roll, tmp_path / "run", "knn-graph")
     lines = explained(half, "graph", capsys)[1]

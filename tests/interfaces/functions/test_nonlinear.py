@@ -121,9 +121,9 @@ def test_tolerances_that_mean_nothing_are_refused(tolerance):
 @pytest.mark.parametrize(
     ("changed", "error", "message"),
     [
-        ({"strength": 0.0}, ConfigError, "strength must be a number above zero, got 0.0"),
-        ({"strength": np.inf}, ConfigError, "above zero"),
-        ({"strength": True}, ConfigError, "above zero"),
+        ({"strength": 0.0}, ConfigError, "strength must be > 0, got 0.0"),
+        ({"strength": np.inf}, ConfigError, "finite"),
+        ({"strength": True}, ConfigError, "valid number"),
         ({"method": "t-snee"}, ConfigError, "t-sne"),
         ({"W": np.ones((2, 2)) - np.eye(2)}, DataError, r"N = 3 rows of the embedding, got \(2, 2\)"),
         ({"W": np.zeros((3, 3))}, DisconnectedGraphError, "3 points"),

@@ -137,7 +137,7 @@ def test_labels_and_a_target_weight_go_together(repeated):
         with pytest.raises(ConfigError, match="labels and a target_weight above 0 go together"):
             symmetric_affinities(*given, **asked)
     for weight in (1.0, -0.5, "half", True, float("nan")):
-        with pytest.raises(ConfigError, match=r"target_weight must be a number in \[0, 1\)"):
+        with pytest.raises(ConfigError, match="target_weight must be"):
             symmetric_affinities(*given, labels=labels, target_weight=weight)
     with pytest.raises(DataError, match="has 59 labels for 60 points"):
         symmetric_affinities(*given, labels=labels[1:], target_weight=0.5)
@@ -207,11 +207,11 @@ def test_weights_that_count_nothing_are_refused_by_row(weights, message):
 
 def test_what_weights_need_beside_them_is_asked_for():
     indices, distances = complete_graph(np.arange(4.0)[:, None])
-    with pytest.raises(ConfigError, match=r"sample_weight is that of neighbours too: give indices=graph\.indices$"):
+    with pytest.raises(ConfigError, match=r"sample_weight follows the graph: give indices=graph\.indices$"):
         entropic_affinities(distances, 1.5, sample_weight=np.ones(4))
-    with pytest.raises(DataError, match=r"indices must lie in \[0, 4\), got 9 in row 0"):
+    with pytest.raises(DataError, match=r"indices must be rows of points in \[0, 4\), got 9 in row 0"):
         entropic_affinities(distances, 1.5, indices=indices + 8, sample_weight=np.ones(4))
-    with pytest.raises(ConfigError, match=r"perplexity must be below 6, the neighbours of some row with all copies"):
+    with pytest.raises(ConfigError, match=r"perplexity must be below 6, the sum of the 3 smallest weights"):
         entropic_affinities(distances, 6.0, indices=indices, sample_weight=[1, 1, 1, 4])
     with pytest.raises(ConfigError, match="sample_weight and twins go together"):
         symmetric_affinities(indices, distances, sample_weight=np.ones(4))

@@ -10,9 +10,9 @@ from scalemani.interfaces.functions.validation import check_affinities, checked_
     ("matrix", "message"),
     [
         ("words", "M must be a sparse or dense matrix"),
-        (np.ones((2, 2), complex), "M must be real, got dtype complex128"),
-        (np.ones((0, 3)), r"rows and columns, got shape \(0, 3\)"),
-        ([[1.0, np.nan], [np.inf, 0.0]], "finite, got 2 values"),
+        (np.ones((2, 2), complex), "M must be a real, finite matrix .* got dtype complex128"),
+        (np.ones((0, 3)), r"rows and columns, got dtype float64, shape \(0, 3\)"),
+        ([[1.0, np.nan], [np.inf, 0.0]], "2 values that are not finite"),
     ],
 )
 def test_matrices_that_cannot_be_used(matrix, message):

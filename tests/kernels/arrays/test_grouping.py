@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.arrays import grouping
-from scalemani.kernels.arrays.grouping import group_by, group_large, inverse_order, place_rows
+from scalemani.kernels.arrays.grouping import group_by, group_large, inverse_order
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
@@ -35,18 +35,6 @@ def test_the_inverse_of_an_order_says_where_each_item_is(dtype):
     assert places.dtype == dtype
     np.testing.assert_array_equal(places, np.argsort(order))
     assert len(inverse_order(order[:0])) == 0
-
-
-@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.int64, np.bool_])
-@pytest.mark.parametrize("columns", [(), (3,), (2, 5), (0,)])
-def test_rows_come_to_their_places(dtype, columns):
-    draws = np.random.default_rng(0)
-    rows, target = draws.integers(0, 2, (20, *columns)).astype(dtype), np.zeros((30, *columns), dtype)
-    chosen, places = draws.integers(0, 20, 12), draws.permutation(30)[:12]
-    expected = target.copy()
-    expected[places] = rows[chosen]
-    place_rows(rows, chosen, target, places)
-    np.testing.assert_array_equal(target, expected)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)

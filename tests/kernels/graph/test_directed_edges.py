@@ -3,11 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scalemani.kernels.graph.symmetric import (
-    SETS_AT_ONCE,
-    DirectedEdges,
-    GatheredEdges,
     incoming_edges,
-    join_edges,
     loop_edges,
 )
 
@@ -27,23 +23,6 @@ def test_incoming_edges_are_those_that_end_in_each_block_asked_for(seed, block_r
         np.testing.assert_array_equal(found.sources, rows + source_start)
         np.testing.assert_array_equal(found.values, values[rows, columns])
         assert all(array.base is None for array in found)
-
-
-@given(st.lists(st.integers(0, 3), min_size=1, max_size=3 * SETS_AT_ONCE))
-def test_gathered_edges_are_all_of_them_in_order_and_few_sets_are_held(lengths):
-    gathered, given_sets, first = GatheredEdges(), [], 0
-    for length in lengths:
-        numbers = np.arange(first, first + length, dtype=np.int32)
-        given_sets.append(DirectedEdges(numbers, -numbers, numbers.astype(np.float32)))
-        gathered.add(given_sets[-1])
-        first += length
-    assert len(gathered._joined) <= len(lengths) // SETS_AT_ONCE
-    assert len(gathered._single) < SETS_AT_ONCE
-    for found, expected in zip(gathered.take(), join_edges(given_sets), strict=True):
-        np.testing.assert_array_equal(found, expected)
-        assert found.dtype == expected.dtype
-    assert not gathered._joined
-    assert not gathered._single
 
 
 def test_loops_are_edges_of_rows_to_themselves():

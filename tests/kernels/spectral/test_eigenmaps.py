@@ -7,7 +7,7 @@ from sklearn.manifold import SpectralEmbedding
 from scalemani.errors import ConvergenceError, DisconnectedGraphError
 from scalemani.kernels.measures import subspace_angle
 from scalemani.kernels.spectral import eigenmaps as baselines
-from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps, nystrom_eigenmaps
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 
 
 def affinities(points, others=None, sigma=0.7):
@@ -45,27 +45,11 @@ def test_the_exact_solver_gives_up_where_eigenvalues_are_too_close_to_each_other
         exact_eigenmaps(chain, 2, most_restarts=5)
 
 
-def test_nystrom_gives_landmarks_their_own_embedding_back():
-    w = affinities(points())
-    exact = exact_eigenmaps(w, 3)
-    np.testing.assert_allclose(nystrom_eigenmaps(w, w, 3).embedding, exact.embedding, atol=1e-8)
-
-
-def test_nystrom_with_every_point_a_landmark_recovers_the_affinities():
-    y = points(60)
-    w = sp.csr_matrix(np.exp(-(cdist(y, y) ** 2)))  # positive definite: every eigenvector has an extension
-    found = nystrom_eigenmaps(w, w, 59)
-    degrees = w.toarray().sum(axis=1)
-    spectrum = 1 / degrees.sum() + found.embedding * (1 - found.eigenvalues) @ found.embedding.T
-    np.testing.assert_allclose(degrees[:, np.newaxis] * spectrum * degrees, w.toarray(), atol=1e-8)
-
-
 def test_landmarks_stand_in_for_the_whole():
     y = points(600)
     landmarks = y[:250]
     exact = exact_eigenmaps(affinities(y), 2)
-    w, cross = affinities(landmarks), affinities(y, landmarks)
-    assert subspace_angle(nystrom_eigenmaps(w, cross, 2).embedding, exact.embedding) < 0.5
+    w = affinities(landmarks)
     nearest = np.argmin(cdist(y, landmarks), axis=1)
     z = sp.csr_matrix((np.ones(600), nearest, np.arange(601)), shape=(600, 250))
     assert subspace_angle(z @ exact_eigenmaps(w, 2).embedding, exact.embedding) < 0.5
@@ -76,6 +60,3 @@ def test_points_without_affinities():
     w[7], w[:, 7] = 0, 0
     with pytest.raises(DisconnectedGraphError, match="row 7"):
         exact_eigenmaps(sp.csr_matrix(w), 2)
-    cross = affinities(points(50)).tolil()
-    cross[3] = 0
-    assert np.isfinite(nystrom_eigenmaps(affinities(points(50)), sp.csr_matrix(cross), 2).embedding).all()

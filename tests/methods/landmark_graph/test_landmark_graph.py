@@ -12,7 +12,7 @@ import scalemani as sm
 from scalemani.config.routes import ROUTES
 from scalemani.config.stages import Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
-from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors
+from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors, local_geometry
 from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
 from scalemani.methods.landmark_graph.landmark_graph import StoredLandmarkGraph
 
@@ -63,7 +63,7 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
     assert graph.read_sigma() == pytest.approx(sigma)
     neighbors = np.argsort(distances, axis=1)[:, 1 : JOINED + 1]
     if kind == "bhattacharyya":
-        covariances = sm.landmark_covariances(POINTS, landmarks, 100, diagonal=True).covariances
+        covariances = local_geometry(POINTS, landmarks, 100, diagonal=True).covariances
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
         kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
         np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
@@ -209,7 +209,7 @@ def test_the_stage_of_covariances_has_nothing_to_do_for_graphs_by_distances(scal
     asked = ("stage", "landmark_covariances", tmp_path / "points.npy", tmp_path / "run")
     status, output, _ = scalemani(*asked, "--set=embedding.solver=nystrom")
     assert status == 0
-    assert "nothing to do, a run without landmark_graph.kind=bhattacharyya does not need it" in output
+    assert "nothing to do, a run with these parameters does not need it" in output
 
 
 def test_points_are_clustered_by_it_too():
@@ -259,3 +259,13 @@ def test_a_graph_in_pieces_is_refused_with_what_would_help():
     apart = np.concatenate([POINTS[:300], 1000 + POINTS[300:600]])
     with pytest.raises(DisconnectedGraphError, match=r"60 landmarks falls into 2 pieces, .* raise landmark_graph"):
         sm.LaplacianEigenmaps(solver="nystrom", n_landmarks=60).fit(apart)
+
+
+def test_nystrom_with_every_point_a_landmark_recovers_the_affinities():
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    settings = {"landmark_graph.n_neighbors": 59, "landmark_graph.sigma": np.sqrt(0.5)}
+    fitted = sm.LaplacianEigenmaps(59, solver="nystrom", n_landmarks=60, settings=settings).fit(points)
+    affinities = np.exp(-(cdist(points, points) ** 2))  # positive definite: every eigenvector has an extension
+    degrees, maps = affinities.sum(axis=1), fitted.embedding_
+    spectrum = 1 / degrees.sum() + maps * (1 - fitted.eigenvalues_) @ maps.T
+    np.testing.assert_allclose(degrees[:, np.newaxis] * spectrum * degrees, affinities, atol=1e-8)

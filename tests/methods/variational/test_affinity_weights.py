@@ -1,4 +1,4 @@
-"""The variational Nystrom method as the solver of a run: the function on its own W and landmarks, and new points."""
+"""The variational Nystrom method as the solver of a run: the method on its own W and landmarks, and new points."""
 
 import numpy as np
 import pytest
@@ -6,6 +6,7 @@ import pytest
 import scalemani as sm
 from scalemani.errors import ConfigError
 from scalemani.stages.arrays.landmarks import StoredAffinityWeights
+from tests.methods.variational.test_kernels import variational_eigenmaps
 
 
 def points_of(n_points=2600):
@@ -27,9 +28,9 @@ def model(tmp_path_factory):
     return sm.LaplacianEigenmaps(**SETTINGS, store=store).fit(points_of())
 
 
-def test_a_run_is_the_function_on_its_own_affinities_and_landmarks(model):
+def test_a_run_is_the_method_on_its_own_affinities_and_landmarks(model):
     run = model.run_
-    expected = sm.variational_nystrom(run.affinities.tocsr(), run.landmarks.rows, 3)
+    expected = variational_eigenmaps(run.affinities.tocsr(), run.landmarks.rows, 3)
     np.testing.assert_allclose(model.eigenvalues_, expected.eigenvalues, atol=1e-9)
     assert sm.measures.subspace_angle(model.embedding_, expected.embedding) < 1e-5
 

@@ -5,16 +5,24 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
+import scalemani as sm
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.measures import subspace_angle
-from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
+from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps
 from scalemani.methods.variational.kernels import (
     MOST_LANDMARKS,
     completed_weights,
     direct_weights,
     landmark_numbers,
-    variational_eigenmaps,
 )
+
+
+def variational_eigenmaps(affinities, landmarks, n_components):
+    """Return the eigenmaps of W (N, N) in the span of its Z, in the way of a run."""
+    direct = direct_weights(affinities, landmark_numbers(landmarks, affinities.shape[0]), 0, len(landmarks))
+    weights = completed_weights(direct, lambda rows: affinities[rows]).weights
+    values, vectors = sm.solve_reduced(*sm.reduce_laplacian(affinities, weights), n_components=n_components)
+    return Eigenmaps(values, weights @ vectors)
 
 
 def graph(n_points, seed=0, n_neighbors=6):

@@ -16,7 +16,6 @@ from scalemani.errors import StoreError
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.catalogue import (
     BY_STAGE,
-    dimension_meanings,
     stored_stages,
 )
 from scalemani.stages.arrays.embeddings import StoredPlacement
@@ -25,6 +24,7 @@ from scalemani.stages.arrays.points import StoredPartition, StoredPoints
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_DISTANCES, AS_POINTS
+from tests.stages.arrays.specification import dimension_meanings
 
 # Folders whose modules name an array through the catalogue alone, and the functions that take the name of one.
 NAMELESS = ("stages", "runs", "interfaces", "io/figures")

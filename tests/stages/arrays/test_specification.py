@@ -8,17 +8,17 @@ import pytest
 from scalemani.engine.checkpoints import FOLDERS, TABLE
 from scalemani.engine.work import DIMENSIONS
 from scalemani.runs.walk import INPUTS
-from scalemani.stages.arrays import specification
 from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.points import SURVEY
 from scalemani.store.locks import LOCK
 from scalemani.store.run_store import MARKER, PLAN
 from scalemani.store.schema import CODEC, CODEC_LEVEL, FORMAT, FORMAT_VERSION
+from tests.stages.arrays import specification
 
 
 def test_the_tables_are_those_of_the_catalogue():
     text = specification.FORMAT_FILE.read_text()
-    assert specification.with_tables(text) == text, "run: python -m scalemani.stages.arrays.specification"
+    assert specification.with_tables(text) == text, "run: python -m tests.stages.arrays.specification"
 
 
 def test_every_array_has_its_line():

@@ -1,18 +1,26 @@
 """The tables of `FORMAT.md`, made from the catalogue.
 
-`python -m scalemani.stages.arrays.specification` writes them anew into the file, between its two markers.
+`python -m tests.stages.arrays.specification` writes them anew into the file, between its two markers.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 
+from scalemani.config.methods import provided
+from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
-from scalemani.stages.arrays.catalogue import dimension_meanings, stored_stages
+from scalemani.stages.arrays.catalogue import DIMENSIONS, stored_stages
 from scalemani.store.schema import ArrayDescription
 
-FORMAT_FILE = Path(__file__).parents[2] / "FORMAT.md"
-FIRST_MARKER = "<!-- tables: python -m scalemani.stages.arrays.specification writes them -->"
+FORMAT_FILE = Path(__file__).parents[3] / "scalemani" / "FORMAT.md"
+FIRST_MARKER = "<!-- tables: python -m tests.stages.arrays.specification writes them -->"
 LAST_MARKER = "<!-- end of tables -->"
+
+
+def dimension_meanings() -> dict[str, str]:
+    """Return what the dimensions of all stages count."""
+    own = (provided(package, stage, "DIMENSIONS") or {} for stage, package in PACKAGES.items())
+    return {**DIMENSIONS, **{name: meaning for dimensions in own for name, meaning in dimensions.items()}}
 
 
 def format_tables() -> str:
