@@ -39,7 +39,7 @@ from scalemani.stages.neighbors.counts import (
     paired_bytes,
     points_of_group,
 )
-from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES, products_held
+from scalemani.stages.shared.compared_rows import products_held
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
@@ -55,6 +55,7 @@ SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the 
 COPIES_OF_SKETCHES = 2  # of two blocks
 COPIES_OF_LEADERS = 4  # as gathered, their coordinates, in groups, and centred in panels
 COPIES_OF_MEMBERS = 5  # as stored, in order with their places, and distinct
+LEAF_BYTES = 5  # of a coordinate: one byte, and four where the processor multiplies no bytes
 COPIES_OF_LEAF = 3  # of all, of a part, and of leaders with what they are compared with
 
 
@@ -193,7 +194,9 @@ def leaves_held(sizes: Sizes) -> list[Held]:
         Held("points of a group", EACH_TASK, in_group, COPIES_OF_MEMBERS, "int64", step="joined"),
         Held("points of a leaf", EACH_TASK, together, *row, step="joined"),
         Held("their coordinates", EACH_TASK, together, features, "float32", COPIES_OF_LEAF, "joined"),
-        Held("the same in bytes", EACH_TASK, of_part, features, "int8", COPIES_IN_BYTES, "joined"),
+        Held(
+            "the same in bytes, and as they are multiplied", EACH_TASK, of_part, features, "int8", LEAF_BYTES, "joined"
+        ),
         Held("products of some rows of a part of it", EACH_TASK, MULTIPLIED_ROWS, of_part, "int32", step="joined"),
         Held("candidates of all points", CACHE, joined_bytes(sizes), 1, "uint8", step="joined"),
         Held("candidates that a group gives to all points", EACH_TASK, in_group, listed, "uint8", 2, "merged"),
