@@ -41,7 +41,7 @@ LEAST_CELLS = 32  # along the longest axis of a map: the kernel is then as smoot
 POINTS_PER_NODE = 16  # more are a mesh that could be finer at no cost, which helps maps of few tight clusters
 
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
-SURROUNDINGS = 8.0  # about sources that stay, in units of the kernels, within which their mesh is made
+MARGIN = 8.0  # about sources that stay, in units of the kernels, within which their mesh is made
 LEAST_PART = 16384  # points that are worth a mesh of their own
 MOST_PARTS = 16
 MOST_BYTES = 2**31  # of charges, spectrum and transform together
@@ -148,13 +148,13 @@ class ParticleMesh(PairSums):
         return values, gradients
 
     def potential(self, sources: np.ndarray, charges: np.ndarray | None = None) -> Potential:
-        """Return the field of sources (N, d) and their charges (N,), made once within `SURROUNDINGS` of their box.
+        """Return the field of sources (N, d) and their charges (N,), made once within `MARGIN` of their box.
 
         The values of a target do not depend on other targets. The few beyond are summed exactly.
         """
         sources, _, amounts = pair_arguments(sources, None, charges)
         low, high = self._box(sources, sources)
-        low, high = low - SURROUNDINGS, high + SURROUNDINGS
+        low, high = low - MARGIN, high + MARGIN
         spline = self._spline(sources, _measured(amounts, len(sources)), (low, high), 0.0)
         lasting = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
 
