@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 import numpy as np
 
@@ -70,6 +71,25 @@ COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
 NUMBERS = ("value", "reference", "step", "gradient_norm", "tolerance_factor")
 
 
+class LineSearch(Protocol):
+    """How far to go along a direction."""
+
+    @property
+    def needs_values(self) -> bool:
+        """Whether values of the objective are compared."""
+
+    def accept(
+        self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
+    ) -> State:
+        """Return the state after the step; its gradient where the search computed it.
+
+        Parameters
+        ----------
+        gradient, direction : ndarray (N, d) float64
+            At these positions.
+        """
+
+
 @dataclass(frozen=True)
 class FixedStep:
     """The same step each time: for directions that scale themselves, and forces that are only approximate."""
@@ -80,9 +100,7 @@ class FixedStep:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the state with the positions one step on.
-
-        Gradient and direction are (N, d) float64, at the positions of the state before.
+        """Return the positions one step on: parameters are those of `LineSearch.accept`.
 
         Raises
         ------
@@ -114,7 +132,7 @@ class Backtracking:
     ) -> State:
         """Return the first state on the way that satisfies the condition; the same positions where none does.
 
-        Parameters are those of `FixedStep.accept`.
+        Parameters are those of `LineSearch.accept`.
         """
         slope, length = dot(gradient, direction), state.step
         if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
@@ -136,9 +154,6 @@ class Backtracking:
                 )
             length *= BACKTRACK
         return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
-
-
-LineSearch = FixedStep | Backtracking  # how far to go along a direction
 
 
 def try_evaluate(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:

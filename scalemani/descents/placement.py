@@ -12,12 +12,31 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import Objective
-from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, Potential
+from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 
 MOST_STEPS = 100
 SUFFICIENT_DECREASE = 1e-4
 SHORTEST_STEP = 1e-3  # in units of the kernels: a point whose full step is shorter has arrived
 LEAST_LENGTH = 1e-3  # of the full step; one that has to be cut below this has arrived as well
+MARGIN = 8.0  # about the training points, in units of the kernels, within which a mesh answers
+
+
+class FixedSources:
+    """Sums over sources that stay where they are; exact for the few targets beyond the reach of what was made once."""
+
+    def __init__(self, sums: PairSums, sources: np.ndarray, charges: np.ndarray | None = None) -> None:
+        self._sources, self._charges, self._exact = sources, charges, ExactSums(sums.kernel)
+        self._potential = sums.potential(sources, MARGIN, charges)
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d)."""
+        inside = self._potential.inside(targets)
+        if inside.all():
+            return self._potential.field(targets)
+        values, gradients = np.empty(len(targets)), np.empty(targets.shape)
+        values[inside], gradients[inside] = self._potential.field(targets[inside])
+        values[~inside], gradients[~inside] = self._exact.field(self._sources, targets[~inside], self._charges)
+        return values, gradients
 
 
 class Evaluated(NamedTuple):
@@ -33,12 +52,12 @@ class PlacementProblem:
     """The attraction and repulsion of new points.
 
     `sources` (N, d) are the training points' positions; `neighbors` (M, k) rows of these, nearest first; `affinities`
-    (M, k), rows sum to one; `fixed` is the field of the sources.
+    (M, k), rows sum to one; `fixed` sums the kernel over the sources.
     """
 
     objective: Objective
     strength: float
-    fixed: Potential
+    fixed: FixedSources
     sources: np.ndarray
     neighbors: np.ndarray
     affinities: np.ndarray
@@ -58,12 +77,46 @@ class PlacementProblem:
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
         values, gradients, curvatures = self.attraction(rows, positions)
-        sums, slopes = self.fixed(positions)
+        sums, slopes = self.fixed.field(positions)
         if self.objective.combine == "sum":
             return Evaluated(values + self.strength * sums, gradients + self.strength * slopes, curvatures)
         bounded = np.maximum(sums, LEAST_SUM)
         slopes /= bounded[:, np.newaxis]
         return Evaluated(values + self.strength * np.log(bounded), gradients + self.strength * slopes, curvatures)
+
+
+class Placing:
+    """New points on their way: positions (M, d), values, directions and slopes of their objectives, step lengths."""
+
+    def __init__(self, problem: PlacementProblem) -> None:
+        self._problem = problem
+        self.positions = problem.sources[problem.neighbors[:, 0]]
+        n_points = len(self.positions)
+        self.lengths, self.values, self.slopes = np.ones(n_points), np.empty(n_points), np.empty(n_points)
+        self.directions = np.empty_like(self.positions)
+        self.moving = np.arange(n_points)
+        self._accept(self.moving, self.positions, problem.evaluate(self.moving, self.positions))
+
+    def _accept(self, rows: np.ndarray, positions: np.ndarray, evaluated: Evaluated) -> None:
+        self.positions[rows], self.values[rows] = positions, evaluated.values
+        directions = -evaluated.gradients / evaluated.curvatures[:, np.newaxis]
+        self.directions[rows] = directions
+        self.slopes[rows] = np.einsum("md,md->m", directions, evaluated.gradients)
+
+    def let_rest(self) -> None:
+        """Leave the points that have arrived where they are."""
+        full = np.sqrt(np.einsum("md,md->m", self.directions[self.moving], self.directions[self.moving]))
+        self.moving = self.moving[(full > SHORTEST_STEP) & (self.lengths[self.moving] > LEAST_LENGTH)]
+
+    def step(self) -> None:
+        """Move the points that have not arrived, each if its objective falls."""
+        rows = self.moving
+        trial = self.positions[rows] + self.lengths[rows, np.newaxis] * self.directions[rows]
+        evaluated = self._problem.evaluate(rows, trial)
+        lower = evaluated.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
+        self._accept(rows[lower], trial[lower], Evaluated(*(part[lower] for part in evaluated)))
+        self.lengths[rows] *= np.where(lower, 2.0, 0.5)
+        np.minimum(self.lengths, 1.0, out=self.lengths)
 
 
 class PlacedPoints(NamedTuple):
@@ -80,24 +133,14 @@ def place_points(problem: PlacementProblem) -> PlacedPoints:
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
     curvature, by steps that are halved until its objective falls.
     """
-    positions = problem.sources[problem.neighbors[:, 0]]
-    moving, lengths = np.arange(len(positions)), np.ones(len(positions))
-    values, gradients, curvatures = problem.evaluate(moving, positions)
-    directions = -gradients / curvatures[:, np.newaxis]
-    slopes, start = np.einsum("md,md->m", directions, gradients), values.copy()
-    for step in range(MOST_STEPS + 1):
-        full = np.sqrt(np.einsum("md,md->m", directions[moving], directions[moving]))
-        moving = moving[(full > SHORTEST_STEP) & (lengths[moving] > LEAST_LENGTH)]
-        if len(moving) == 0 or step == MOST_STEPS:
+    placing = Placing(problem)
+    start = placing.values.copy()
+    placing.let_rest()
+    for _ in range(MOST_STEPS):
+        if len(placing.moving) == 0:
             break
-        trial = positions[moving] + lengths[moving, np.newaxis] * directions[moving]
-        found = problem.evaluate(moving, trial)
-        lower = found.values <= values[moving] + SUFFICIENT_DECREASE * lengths[moving] * slopes[moving]
-        rows, gradients = moving[lower], found.gradients[lower]
-        positions[rows], values[rows] = trial[lower], found.values[lower]
-        directions[rows] = -gradients / found.curvatures[lower, np.newaxis]
-        slopes[rows] = np.einsum("md,md->m", directions[rows], gradients)
-        lengths[moving] = np.minimum(lengths[moving] * np.where(lower, 2.0, 0.5), 1.0)
+        placing.step()
+        placing.let_rest()
     arrived = np.ones(len(start), np.bool_)
-    arrived[moving] = False
-    return PlacedPoints(positions, arrived, start - values)
+    arrived[placing.moving] = False
+    return PlacedPoints(placing.positions, arrived, start - placing.values)

@@ -5,7 +5,7 @@ import pytest
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.descents import placement
-from scalemani.descents.placement import PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import make_repulsion
 
 N_SOURCES, N_NEW, K = 150, 12, 5
@@ -27,7 +27,7 @@ def problem_of(method, repulsion="exact", strength=None):
     neighbors = np.argsort(((chosen[:, np.newaxis] - sources) ** 2).sum(axis=2), axis=1)[:, 1 : K + 1]
     affinities = draws.dirichlet(np.ones(K), size=N_NEW)
     objective = OBJECTIVES[method]
-    fixed = make_repulsion(repulsion, objective.kernel, 1e-6).potential(sources)
+    fixed = FixedSources(make_repulsion(repulsion, objective.kernel, 1e-6), sources)
     asked = STRENGTHS.get(method, 1.0) if strength is None else strength
     return PlacementProblem(objective, asked, fixed, sources, neighbors, affinities)
 
@@ -74,12 +74,25 @@ def test_without_repulsion_a_new_point_comes_to_the_mean_of_its_neighbours():
 def test_a_point_beyond_the_mesh_is_pushed_as_well():
     problem = problem_of("t-sne", "grid")
     far = np.array([[0.0, 0.0], [1e3, 0.0], [-40.0, 25.0]])
-    sums, gradients = problem.fixed(far)
+    sums, gradients = problem.fixed.field(far)
     for row, place in enumerate(far):
         differences = place - problem.sources
         values = 1 / (1 + (differences**2).sum(axis=1))
         assert sums[row] == pytest.approx(values.sum(), rel=1e-4)
         np.testing.assert_allclose(gradients[row], -2 * (values**2) @ differences, rtol=1e-3)
+
+
+def test_steps_that_were_shortened_grow_again_to_full_ones():
+    problem = problem_of("elastic-embedding")
+    placing, lengths = placement.Placing(problem), []
+    placing.lengths[:] = 1 / 16
+    for _ in range(6):
+        before = placing.values.copy()
+        placing.step()
+        lengths.append(placing.lengths.copy())
+        assert (placing.values < before).all()  # short steps along a way down
+    for number, found in enumerate(lengths):
+        np.testing.assert_array_equal(found, min(2.0 ** (number - 3), 1.0))
 
 
 @pytest.mark.parametrize("most_steps", [0, 1, 4, 100])

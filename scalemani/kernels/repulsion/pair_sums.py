@@ -5,13 +5,12 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient, since sum_m q_m (y - x_m) K'(|
 Callers name a kernel; compiled code takes its number in `KERNELS`.
 """
 
-import functools
-from collections.abc import Callable
-from typing import ClassVar, Protocol
+from collections.abc import Iterable
+from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
-from scalemani.errors import ConfigError
+from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
 from scalemani.kernels.machine.vector_math import exp_nonpositive
@@ -22,11 +21,30 @@ LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves bel
 
 SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
 TARGET_PANEL = 1024
+ROW_PANEL = 64  # requested rows are few: smaller panels still occupy all threads
 SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
-# The field, S (M,) and its gradient (M, d), of sources that stay where they are, at targets (M, d).
-Potential = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+class Field(NamedTuple):
+    """The field at targets: S (M,) and its gradient (M, d), float64."""
+
+    sums: np.ndarray
+    gradients: np.ndarray
+
+
+def empty_field(targets: np.ndarray) -> Field:
+    """Return room for the field at targets (M, d)."""
+    return Field(np.empty(len(targets)), np.empty(targets.shape))
+
+
+class Potential(Protocol):
+    """The field of sources that stay where they are."""
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d) that lie inside."""
+
+    def inside(self, targets: np.ndarray) -> np.ndarray:
+        """Return at which targets (M, d) the field is known: (M,) bool."""
 
 
 class PairSums(Protocol):
@@ -54,22 +72,52 @@ class PairSums(Protocol):
         """
         ...
 
-    def potential(self, sources: np.ndarray, charges: np.ndarray | None = None) -> Potential:
-        """Return the field of sources (N, d) and their charges (N,), all one by default, at targets anywhere."""
-        return functools.partial(self.field, sources, charges=charges)
+    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> Potential:
+        """Return the field of sources (N, d) and their charges (N,), for targets within `margin` of their box.
+
+        Charges of None are all one.
+        """
+        return SummedPotential(self, sources, charges)
+
+
+class SummedPotential(NamedTuple):
+    """A field that is summed over all sources (N, d) on each call, at targets anywhere."""
+
+    sums: PairSums
+    sources: np.ndarray
+    charges: np.ndarray | None = None
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d)."""
+        return self.sums.field(self.sources, targets, self.charges)
+
+    def inside(self, targets: np.ndarray) -> np.ndarray:
+        """Return True for each of the targets: (M,) bool."""
+        return np.ones(len(targets), bool)
+
+
+def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:
+    """Return the number by which compiled code knows a kernel; raise ConfigError for one that is not `allowed`."""
+    if kernel not in allowed:
+        raise ConfigError(f"kernel {kernel!r} cannot be summed by this method: {nearest_name(kernel, allowed)}")
+    return KERNELS[kernel]
+
+
+def checked_tolerance(tolerance: float) -> float:
+    """Return the allowed relative error of the gradient; raise ConfigError for anything but a number above zero."""
+    if not tolerance > 0.0:
+        raise ConfigError(f"tolerance must be > 0 (relative error of the gradient), not {tolerance}")
+    return float(tolerance)
 
 
 def pair_arguments(
-    sources: np.ndarray,
-    targets: np.ndarray | None,
-    charges: np.ndarray | None,
+    sources: np.ndarray, targets: np.ndarray | None, charges: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return sources (N, d), targets (M, d), charges (N,), or (1,) for None, in float64; ConfigError if none fit."""
+    """Return sources (N, d), targets (M, d), charges (N,) in float64; raise ConfigError where they do not fit."""
     points = np.ascontiguousarray(sources, dtype=np.float64)
     at = points if targets is None else np.ascontiguousarray(targets, dtype=np.float64)
-    weights = np.ones(1) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
-    fit = points.ndim == at.ndim == 2 and at.shape[1] == points.shape[1]
-    if not fit or (charges is not None and weights.shape != (len(points),)):
+    weights = np.ones(len(points)) if charges is None else np.ascontiguousarray(charges, dtype=np.float64)
+    if points.ndim != 2 or at.ndim != 2 or at.shape[1] != points.shape[1] or weights.shape != (len(points),):
         raise ConfigError(
             f"sources {points.shape}, targets {at.shape} and charges {weights.shape} do not fit: (N, d), (M, d), (N,)"
         )
@@ -79,15 +127,15 @@ def pair_arguments(
 class ExactSums(PairSums):
     """Sums over all pairs, O(N M d), float64: relative rounding of a few 1e-16 times the sum of |q_m| K.
 
-    The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0). Panels of
-    1,024 targets run side by side where the map function `over` does.
+    The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0); a ConfigError is
+    raised for another one. Panels of 1,024 targets run side by side where the map function `over` does.
     """
 
     exact: ClassVar[bool] = True
 
     def __init__(self, kernel: str, over: Mapper = map) -> None:
         self.kernel, self.over = kernel, over
-        self._kind = KERNELS[kernel]
+        self._kind = kernel_number(kernel)
 
     def field(
         self,
@@ -103,16 +151,26 @@ class ExactSums(PairSums):
         """
         if rows is not None and targets is not None:
             raise ConfigError("field takes targets or rows of the sources, got both: leave one of them out")
-        points, at, weights = pair_arguments(sources, targets, charges)
-        weights = weights if len(weights) == len(points) else np.ones(len(points))
-        columns, at = np.ascontiguousarray(points.T), at if rows is None else points[rows]
+        points, at, charges = pair_arguments(sources, targets, charges)
+        if rows is not None:
+            return self._at_rows(points, charges, np.asarray(rows, np.int64))
+        columns, others = np.ascontiguousarray(points.T), targets is None
         sums, gradients = np.empty(len(at)), np.empty(at.shape)
 
         def part(panel: slice) -> None:
-            own = -1 if targets is not None else panel.start if rows is None else rows[panel.start]
-            _exact_panel(self._kind, columns, weights, at[panel], own, sums[panel], gradients[panel])
+            own = panel.start if others else -1
+            _exact_panel(self._kind, columns, charges, at[panel], own, sums[panel], gradients[panel])
 
-        run(self.over(part, slices(len(at), TARGET_PANEL if rows is None else 1)))
+        run(self.over(part, slices(len(at), TARGET_PANEL)))
+        return sums, gradients
+
+    def _at_rows(self, points: np.ndarray, charges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        sums, gradients = np.empty(len(rows)), np.empty((len(rows), points.shape[1]))
+
+        def part(panel: slice) -> None:
+            _exact_rows(self._kind, points, charges, rows[panel], sums[panel], gradients[panel])
+
+        run(self.over(part, slices(len(rows), ROW_PANEL)))
         return sums, gradients
 
 
@@ -143,6 +201,38 @@ def _exact_panel(
                 sums[i] += weigh(kind, squared, charges[begin:end], slopes)
                 for k in range(n_dims):
                     gradients[i, k] += SLOPE * moment(columns[k, begin:end], targets[i, k], slopes)
+
+
+@compiled
+def _exact_rows(
+    kind: int, points: np.ndarray, charges: np.ndarray, rows: np.ndarray, sums: np.ndarray, gradients: np.ndarray
+) -> None:
+    """Fill sums (m,) and gradients (m, d) at some rows of the points (N, d), source by source."""
+    for i in range(len(rows)):
+        n = rows[i]
+        sums[i], gradients[i] = 0.0, 0.0
+        for m in range(len(points)):
+            if m == n:
+                continue
+            square = 0.0
+            for k in range(points.shape[1]):
+                square += square_of(points[n, k] - points[m, k])
+            value, slope = respond(kind, square)
+            sums[i] += charges[m] * value
+            for k in range(points.shape[1]):
+                gradients[i, k] += SLOPE * charges[m] * slope * (points[n, k] - points[m, k])
+
+
+@compiled
+def respond(kind: int, square: float) -> tuple[float, float]:
+    """Return K and K' at one squared distance."""
+    if kind == GAUSSIAN:
+        value = exp_nonpositive(-square)
+        return value, -value
+    if kind == STUDENT:
+        value = 1.0 / (1.0 + square)
+        return value, -value * value
+    return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
 
 
 @inlined_sums

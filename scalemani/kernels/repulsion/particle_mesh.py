@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.errors import ConfigError, DataError, NumericalError
+from scalemani.errors import ConfigError, DataError, NumericalError, nearest_name
 from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.repulsion.convolution import MeshConvolution, kernel_transform, padded_lengths
-from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums, Potential, pair_arguments
+from scalemani.kernels.repulsion.convolution import MESH_KERNELS, MeshConvolution, kernel_transform, padded_lengths
+from scalemani.kernels.repulsion.pair_sums import PairSums
 from scalemani.kernels.repulsion.splines import gather, gather_points, row_slack, spread, taps_of
 
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-6, 1e-1
@@ -40,8 +40,8 @@ SINGLE_TOLERANCE = 1e-4  # transforms in float32 leave an error of 1e-5 to 4e-5
 LEAST_CELLS = 32  # along the longest axis of a map: the kernel is then as smooth as its mesh however small the map is
 POINTS_PER_NODE = 16  # more are a mesh that could be finer at no cost, which helps maps of few tight clusters
 
+DIMENSIONS = (2, 3)
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
-MARGIN = 8.0  # about sources that stay, in units of the kernels, within which their mesh is made
 LEAST_PART = 16384  # points that are worth a mesh of their own
 MOST_PARTS = 16
 MOST_BYTES = 2**31  # of charges, spectrum and transform together
@@ -112,12 +112,14 @@ class ParticleMesh(PairSums):
 
     The workspace runs pieces of the work side by side and makes the arrays that are returned: results have the same
     bits for any number of threads. Buffers of the size of the mesh stay in the object between calls: use an object from
-    one thread at a time. A tolerance out of range is a ConfigError.
+    one thread at a time. An unknown kernel and a tolerance out of range are a ConfigError.
     """
 
     def __init__(self, kernel: str, tolerance: float, workspace: Workspace = IN_MEMORY):
+        if kernel not in MESH_KERNELS:
+            raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, MESH_KERNELS)}")
         self.kernel, self.tolerance, self.workspace = kernel, tolerance, workspace
-        mesh_rule(kernel, tolerance, MOST_PARTS, 2)  # refuses a tolerance out of range
+        mesh_rule(kernel, tolerance, MOST_PARTS, DIMENSIONS[0])
         self._convolutions: dict[tuple[Any, ...], MeshConvolution] = {}
         self._buffer = np.empty(0)
 
@@ -133,8 +135,9 @@ class ParticleMesh(PairSums):
         NumericalError
             Where the points lie so far apart that the mesh would take more than 2 GiB.
         """
-        sources, others, amounts = pair_arguments(sources, targets, charges)
-        measured = _measured(amounts, len(sources))
+        sources = _points(sources, "sources")
+        others = sources if targets is None else _points(targets, "targets", sources.shape[1])
+        measured = _charges(charges, len(sources))
         if not len(sources) or not len(others) or measured.unit == 0.0:
             return np.zeros(len(others)), np.zeros(others.shape)
         low, high = self._box(sources, others)
@@ -147,28 +150,16 @@ class ParticleMesh(PairSums):
             values -= measured.amounts
         return values, gradients
 
-    def potential(self, sources: np.ndarray, charges: np.ndarray | None = None) -> Potential:
-        """Return the field of sources (N, d) and their charges (N,), made once within `MARGIN` of their box.
+    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> "MeshPotential":
+        """Return the field of sources (N, d) and their charges (N,) within `margin` of their bounding box, made once.
 
-        The values of a target do not depend on other targets. The few beyond are summed exactly.
+        Targets may come in any number and order: the values of a target do not depend on other targets.
         """
-        sources, _, amounts = pair_arguments(sources, None, charges)
+        sources = _points(sources, "sources")
         low, high = self._box(sources, sources)
-        low, high = low - MARGIN, high + MARGIN
-        spline = self._spline(sources, _measured(amounts, len(sources)), (low, high), 0.0)
+        spline = self._spline(sources, _charges(charges, len(sources)), (low - margin, high + margin), 0.0)
         lasting = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
-
-        def field(targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            inside = ((targets >= low) & (targets <= high)).all(axis=1)
-            if inside.all():
-                return self._read(lasting, np.ascontiguousarray(targets, np.float64))
-            values, gradients = np.empty(len(targets)), np.empty(targets.shape)
-            values[inside], gradients[inside] = field(targets[inside])
-            exact = ExactSums(self.kernel).field(sources, targets[~inside], charges)
-            values[~inside], gradients[~inside] = exact
-            return values, gradients
-
-        return field
+        return MeshPotential(self, lasting, low - margin, high + margin)
 
     def _spline(
         self, sources: np.ndarray, charges: "_Charges", box: tuple[np.ndarray, np.ndarray], own: float
@@ -246,6 +237,34 @@ class ParticleMesh(PairSums):
         return values, gradients
 
 
+class MeshPotential(NamedTuple):
+    """The field of fixed sources on a mesh from `low` to `high`."""
+
+    maker: ParticleMesh
+    spline: Spline
+    low: np.ndarray
+    high: np.ndarray
+
+    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return S (M,) and its gradient (M, d) at targets (M, d) within the box."""
+        return self.maker._read(self.spline, np.ascontiguousarray(targets, np.float64))
+
+    def inside(self, targets: np.ndarray) -> np.ndarray:
+        """Return which targets lie within the box: (M,) bool."""
+        return np.asarray(((targets >= self.low) & (targets <= self.high)).all(axis=1))
+
+
+def _points(points: np.ndarray, name: str, n_dims: int | None = None) -> np.ndarray:
+    points = np.ascontiguousarray(points, dtype=np.float64)
+    allowed = DIMENSIONS if n_dims is None else (n_dims,)
+    if points.ndim != 2 or points.shape[1] not in allowed:
+        raise DataError(
+            f"{name} have shape {points.shape}: a mesh takes (n, d) with d = {' or '.join(map(str, allowed))}; "
+            "use exact sums for other dimensions"
+        )
+    return points
+
+
 class _Charges(NamedTuple):
     """Charges (N,), or (1,) where all are one, their largest magnitude and their sum over the sources."""
 
@@ -254,12 +273,16 @@ class _Charges(NamedTuple):
     total: float
 
 
-def _measured(charges: np.ndarray, n_points: int) -> _Charges:
+def _charges(charges: np.ndarray | None, n_points: int) -> _Charges:
+    if charges is None:
+        return _Charges(np.ones(1), 1.0, float(n_points))
+    charges = np.ascontiguousarray(charges, dtype=np.float64)
+    if charges.shape != (n_points,) or not np.isfinite(charges).all():
+        raise DataError(
+            f"charges have shape {charges.shape}, for {n_points} sources: pass one finite number a source, or None"
+        )
     largest = float(np.abs(charges).max(initial=0.0))
-    if not np.isfinite(largest):
-        raise DataError("charges must be finite; look where they became NaN or infinite")
-    total = float(charges.sum()) if len(charges) == n_points else float(n_points)
-    return _Charges(charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0, total)
+    return _Charges(charges, max(largest, LEAST_CHARGE) if largest > 0.0 else 0.0, float(charges.sum()))
 
 
 def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
@@ -281,7 +304,7 @@ def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
 def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, requested: tuple[float, np.ndarray]) -> None:
     """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
     nodes = math.prod(float(length) for length in mesh.shape)
-    spectrum = lengths[-1] * nodes / mesh.shape[-1]
+    spectrum = lengths[0] * nodes / mesh.shape[0]
     transform = math.prod(0.5 * length + 1.0 for length in lengths)
     size = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
     if size > MOST_BYTES:

@@ -9,8 +9,8 @@ vector, in instructions written out for the compiler: with scalar loops it must 
 the next, and adds up each point's row on its own.
 """
 
-import functools
 from fractions import Fraction
+from functools import reduce
 from math import comb, factorial
 from typing import Any
 
@@ -20,9 +20,8 @@ from numba.core import cgutils
 from numba.core import types as numba_types
 from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled, in_plain_mode
+from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
 
-emitted: Any = intrinsic  # of arguments that calls from kernels do not write
 CONTRACT = ("contract",)  # a product and a sum may be fused
 QUARTER = 4  # lanes are added up four at a time
 _ALONE = (0,)
@@ -31,7 +30,84 @@ _FOUR = (0, 0, 0, 0)
 WIDEST_ROWS = 32  # bytes of a row up to which four points share a vector; two where rows are longer
 
 
-@functools.cache
+def spline_weights(degree: int, fraction: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights (degree + 1,) float64 of a patch's taps along one axis, and their derivatives per step.
+
+    They are N(x_k) and N'(x_k) of the cardinal B-spline N at x_k = fraction + degree - k, for 0 <= fraction < 1.
+    Source: de Boor, A Practical Guide to Splines (1978), chapter X: the recurrence over degrees.
+    """
+    lower = np.ones(1) if degree == 1 else spline_weights(degree - 1, fraction)[0]
+    here, before = np.append(0.0, lower), np.append(lower, 0.0)  # of the degree below, at x_k and at x_k - 1
+    x = fraction + degree - np.arange(degree + 1)
+    return (x * here + (degree + 1 - x) * before) / degree, here - before
+
+
+def reference_spread_group(
+    taps: tuple, group: tuple, place: int, scale: tuple, mesh: int, strides: tuple, charges: tuple
+) -> None:
+    """Add the charges of a group of points to a mesh.
+
+    Parameters
+    ----------
+    taps, group : tuples whose lengths count: degree + 1, and the points
+    place : address of the points, (points, d) float64, C-contiguous
+    scale : d coordinates of the origin, and 1 / h of the step h
+    mesh : address of the nodes, of the dtype of `charges`; the patches of all points lie inside
+    strides : d - 1 int, bytes from a node to the next along all axes but the last, along which nodes lie side by side
+    charges : float32 or float64 of the points
+    """
+    for charge, cells, weights, _ in zip(charges, *_patches(taps, group, place, scale), strict=True):
+        patch = _patch(mesh, strides, cells, len(taps), np.asarray(charge).dtype)
+        patch += charge * reduce(np.multiply.outer, weights)
+
+
+def reference_gather_group(
+    taps: tuple,
+    group: tuple,
+    place: int,
+    scale: tuple,
+    amounts: tuple[float, float],
+    mesh: int,
+    strides: tuple,
+    out: tuple[int, int],
+    element: Any,
+) -> None:
+    """Write unit * spline + constant and unit * its gradient at a group of points.
+
+    Parameters
+    ----------
+    taps, group, place, scale, strides : those of `reference_spread_group`
+    amounts : the unit and the constant
+    mesh : address of the spline's coefficients at the nodes, of the dtype of `element`
+    out : addresses of the values, (points,) float64, and of the gradients, (points, d) float64, both C-contiguous
+    element : any float32 or float64
+    """
+    n_dims, (unit, constant) = len(strides) + 1, amounts
+    values = numbers_at(out[0], (len(group),), np.float64)
+    gradients = numbers_at(out[1], (len(group), n_dims), np.float64)
+    for n, (cells, weights, slopes) in enumerate(zip(*_patches(taps, group, place, scale), strict=True)):
+        patch = _patch(mesh, strides, cells, len(taps), np.asarray(element).dtype)
+        values[n] = unit * np.sum(patch * reduce(np.multiply.outer, weights)) + constant
+        for axis in range(n_dims):
+            factors = [*weights[:axis], slopes[axis], *weights[axis + 1 :]]
+            gradients[n, axis] = unit * scale[-1] * np.sum(patch * reduce(np.multiply.outer, factors))
+
+
+def _patches(taps: tuple, group: tuple, place: int, scale: tuple) -> tuple[list, list, list]:
+    """Return each point's cell, and its weights and slopes along each axis."""
+    points = numbers_at(place, (len(group), len(scale) - 1), np.float64)
+    steps = (points - np.array(scale[:-1])) * scale[-1]
+    cells = steps.astype(np.int64)
+    found = [[spline_weights(len(taps) - 1, f) for f in fractions] for fractions in steps - cells]
+    return list(cells), [[w for w, _ in axes] for axes in found], [[s for _, s in axes] for axes in found]
+
+
+def _patch(mesh: int, strides: tuple, cells: np.ndarray, n_taps: int, dtype: np.dtype) -> np.ndarray:
+    """Return the nodes of a patch, degree + 1 along each axis from the cell on."""
+    every = (*strides, dtype.itemsize)
+    return numbers_at(mesh + int(cells @ every), (n_taps,) * len(every), dtype, every)
+
+
 def spline_pieces(degree: int) -> np.ndarray:
     """Return the polynomials of the cardinal B-spline N of a degree, (degree + 1 taps, degree + 1 powers) float64.
 
@@ -203,22 +279,14 @@ def _unpacked(builder: Any, values: Any) -> list[Any]:
     return list(cgutils.unpack_tuple(builder, values))
 
 
-@emitted
+@in_plain_mode(reference_spread_group)
+@intrinsic
 def spread_group(
     typing_context: Any, taps: Any, group: Any, place: Any, scale: Any, mesh: Any, strides: Any, charges: Any
 ) -> Any:
-    """Emit the addition of the charges of a group of points to a mesh.
+    """Emit what `reference_spread_group` does, for the lengths of `taps` and `group`.
 
     Rows may be read, and written back unchanged, up to `row_lanes(degree)` nodes from their first tap on.
-
-    Parameters
-    ----------
-    taps, group : tuples whose lengths count: degree + 1, and the points
-    place : address of the points, (points, d) float64, C-contiguous
-    scale : d coordinates of the origin, and 1 / h of the step h
-    mesh : address of the nodes, of the dtype of `charges`; the patches of all points lie inside
-    strides : d - 1 int, bytes from a node to the next along all axes but the last, along which nodes lie side by side
-    charges : float32 or float64 of the points
     """
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
@@ -246,7 +314,8 @@ def spread_group(
     return signature, emit
 
 
-@emitted
+@in_plain_mode(reference_gather_group)
+@intrinsic
 def gather_group(
     typing_context: Any,
     taps: Any,
@@ -259,16 +328,7 @@ def gather_group(
     out: Any,
     element: Any,
 ) -> Any:
-    """Emit the writing of unit * spline + constant and unit * its gradient at a group of points.
-
-    Parameters
-    ----------
-    taps, group, place, scale, strides : those of `spread_group`; rows are read as there
-    amounts : the unit and the constant
-    mesh : address of the spline's coefficients at the nodes, of the dtype of `element`
-    out : addresses of the values, (points,) float64, and of the gradients, (points, d) float64, both C-contiguous
-    element : any float32 or float64
-    """
+    """Emit what `reference_gather_group` does; rows are read as by `spread_group`."""
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -320,37 +380,6 @@ def gather_points(degree: int, dtype: np.dtype) -> tuple[int, ...]:
     return _FOUR if row_lanes(degree) * dtype.itemsize <= WIDEST_ROWS else _PAIR
 
 
-def _patch(point: np.ndarray, scale: tuple, taps: tuple) -> tuple[tuple, np.ndarray, np.ndarray]:
-    """Return where the nodes of a point's patch are in a mesh, and its weights and slopes (d, taps)."""
-    steps = (point - np.array(scale[:-1])) * scale[-1]
-    cells, orders, pieces = steps.astype(np.int64), np.arange(len(taps)), spline_pieces(len(taps) - 1)
-    powers = (steps - cells)[:, np.newaxis] ** orders
-    nodes = np.ix_(*(cell + orders for cell in cells))
-    return nodes, powers @ pieces.T, powers[:, :-1] @ (pieces[:, 1:] * orders[1:]).T
-
-
-def reference_spread(
-    points: np.ndarray, charges: np.ndarray, unit: float, scale: tuple, taps: tuple, mesh: np.ndarray
-) -> None:
-    """Do what `spread` does, point by point."""
-    for point, charge in zip(points, np.broadcast_to(charges, len(points)), strict=True):
-        nodes, weights, _ = _patch(point, scale, taps)
-        mesh[nodes] += unit * charge * functools.reduce(np.multiply.outer, weights)
-
-
-def reference_gather(
-    points: np.ndarray, scale: tuple, amounts: tuple, taps: tuple, group: tuple, mesh: np.ndarray, out: tuple
-) -> None:
-    """Do what `gather` does, point by point."""
-    for n, point in enumerate(points):
-        nodes, weights, slopes = _patch(point, scale, taps)
-        out[0][n] = amounts[0] * np.sum(mesh[nodes] * functools.reduce(np.multiply.outer, weights)) + amounts[1]
-        for axis, slope in enumerate(slopes):
-            product = functools.reduce(np.multiply.outer, [*weights[:axis], slope, *weights[axis + 1 :]])
-            out[1][n, axis] = amounts[0] * scale[-1] * np.sum(mesh[nodes] * product)
-
-
-@in_plain_mode(reference_spread)
 @compiled
 def spread(points: np.ndarray, charges: np.ndarray, unit: float, scale: tuple, taps: tuple, mesh: np.ndarray) -> None:
     """Add the charges of points to a mesh, in row order.
@@ -381,7 +410,6 @@ def spread(points: np.ndarray, charges: np.ndarray, unit: float, scale: tuple, t
         spread_group(taps, _ALONE, place + n * row, scale, nodes, strides, alone)
 
 
-@in_plain_mode(reference_gather)
 @compiled
 def gather(
     points: np.ndarray,

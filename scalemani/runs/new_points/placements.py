@@ -12,7 +12,7 @@ from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters
 from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.descents.placement import PlacementProblem, place_points
+from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
@@ -358,7 +358,7 @@ class DescentPlacement(NeighborPlacement):
         method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
         with threads(self.threads) as side_by_side:
             sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
-            fixed = sums.potential(self.positions, self.weights)
+            fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )

@@ -137,6 +137,8 @@ def test_threads_and_float32_points_change_nothing():
 
 
 def test_what_cannot_be_summed_is_refused():
+    with pytest.raises(ConfigError, match=r"did you mean 'gaussian'\? allowed: epanechnikov, gaussian, student"):
+        ExactSums("gausian")
     with pytest.raises(ConfigError, match="targets or rows of the sources, got both"):
         ExactSums("student").field(np.ones((3, 2)), np.ones((1, 2)), rows=np.array([0]))
     with pytest.raises(ConfigError, match="do not fit"):

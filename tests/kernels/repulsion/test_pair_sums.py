@@ -9,7 +9,7 @@ from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import LayoutParams
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, pair_arguments
+from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, checked_tolerance, kernel_number, pair_arguments
 
 WAYS = [
     ("exact", "epanechnikov"),
@@ -24,8 +24,11 @@ def test_a_potential_is_the_field_of_its_sources_wherever_it_can_be_asked(method
     draws = np.random.default_rng(0)
     sources, targets = 3 * draws.normal(size=(1200, 2)), 6 * draws.normal(size=(300, 2))
     sums = make_repulsion(method, kernel, 1e-4)
-    values, gradients = sums.potential(sources)(targets)
-    expected = ExactSums(kernel).field(sources, targets)
+    potential = sums.potential(sources, margin=2.0)
+    within = ((targets >= sources.min(axis=0) - 2) & (targets <= sources.max(axis=0) + 2)).all(axis=1)
+    assert potential.inside(targets)[within].all()
+    values, gradients = potential.field(targets[within])
+    expected = ExactSums(kernel).field(sources, targets[within])
     assert np.linalg.norm(gradients - expected[1]) <= 2e-4 * np.linalg.norm(expected[1])
     assert np.linalg.norm(values - expected[0]) <= 2e-4 * np.linalg.norm(expected[0])
 
@@ -52,9 +55,16 @@ def test_every_way_that_can_be_asked_for_is_there_and_no_other():
 def test_kernels_have_one_name_in_the_table_of_objectives_and_in_compiled_code():
     assert set(get_args(Kernel)) == set(KERNELS)
     assert {objective.kernel for objective in OBJECTIVES.values()} <= set(KERNELS)
+    assert sorted(map(kernel_number, KERNELS)) == list(range(len(KERNELS)))
 
 
 @pytest.mark.parametrize("shapes", [((3, 2), (3, 3), (3,)), ((3, 2), (1, 2), (4,)), ((3,), (3,), (3,))])
 def test_shapes_that_do_not_fit_are_refused(shapes):
     with pytest.raises(ConfigError, match="do not fit"):
         pair_arguments(*map(np.ones, shapes))
+
+
+@pytest.mark.parametrize("tolerance", [0.0, -1e-3, float("nan")])
+def test_a_tolerance_that_is_not_above_zero_is_refused(tolerance):
+    with pytest.raises(ConfigError, match="tolerance must be > 0"):
+        checked_tolerance(tolerance)

@@ -26,9 +26,10 @@ from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
 from scalemani.kernels.machine.vector_math import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
-    KERNELS,
     STUDENT,
     PairSums,
+    checked_tolerance,
+    kernel_number,
     pair_arguments,
 )
 from scalemani.methods.barnes_hut.kernels.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
@@ -187,6 +188,7 @@ THETA_ERRORS = {  # theta and the relative error of the gradient as measured for
         (0.12, 4.4e-5), (0.18, 2.7e-4), (0.25, 6.8e-4), (0.35, 2.3e-3), (0.5, 6.2e-3), (0.7, 3.1e-2), (1.0, 0.15),
     ),
 }  # fmt: skip
+DIMENSIONS = (2, 3)
 
 
 class BarnesHut(PairSums):
@@ -201,12 +203,12 @@ class BarnesHut(PairSums):
     Raises
     ------
     ConfigError
-        Another theta.
+        Another kernel or theta.
     """
 
     def __init__(self, kernel: str, theta: float, over: Mapper = map) -> None:
         self.kernel, self.theta, self.over = kernel, float(theta), over
-        self._kind = KERNELS[kernel]
+        self._kind = kernel_number(kernel, tuple(THETA_ERRORS))
         if not 0.0 <= theta <= 2.0:
             raise ConfigError(f"theta must be in [0, 2] (size of a cell over its distance), not {theta}")
 
@@ -221,9 +223,10 @@ class BarnesHut(PairSums):
         Raises
         ------
         ConfigError
-            A tolerance that asks for so small a theta that the tree saves nothing.
+            Another kernel, or a tolerance that asks for so small a theta that the tree saves nothing.
         """
-        wanted, (thetas, errors) = tolerance / MARGIN, np.transpose(THETA_ERRORS[kernel])
+        kernel_number(kernel, tuple(THETA_ERRORS))
+        wanted, (thetas, errors) = checked_tolerance(tolerance) / MARGIN, np.transpose(THETA_ERRORS[kernel])
         if wanted < errors[0]:
             other = "'fgt' or 'exact'" if kernel == "gaussian" else "'grid' or 'exact'"
             least = MARGIN * errors[0]
@@ -240,9 +243,15 @@ class BarnesHut(PairSums):
         """Return S(y) and its gradient with the arguments and shapes of `ExactSums.field`, d = 2 or 3.
 
         Charges of both signs in one cell act as their sum, at the centre of their absolute values.
+
+        Raises
+        ------
+        ConfigError
+            Points in another number of dimensions.
         """
         points, at, charges = pair_arguments(sources, targets, charges)
-        charges = charges if len(charges) == len(points) else np.ones(len(points))
+        if points.shape[1] not in DIMENSIONS:
+            raise ConfigError(f"barnes-hut sums in 2 or 3 dimensions, not {points.shape[1]}: take the method 'exact'")
         if np.any(charges > 0.0) and np.any(charges < 0.0):
             positive = self._of_one_sign(points, at, np.maximum(charges, 0.0), targets is None)
             negative = self._of_one_sign(points, at, np.maximum(-charges, 0.0), targets is None)

@@ -15,6 +15,7 @@ from scalemani.kernels.arrays.coordinates import extremes
 from scalemani.kernels.machine.compile import compiled
 
 LEVELS = {2: 31, 3: 21}  # halvings of the root cell that fit into the 63 bits of a key
+_1, _2, _4, _8, _16, _32 = (np.uint64(i) for i in (1, 2, 4, 8, 16, 32))
 
 
 def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -40,15 +41,36 @@ def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @compiled
 def _write_keys(points: np.ndarray, low: np.ndarray, side: float, levels: int, keys: np.ndarray) -> None:
-    cells, n_dims, one = 2.0**levels, points.shape[1], np.uint64(1)
+    cells = 2.0**levels
     for i in range(len(points)):
         key = np.uint64(0)
-        for k in range(n_dims):
+        for k in range(points.shape[1]):
             share = (points[i, k] - low[k]) / side if side > 0.0 else 0.0
             cell = np.uint64(min(share * cells, cells - 1.0))
-            for bit in range(levels):
-                key |= ((cell >> np.uint64(bit)) & one) << np.uint64(n_dims * bit + k)
+            key |= (_spread_by_two(cell) if points.shape[1] == 2 else _spread_by_three(cell)) << np.uint64(k)
         keys[i] = key
+
+
+@compiled
+def _spread_by_two(cell: int) -> int:
+    """Move bit i of a number below 2^32 to bit 2 i."""
+    x = np.uint64(cell)
+    x = (x | (x << _16)) & np.uint64(0x0000FFFF0000FFFF)
+    x = (x | (x << _8)) & np.uint64(0x00FF00FF00FF00FF)
+    x = (x | (x << _4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    x = (x | (x << _2)) & np.uint64(0x3333333333333333)
+    return (x | (x << _1)) & np.uint64(0x5555555555555555)
+
+
+@compiled
+def _spread_by_three(cell: int) -> int:
+    """Move bit i of a number below 2^21 to bit 3 i."""
+    x = np.uint64(cell)
+    x = (x | (x << _32)) & np.uint64(0x001F00000000FFFF)
+    x = (x | (x << _16)) & np.uint64(0x001F0000FF0000FF)
+    x = (x | (x << _8)) & np.uint64(0x100F00F00F00F00F)
+    x = (x | (x << _4)) & np.uint64(0x10C30C30C30C30C3)
+    return (x | (x << _2)) & np.uint64(0x1249249249249249)
 
 
 BITS = 64
@@ -145,7 +167,7 @@ def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray,
         shift = np.uint64(_highest_bit(keys[begin] ^ keys[end - 1]) // n_dims * n_dims)
         stop = end
         while stop > begin:  # the last child first: the first one is then popped first
-            start = begin + np.searchsorted(keys[begin:stop], (keys[stop - 1] >> shift) << shift)
+            start = _lower_bound(keys, begin, stop, (keys[stop - 1] >> shift) << shift)
             stack[n_open] = start, stop, node
             n_open += 1
             stop = start
@@ -159,6 +181,18 @@ def _highest_bit(number: int) -> int:
         number >>= np.uint64(1)
         bit += 1
     return bit
+
+
+@compiled
+def _lower_bound(keys: np.ndarray, begin: int, end: int, key: int) -> int:
+    """Return the first position in [begin, end) whose key is at least `key`."""
+    while begin < end:
+        middle = (begin + end) // 2
+        if keys[middle] < key:
+            begin = middle + 1
+        else:
+            end = middle
+    return begin
 
 
 @compiled

@@ -21,7 +21,11 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     SLOPE,
+    Field,
     PairSums,
+    checked_tolerance,
+    empty_field,
+    kernel_number,
     moment,
     pair_arguments,
     square_distances,
@@ -199,6 +203,7 @@ BOX_RATIO = 0.5  # r
 FEW_PAIRS = 5
 ORDERS = range(1, 31)
 REACHES = range(1, 13)
+DIMENSIONS = (1, 2, 3)
 BOXES_PER_PANEL = 512
 BOUND_MARGIN = 4  # exp(-8^2 / 2) = 1e-14 is left beyond the boxes that the bound looks at, with a reach of 4
 MARGIN = 2.0
@@ -244,9 +249,10 @@ class FastGauss(PairSums):
         Raises
         ------
         ConfigError
-            A tolerance that cannot be reached.
+            Another kernel than "gaussian", or a tolerance that cannot be reached.
         """
-        wanted = tolerance / MARGIN
+        kernel_number(kernel, ("gaussian",))
+        wanted = checked_tolerance(tolerance) / MARGIN
         orders = [order for order, error in ORDER_ERRORS.items() if error <= wanted]
         if not orders:
             least = MARGIN * min(ORDER_ERRORS.values())
@@ -262,13 +268,13 @@ class FastGauss(PairSums):
         Raises
         ------
         ConfigError
-            Points so far apart that their boxes cannot be numbered.
+            Points in more dimensions, or so far apart that their boxes cannot be numbered.
         """
         points, at, weights = pair_arguments(sources, targets, charges)
         own = targets is None
         grid, boxed, target_boxed = self._boxed(points, at, own, self.reach)
-        weights = np.ones(len(points)) if charges is None else weights[boxed.order]
-        field = np.empty(len(at)), np.empty(at.shape)
+        weights = weights if charges is None else weights[boxed.order]
+        field = empty_field(at)
         direct = self._direct(grid, boxed, target_boxed)
         self._sum_pairs(grid, boxed, weights, target_boxed, np.flatnonzero(direct), own, field)
         expanded = np.flatnonzero(~direct)
@@ -315,6 +321,8 @@ class FastGauss(PairSums):
         return worst[0] + rounding, worst[1] + rounding
 
     def _boxed(self, points: np.ndarray, at: np.ndarray, own: bool, reach: int) -> tuple[Grid, Boxed, Boxed]:
+        if points.shape[1] not in DIMENSIONS:
+            raise ConfigError(f"fgt sums in 1 to 3 dimensions, not {points.shape[1]}: take the method 'exact'")
         grid = grid_over([points, at], math.sqrt(2.0) * BOX_RATIO, reach)
         boxed = sort_into_boxes(points, grid)
         return grid, boxed, boxed if own else sort_into_boxes(at, grid)
@@ -343,7 +351,7 @@ class FastGauss(PairSums):
         target_boxed: Boxed,
         boxes: np.ndarray,
         own: bool,
-        field: tuple[np.ndarray, np.ndarray],
+        field: Field,
     ) -> None:
         def part(panel: slice) -> None:
             ranges = self._ranges(grid, boxed, target_boxed.keys[boxes[panel]])

@@ -114,8 +114,13 @@ def test_threads_change_nothing():
 
 
 def test_what_cannot_be_summed_is_refused():
+    with pytest.raises(ConfigError, match="allowed: gaussian, student"):
+        BarnesHut("epanechnikov", 0.5)
     with pytest.raises(ConfigError, match=r"theta must be in \[0, 2\]"):
         BarnesHut("student", 2.5)
+    for d in (1, 4):
+        with pytest.raises(ConfigError, match="take the method 'exact'"):
+            BarnesHut("student", 0.5).field(np.ones((3, d)))
     with pytest.raises(ConfigError, match="take the method 'fgt' or 'exact'"):
         BarnesHut.for_tolerance("gaussian", 1e-9)
     with pytest.raises(ConfigError, match="take the method 'grid' or 'exact'"):

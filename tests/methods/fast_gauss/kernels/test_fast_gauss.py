@@ -124,6 +124,10 @@ def test_what_cannot_be_summed_is_refused():
     for arguments in ((0,), (31,), (4, 0), (4, 13), (4, 4, -1)):
         with pytest.raises(ConfigError, match="fgt takes order 1 to 30, reach 1 to 12"):
             FastGauss(*arguments)
+    with pytest.raises(ConfigError, match="fgt sums in 1 to 3 dimensions, not 4: take the method 'exact'"):
+        FastGauss(3).field(np.ones((3, 4)))
+    with pytest.raises(ConfigError, match="cannot be summed by this method"):
+        FastGauss.for_tolerance("student", 0.1)
     with pytest.raises(ConfigError, match="fgt reaches a tolerance of 2e-12, not 1e-13: take the method 'exact'"):
         FastGauss.for_tolerance("gaussian", 1e-13)
     with pytest.raises(ConfigError, match="take the method 'barnes-hut' or 'exact'"):
