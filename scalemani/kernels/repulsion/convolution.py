@@ -5,17 +5,16 @@ two smooth away, in the least-squares sense for the gradient of the spline that 
 Source: Hockney and Eastwood, Computer Simulation Using Particles (1988), chapter 8; for the gradient of the
 interpolant, Ballenegger, Cerda and Holm, J. Chem. Theory Comput. 8 (2012), 936.
 
-SciPy transforms rows of the last axis, real to complex. Its wave numbers lie side by side. For each batch of them all
-other axes are padded, transformed, multiplied and transformed back in one go: the zero padding is never there as a
-whole. An inverse transform is a forward one with real and imaginary parts exchanged.
+The first axis is transformed down columns, two sets of real columns at a time as real and imaginary parts. Its wave
+numbers then lie side by side in vectors, and for each batch of them all other axes are padded, transformed, multiplied
+and transformed back in one go. An inverse transform is a forward one with real and imaginary parts exchanged.
 
-These transforms are of many short sequences side by side, one to a lane of a vector, half as long again with SciPy. A
-batch is (m, 2, lanes): the real parts of element j of all sequences, then the imaginary parts, 128 bytes together.
-Passes of radix 2 to 5 write in order as they go (Stockham), so no pass permutes. Source: Van Loan, Computational
-Frameworks for the Fast Fourier Transform (1992), 1.7; butterflies of odd length by symmetric and antisymmetric pairs.
+Fourier transforms are of many short sequences side by side, one to a lane of a vector. A batch is (m, 2, lanes): the
+real parts of element j of all sequences, then the imaginary parts, 128 bytes together. Passes of radix 2 to 5 write in
+order as they go (Stockham), so no pass permutes. Source: Van Loan, Computational Frameworks for the Fast Fourier
+Transform (1992), 1.7; butterflies of odd length by symmetric and antisymmetric pairs.
 """
 
-import functools
 import math
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -27,7 +26,7 @@ from numba.core import types as numba_types
 from numba.extending import intrinsic
 from scipy import fft
 
-from scalemani.kernels.arrays.tiles import Mapper, run, slices
+from scalemani.kernels.arrays.tiles import Mapper, run
 from scalemani.kernels.machine.compile import compiled, in_plain_mode
 from scalemani.kernels.machine.instructions import spread
 
@@ -40,7 +39,6 @@ ALIASES = 24  # images of the first zone on either side that count in sums over 
 
 ROW_BYTES = 128  # real and imaginary parts of one element
 RADICES = (4, 5, 3, 2)
-ROWS = 64  # of the last axis that are transformed by one call
 
 
 class KernelTransform(NamedTuple):
@@ -319,100 +317,170 @@ class MeshConvolution:
     """
 
     def __init__(self, transform: KernelTransform, dtype: np.dtype):
-        *others, self._length = transform.lengths
-        self.unit, self.edge = transform.unit, transform.edge
-        self._plans = [(length, radices_of(length), twiddle_factors(length, dtype)) for length in others]
-        lanes, n_waves = batch_lanes(dtype), self._length // 2 + 1
-        n_batches = -(-n_waves // lanes)
-        # In batches of the last axis, (b, ..., lanes), with the constants of the inverse transforms of the others.
-        padded = np.zeros((*transform.values.shape[:-1], n_batches * lanes), dtype)
-        np.multiply(transform.values, 1.0 / math.prod(others), out=padded[..., :n_waves], casting="same_kind")
-        batched = padded.reshape(*padded.shape[:-1], n_batches, lanes)
-        self._transform = np.ascontiguousarray(np.moveaxis(batched, -2, 0))
-        self._buffer = np.empty(0, np.result_type(dtype, np.complex64))
+        self.lengths, self.unit, self.edge = transform.lengths, transform.unit, transform.edge
+        self._lanes = batch_lanes(dtype)
+        self._plans = [(radices_of(length), twiddle_factors(length, dtype)) for length in self.lengths]
+        self._transform = self._batched(transform.values, dtype)
+        self._buffer = np.empty(0, dtype)
+
+    def _batched(self, values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+        """Return the kernel's transform in batches of the first axis, (b, ..., lanes), with all constants in it."""
+        n_batches = -(-len(values) // self._lanes)
+        batched = np.zeros((n_batches * self._lanes, *values.shape[1:]), dtype)
+        # Halved because two real columns are separated by a sum and a difference.
+        np.multiply(values, 0.5 / math.prod(self.lengths), out=batched[: len(values)], casting="same_kind")
+        batched = batched.reshape(n_batches, self._lanes, *values.shape[1:])
+        return np.ascontiguousarray(np.moveaxis(batched, 1, -1))
 
     def apply(self, parts: np.ndarray, over: Mapper) -> np.ndarray:
         """Return the sum of `parts` (p, n_0, ...) convolved with the kernel, in the place of the first part."""
-        rows = parts.reshape(len(parts), -1, parts.shape[-1])
-        n_batches, lanes, n_waves = len(self._transform), self._transform.shape[-1], self._length // 2 + 1
-        size = rows.shape[1] * n_batches * lanes
-        if not size <= self._buffer.size <= 2 * size:
-            self._buffer = np.empty(size, self._buffer.dtype)
-        spectrum = self._buffer[:size].reshape(rows.shape[1], -1)
-        waves = spectrum.view(parts.dtype).reshape(*parts.shape[1:-1], -1)
-
-        def forward(some: slice) -> None:
-            spectrum[some, :n_waves] = fft.rfft(functools.reduce(np.add, rows[:, some]), self._length)
-
-        def middle(batch: slice) -> None:
-            convolve = _convolve_lines if len(self._plans) == 1 else _convolve_planes
-            convolve(waves, batch.start, self._transform[batch.start // lanes], *self._plans)
-
-        def backward(some: slice) -> None:
-            rows[0, some] = fft.irfft(spectrum[some, :n_waves], self._length)[:, : rows.shape[2]]
-
-        run(over(forward, slices(rows.shape[1], ROWS)))
-        run(over(middle, slices(n_batches * lanes, lanes)))
-        run(over(backward, slices(rows.shape[1], ROWS)))
+        columns, shape = parts.reshape(*parts.shape[:2], -1), parts.shape[2:]
+        n_columns, lanes = columns.shape[2], self._lanes
+        spectrum, transform = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype), self._transform
+        length, plan = self.lengths[0], self._plans[0]
+        starts, batches = list(range(0, n_columns, 2 * lanes)), list(range(len(spectrum)))
+        run(over(lambda start: _transform_columns(columns, start, length, *plan, spectrum), starts))
+        run(over(lambda batch: self._middle(spectrum[batch], transform[batch], shape), batches))
+        run(over(lambda start: _restore_columns(spectrum, start, length, *plan, columns[0]), starts))
         return parts[0]
 
+    def _middle(self, batch: np.ndarray, transform: np.ndarray, shape: tuple[int, ...]) -> None:
+        if len(shape) == 1:
+            _convolve_line(batch, transform, self.lengths[1], *self._plans[1])
+        else:
+            _convolve_plane(batch.reshape(*shape, 2, self._lanes), transform, self.lengths[1:], *self._plans[1:])
 
-@compiled
-def _load(waves: np.ndarray, first: int, batch: np.ndarray) -> None:
-    """Copy wave numbers from `first` on of lines (n, 2 w), real and imaginary parts in turn, into a padded batch."""
-    for j in range(np.uint64(len(waves))):
-        for lane in range(np.uint64(batch.shape[2])):
-            at = np.uint64(2) * (np.uint64(first) + lane)
-            batch[j, 0, lane], batch[j, 1, lane] = waves[j, at], waves[j, at + np.uint64(1)]
-    batch[len(waves) :] = 0.0
-
-
-@compiled
-def _store_exchanged(batch: np.ndarray, first: int, waves: np.ndarray) -> None:
-    """Copy the first rows of a batch with real and imaginary parts exchanged to where `_load` has them from."""
-    for j in range(np.uint64(len(waves))):
-        for lane in range(np.uint64(batch.shape[2])):
-            at = np.uint64(2) * (np.uint64(first) + lane)
-            waves[j, at], waves[j, at + np.uint64(1)] = batch[j, 1, lane], batch[j, 0, lane]
+    def _spectrum(self, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+        size = int(np.prod(shape))
+        if not size <= self._buffer.size <= 2 * size:
+            self._buffer = np.empty(size, dtype)
+        return self._buffer[:size].reshape(shape)
 
 
 @compiled
-def _convolved(batch: np.ndarray, spare: np.ndarray, transform: np.ndarray, plan: tuple) -> np.ndarray:
-    """Return a batch convolved by the kernel with this real, even transform, real and imaginary parts exchanged."""
-    length = np.uint64(len(batch))
-    z = transformed(batch, spare, plan[1], plan[2])
+def _transform_columns(
+    parts: np.ndarray, start: int, length: int, radices: np.ndarray, factors: np.ndarray, spectrum: np.ndarray
+) -> None:
+    """Transform columns start .. start + 2 lanes of the sum of `parts` (p, n, c) into `spectrum` (b, c, 2, lanes).
+
+    What is written is twice the transform.
+    """
+    lanes = spectrum.shape[3]
+    width = min(2 * lanes, parts.shape[2] - start)
+    rows = np.zeros((length, 2 * lanes), parts.dtype)
+    for part in range(parts.shape[0]):
+        for i in range(parts.shape[1]):
+            for j in range(np.uint64(width)):
+                rows[i, j] += parts[part, i, np.uint64(start) + j]
+    batch = rows.reshape(length, 2, lanes)
+    z = transformed(batch, np.empty_like(batch), radices, factors)
+    for b in range(spectrum.shape[0]):
+        for j in range(min(lanes, width)):
+            _write_waves(z, 0, j, b * lanes, spectrum[b, start + j])
+        for j in range(width - lanes):
+            _write_waves(z, 1, j, b * lanes, spectrum[b, start + lanes + j])
+
+
+@compiled
+def _write_waves(z: np.ndarray, part: int, lane_of_column: int, first: int, column: np.ndarray) -> None:
+    """Write wave numbers from `first` on of a real column (2, lanes) that was the real (0) or imaginary part of z."""
+    length, j = z.shape[0], lane_of_column
+    n_waves = min(column.shape[1], length // 2 + 1 - first)
+    for lane in range(n_waves):
+        k = first + lane
+        m = length - k if k else 0
+        column[0, lane] = z[k, part, j] + z[m, part, j]
+        column[1, lane] = z[k, 1, j] - z[m, 1, j] if part == 0 else z[m, 0, j] - z[k, 0, j]
+    for lane in range(n_waves, column.shape[1]):
+        column[0, lane] = column[1, lane] = 0.0
+
+
+@compiled
+def _restore_columns(
+    spectrum: np.ndarray, start: int, length: int, radices: np.ndarray, factors: np.ndarray, out: np.ndarray
+) -> None:
+    """Transform columns start .. start + 2 lanes of `spectrum` back, unnormalised, and write their first rows."""
+    lanes = spectrum.shape[3]
+    width = min(2 * lanes, out.shape[1] - start)
+    z = np.zeros((length, 2, lanes), out.dtype)
+    half = length // 2
+    for b in range(spectrum.shape[0]):
+        n_waves = min(lanes, half + 1 - b * lanes)
+        for j in range(min(lanes, width)):
+            for lane in range(n_waves):
+                k = b * lanes + lane
+                m = length - k if k else 0
+                real, imaginary = spectrum[b, start + j, 0, lane], spectrum[b, start + j, 1, lane]
+                other_real, other_imaginary = real * 0, real * 0
+                if lanes + j < width:
+                    other_real = spectrum[b, start + lanes + j, 0, lane]
+                    other_imaginary = spectrum[b, start + lanes + j, 1, lane]
+                z[m, 1, j], z[m, 0, j] = real + other_imaginary, other_real - imaginary
+                z[k, 1, j], z[k, 0, j] = real - other_imaginary, other_real + imaginary
+    z = transformed(z, np.empty_like(z), radices, factors)
+    for i in range(out.shape[0]):
+        for j in range(min(lanes, width)):
+            out[i, start + j] = z[i, 1, j]
+        for j in range(width - lanes):
+            out[i, start + lanes + j] = z[i, 0, j]
+
+
+@compiled
+def _exchange(rows: np.ndarray) -> None:
+    """Exchange real and imaginary parts of `rows` (m, 2, lanes)."""
+    for j in range(np.uint64(rows.shape[0])):
+        for lane in range(np.uint64(rows.shape[2])):
+            rows[j, 0, lane], rows[j, 1, lane] = rows[j, 1, lane], rows[j, 0, lane]
+
+
+@compiled
+def _multiply_exchange(rows: np.ndarray, transform: np.ndarray) -> None:
+    """Multiply `rows` (m, 2, lanes) by the real, even `transform` (m / 2 + 1, lanes); exchange their parts."""
+    length = np.uint64(rows.shape[0])
     for j in range(length):
         stored = np.uint64(min(j, length - j))
-        for lane in range(np.uint64(z.shape[2])):
-            factor, real = transform[stored, lane], z[j, 0, lane]
-            z[j, 0, lane] = z[j, 1, lane] * factor
-            z[j, 1, lane] = real * factor
-    return transformed(z, spare if z is batch else batch, plan[1], plan[2])
+        for lane in range(np.uint64(rows.shape[2])):
+            factor, real = transform[stored, lane], rows[j, 0, lane]
+            rows[j, 0, lane] = rows[j, 1, lane] * factor
+            rows[j, 1, lane] = real * factor
 
 
 @compiled
-def _convolve_lines(waves: np.ndarray, first: int, transform: np.ndarray, plan: tuple) -> None:
-    """Convolve lines (n, 2 w) of wave numbers from `first` on along the first axis, in place."""
-    batch = np.empty((plan[0], 2, transform.shape[1]), waves.dtype)
-    _load(waves, first, batch)
-    _store_exchanged(_convolved(batch, np.empty_like(batch), transform, plan), first, waves)
+def _convolve_line(
+    line: np.ndarray, transform: np.ndarray, length: int, radices: np.ndarray, factors: np.ndarray
+) -> None:
+    """Convolve `line` (n, 2, lanes) in place, padded to `length`, by the kernel with this transform."""
+    batch = np.zeros((length, 2, line.shape[2]), line.dtype)
+    spare = np.empty_like(batch)
+    batch[: len(line)] = line
+    z = transformed(batch, spare, radices, factors)
+    _multiply_exchange(z, transform)
+    z = transformed(z, spare if z is batch else batch, radices, factors)
+    line[:, 0] = z[: len(line), 1]
+    line[:, 1] = z[: len(line), 0]
 
 
 @compiled
-def _convolve_planes(waves: np.ndarray, first: int, transform: np.ndarray, plan: tuple, second: tuple) -> None:
-    """Convolve planes (n_0, n_1, 2 w) along both of their axes, in place; the plans are those of the two."""
-    n_planes, lanes = len(waves), transform.shape[2]
-    wide = np.empty((n_planes, second[0], 2, lanes), waves.dtype)
-    row, spare = np.empty((second[0], 2, lanes), waves.dtype), np.empty((second[0], 2, lanes), waves.dtype)
-    batch, room = np.empty((plan[0], 2, lanes), waves.dtype), np.empty((plan[0], 2, lanes), waves.dtype)
-    for i in range(n_planes):
-        _load(waves[i], first, row)
-        wide[i] = transformed(row, spare, second[1], second[2])
-    for j in range(second[0]):
-        batch[:n_planes] = wide[:, j]
-        batch[n_planes:] = 0.0
-        found = _convolved(batch, room, transform[:, min(j, second[0] - j)], plan)
-        wide[:, j] = found[:n_planes]
-    for i in range(n_planes):
+def _convolve_plane(
+    plane: np.ndarray,
+    transform: np.ndarray,
+    lengths: tuple[int, int],
+    first: tuple[np.ndarray, np.ndarray],
+    last: tuple[np.ndarray, np.ndarray],
+) -> None:
+    """Convolve `plane` (n_1, n_2, 2, lanes) in place; `first` and `last` are the radices and factors of its axes."""
+    n_rows, n_columns, lanes = plane.shape[0], plane.shape[1], plane.shape[3]
+    wide = np.empty((n_rows, lengths[1], 2, lanes), plane.dtype)
+    row, spare = np.empty((lengths[1], 2, lanes), plane.dtype), np.empty((lengths[1], 2, lanes), plane.dtype)
+    for i in range(n_rows):
+        row[:n_columns] = plane[i]
+        row[n_columns:] = 0.0
+        wide[i] = transformed(row, spare, last[0], last[1])
+    for j in range(lengths[1]):
+        _convolve_line(wide[:, j], transform[:, min(j, lengths[1] - j)], lengths[0], first[0], first[1])
+    for i in range(n_rows):
         row[:] = wide[i]
-        _store_exchanged(transformed(row, spare, second[1], second[2]), first, waves[i])
+        _exchange(row)
+        z = transformed(row, spare, last[0], last[1])
+        plane[i, :, 0] = z[:n_columns, 1]
+        plane[i, :, 1] = z[:n_columns, 0]
