@@ -29,6 +29,7 @@ from scalemani.descents.directions import (
 from scalemani.descents.force_errors import ADAPT_EVERY, adapt_tolerance
 from scalemani.descents.problem import Problem
 from scalemani.descents.repulsion import largest_radius, make_repulsion
+from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.coordinates import moved
 from scalemani.kernels.descent import PairCurvature
 from scalemani.kernels.graph.attraction import without_loops
@@ -42,8 +43,7 @@ LOOK_EVERY = ADAPT_EVERY
 # of a million digits it grew to 1.2 and 1.45 times as much.
 ERROR_GROWTH = 1.5
 
-# Directions that sum second derivatives over pairs of points, which know no weights.
-OF_PAIRS = ("diagonal-hessian", "spectral-minus")
+OF_PAIRS = ("diagonal-hessian", "spectral-minus")  # directions that sum second derivatives over pairs of points
 
 
 def may_double(state: State) -> bool:
@@ -116,11 +116,14 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     Gradients are divided by masses where no curvature does that: copies then move as they would one by one.
     """
     name, over, factor = phase.direction, problem.workspace.over, problem.scale * problem.exaggeration
-    if name in ("momentum", "gradient-descent"):
-        direction: Direction = Preconditioned(np.copy)
-        if name == "momentum":
-            direction = Momentum(phase.length or 0.0, phase.momentum, workspace=problem.workspace)
-        return direction if problem.masses is None else OfCopies(direction, problem.masses)
+    if problem.masses is not None and name in OF_PAIRS:
+        raise ConfigError(f"direction {name!r} knows no weights: take another")
+    if name == "momentum":
+        if phase.length is None:
+            raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
+        return of_copies(Momentum(phase.length, phase.momentum, workspace=problem.workspace), problem)
+    if name == "gradient-descent":
+        return of_copies(Preconditioned(np.copy), problem)
     if name == "conjugate-gradients":
         return ConjugateGradients()
     rows = problem.rows if problem.masses is None else without_loops(problem.rows)
@@ -138,6 +141,11 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     if name == "diagonal-hessian":
         return HessianDiagonal(curvature, laplacian.diagonal)
     return SpectralMinus(laplacian, curvature)
+
+
+def of_copies(direction: Direction, problem: Problem) -> Direction:
+    """Return a direction as one of the copies of each point sees it."""
+    return direction if problem.masses is None else OfCopies(direction, problem.masses)
 
 
 def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:

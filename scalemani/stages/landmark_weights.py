@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
-from scalemani.engine.sizes import Sizes, sketched_tile
+from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import (
@@ -47,7 +47,6 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("points of a block, in float64", EACH_TASK, as_float64, features),
         *([Held("a tile of points, dense", EACH_TASK, TILE_ROWS, features, dtype)] if dimensions.sparse else []),
         Held("sketches of a block", EACH_TASK, at_once, width, "float32"),
-        *sketched_tile(sizes, EACH_TASK),
         *products_held(sizes, n_landmarks),
         Held("weights of a block", EACH_TASK, rows, params.landmark_neighbors, "float64", COPIES_OF_WEIGHTS),
     ]

@@ -12,7 +12,7 @@ from scalemani.descents.descent import MOST_HALVINGS, SUFFICIENT_DECREASE, Backt
 from scalemani.descents.phases import Phase, descend, direction_of, line_search_of
 from scalemani.descents.problem import Evaluation, Problem, affinity_scale
 from scalemani.descents.repulsion import make_repulsion
-from scalemani.errors import ConvergenceError
+from scalemani.errors import ConfigError, ConvergenceError
 from scalemani.kernels.arrays.workspace import Recycled, Workspace, recycling
 from scalemani.kernels.graph.attraction import AffinityRows
 
@@ -165,6 +165,11 @@ def test_an_exploding_step_is_stopped_and_the_last_state_is_good(ring):
     with pytest.raises(ConvergenceError, match="lower the learning rate"):
         seen.extend(descent)
     assert all(np.isfinite(state.positions).all() for state in seen)
+
+
+def test_momentum_needs_a_learning_rate(ring):
+    with pytest.raises(ConfigError, match="takes a learning rate"):
+        states(*ring, "t-sne", [Phase("momentum", 5)])
 
 
 def test_momentum_lowers_the_divergence(ring):

@@ -206,7 +206,7 @@ def test_a_grid_may_differ_in_it(tmp_path):
 @pytest.mark.parametrize(
     ("values", "method", "message"),
     [
-        ({"neighbors": {"method": "window"}}, "laplacian-eigenmaps", "makes W of the pixels alone"),
+        ({"neighbors": {"method": "window"}}, "laplacian-eigenmaps", "whose W is made of these alone"),
         ({}, "kernel-pca", "affinities are a kernel in kernel-pca"),
         ({}, "kernel-lda", "affinities are a kernel in kernel-lda"),
     ],

@@ -57,36 +57,40 @@ def every(
 @taking(Options)
 def embed(**given: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
-    run_options(Options(**given), None)
-
-
-@app.command()
-@taking(Options)
-def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **given: Any) -> None:
-    """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    run_options(Options(**given), name)
-
-
-def run_options(options: Options, only: str | None) -> None:
-    """Run what options ask for, all stages or one, and show what it measured."""
+    options = Options(**given)
     params = options.parameters()  # before the imports that take a second
-    if only is not None and not may_run(only, options, params):
-        say(f"{only}: nothing to do, a run with these parameters does not need it")
-        return
     from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
     from scalemani.runs.walk import run
 
     source = options.source(params)
     with options.running() as executor:
-        finished = run(source, options.run, options.method, params, executor, options.block_rows, only)
-        if only is None:
-            executor.progress.note(next_steps(finished))
+        finished = run(source, options.run, options.method, params, executor, options.block_rows)
+        executor.progress.note(next_steps(finished))
     if options.quiet:
         return
     show_records(finished)
-    if only is None and options.labels is not None and finished.embeds:
+    if options.labels is not None and finished.embeds:
         show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
+
+
+@app.command()
+@taking(Options)
+def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **given: Any) -> None:
+    """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
+    options = Options(**given)
+    params = options.parameters()
+    if not may_run(name, options, params):
+        say(f"{name}: nothing to do, a run with these parameters does not need it")
+        return
+    from scalemani.interfaces.cli.printing import show_records
+    from scalemani.runs.walk import run
+
+    source = options.source(params)
+    with options.running() as executor:
+        finished = run(source, options.run, options.method, params, executor, options.block_rows, name)
+    if not options.quiet:
+        show_records(finished)
 
 
 def may_run(name: str, options: Options, params: "Parameters") -> bool:

@@ -5,12 +5,12 @@ Commands start with this module: it loads no library.
 
 import contextlib
 import inspect
+import io
 import itertools
 import json
 import os
 import shlex
 import sys
-from collections.abc import Iterator
 from typing import Any, TextIO, cast
 
 import typer
@@ -40,7 +40,7 @@ def quoted(word: str) -> str:
     return f"$'{''.join(letters)}'"
 
 
-class Outlasting:
+class Outlasting(io.TextIOBase):
     """A stream for people that writes on into nothing once it cannot be written any more."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -48,27 +48,37 @@ class Outlasting:
 
     def write(self, text: str) -> int:
         """Write a text if that can be done."""
-        with self._diverted():
+        try:
             self._stream.write(text)
             self._stream.flush()
+        except OSError:
+            self._divert()
         return len(text)
 
     def flush(self) -> None:
         """Hand on what was written, if that can be done."""
-        with self._diverted():
-            self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
-
-    @contextlib.contextmanager
-    def _diverted(self) -> Iterator[None]:
         try:
-            yield
+            self._stream.flush()
         except OSError:
-            # What the stream still holds is written at the end of the process, whose status a failure would change.
-            with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
-                os.dup2(nothing.fileno(), self._stream.fileno())
+            self._divert()
+
+    def isatty(self) -> bool:
+        """Return whether somebody may be looking."""
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        """Return the descriptor, for what writes without Python."""
+        return self._stream.fileno()
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """That of the stream."""
+        return self._stream.encoding
+
+    def _divert(self) -> None:
+        # What the stream still holds is written at the end of the process, whose status a failure would change.
+        with contextlib.suppress(OSError), open(os.devnull, "wb") as nothing:
+            os.dup2(nothing.fileno(), self._stream.fileno())
 
 
 def outlasting(stream: TextIO | None) -> TextIO:

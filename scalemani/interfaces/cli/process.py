@@ -5,6 +5,7 @@ import faulthandler
 import os
 import signal
 import sys
+import tempfile
 import threading
 import time
 import traceback
@@ -20,6 +21,7 @@ from scalemani.interfaces.cli.commands import app
 from scalemani.interfaces.cli.output import outlasting, say, tell
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
+LEAST_FREE = 2**20  # bytes: a disk with less is full
 NO_THREAD = "can't start new thread"  # Python's words
 NO_PROCESS = (
     "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
@@ -68,15 +70,31 @@ def report_failure(error: Exception) -> int:
 
 def text_of(error: OSError) -> str:
     """Return what an error of the system means for a command, and what to do."""
-    if error.errno in FULL and error.filename:
+    if error.errno in FULL:
         from scalemani.store.objects import as_store_error
 
-        return str(as_store_error(error, Path(os.fsdecode(error.filename))))
+        place = error.filename or next(filter(is_full, places()), None)
+        if place is not None:
+            return str(as_store_error(error, Path(os.fsdecode(place))))
+        return f"no space left on a disk of {', '.join(places())}: free some and run the same command again"
     if isinstance(error, BlockingIOError):  # fork
         return NO_PROCESS
     if is_lasting(error):
         return f"{error}; choose a place that can be read and written"
     return str(error) if error.errno is None else f"{error}; {remedy_of(error)}"
+
+
+def places() -> list[str]:
+    """Return what a command may write to: its arguments that are paths, and where temporary files go."""
+    words = [word for word in sys.argv[2:] if not word.startswith("-") and "://" not in word]
+    return [*(word for word in words if Path(word).suffix or os.path.lexists(word)), tempfile.gettempdir()]
+
+
+def is_full(place: str) -> bool:
+    """Return whether the disk of a place takes no more."""
+    from scalemani.store.objects import free_bytes, free_inodes
+
+    return free_bytes(Path(place)) < LEAST_FREE or not free_inodes(Path(place))
 
 
 def is_of_loading(error: BaseException) -> bool:

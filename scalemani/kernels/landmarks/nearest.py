@@ -4,8 +4,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, tile_rows
 from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, sketch_points
@@ -38,7 +39,12 @@ def prepare_landmarks(landmarks: np.ndarray, basis: SketchBasis | None = None) -
     basis : of the sketches; default `basis_of_landmarks`
     """
     basis = basis_of_landmarks(landmarks) if basis is None else basis
-    return PreparedLandmarks(landmarks, basis, sketch_points(landmarks, basis))
+    return PreparedLandmarks(landmarks, basis, sketched(landmarks, basis))
+
+
+def sketched(rows: np.ndarray, basis: SketchBasis) -> np.ndarray:
+    """Return the sketches (n, s) float32 of rows, few of which are centred at a time."""
+    return np.concatenate([sketch_points(rows[part], basis) for part in slices(len(rows), tile_rows(rows.shape[1]))])
 
 
 def nearest_landmarks(
@@ -61,7 +67,7 @@ def nearest_landmarks(
     """
     prepared = landmarks if isinstance(landmarks, PreparedLandmarks) else prepare_landmarks(landmarks)
     basis, (rows, columns) = prepared.basis, comparable(points, prepared.landmarks)
-    queries, others = SketchedRows(rows, sketch_points(rows, basis), basis.scale), prepared.sketches
+    queries = SketchedRows(rows, sketched(rows, basis), basis.scale)
     nowhere, unlimited = np.full(len(rows), -1), np.full(len(rows), np.inf)
     others = SketchedRows(columns, prepared.sketches, basis.scale)
     indices = nearest_among(queries, nowhere, others, 0, no_neighbors(len(rows), n_neighbors), unlimited).indices

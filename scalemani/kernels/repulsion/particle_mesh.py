@@ -131,7 +131,7 @@ class ParticleMesh(PairSums):
         Raises
         ------
         DataError
-            For values that are not finite.
+            For shapes that do not fit and for values that are not finite.
         NumericalError
             Where the points lie so far apart that the mesh would take more than 2 GiB.
         """

@@ -14,6 +14,7 @@ def products_held(sizes: Sizes, n_rows: int, step: str = "") -> list[Held]:
     rows, terms = tile_rows(features), min(features, TERMS_AT_ONCE)
     return [
         Held("coordinates of both sides of a tile", EACH_TASK, rows, 2 * features + terms, "float32", step=step),
+        Held("some of them in float64", EACH_TASK, rows, features, step=step),
         Held(
             "rows that points are compared with, in bytes", EACH_TASK, n_rows, features, "int8", COPIES_IN_BYTES, step
         ),

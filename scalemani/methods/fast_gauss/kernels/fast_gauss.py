@@ -306,8 +306,7 @@ class FastGauss(PairSums):
         summed = self._direct(grid, boxed, target_boxed)
         wide = self.reach + BOUND_MARGIN
         grid, boxed, target_boxed = self._boxed(points, at, targets is None, wide)
-        amounts = np.abs(np.broadcast_to(weights, len(points)))
-        sizes = np.add.reduceat(amounts[boxed.order], boxed.starts[:-1])
+        sizes = np.add.reduceat(np.abs(weights[boxed.order]), boxed.starts[:-1])
         worst = worst_errors(
             axis_errors(self.order, wide + 1, grid.side, max(map(largest_offset, (boxed, target_boxed)))),
             self.reach,
