@@ -15,7 +15,7 @@ import numpy as np
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
-from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, REFINING_SOLVERS
+from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, REFINING_SOLVERS, Stage
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
@@ -254,7 +254,8 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
     The stages from the landmarks on are written to a folder, the others are those of the run. Raises MemoryBudgetError
     or DiskSpaceError where a stage does not fit.
     """
-    run, dimensions, stages = comparison.run, comparison.run.dimensions, (POINTS, LANDMARKS)
+    run, dimensions = comparison.run, comparison.run.dimensions
+    stages: tuple[Stage, ...] = (POINTS, LANDMARKS)
     own = {LANDMARKS.name}
     if comparison.reference is not None:
         whole = route(run.method, SOLVER, params.points.metric)

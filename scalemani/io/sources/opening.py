@@ -27,7 +27,6 @@ from scalemani.io.sources.base import (
     as_opening_errors,
     check_file,
     check_rows,
-    nonzeros_of,
     read_rows,
     without_credentials,
 )
@@ -211,7 +210,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
     """Return all of (N, D) points as `points_in_memory` does; sparse ones stay so where the metric keeps zeros."""
     points = take_representation(points)
     source = open_points(points) if is_stored(points) else None
-    if source is None or nonzeros_of(source) is None or not keeps_zeros(metric):
+    if source is None or source.nonzeros is None or not keeps_zeros(metric):
         return points_in_memory(points if source is None else source, metric=metric)
     check_shape(source.shape)
     rows = read_rows(source, 0, source.shape[0], sparse=True)

@@ -23,7 +23,7 @@ from zarr.core.sync import sync
 
 from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
-from scalemani.io.sources.base import Described, Source, as_damage, as_store_errors, check_given
+from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_given
 
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
 LOOK = "look whether it was copied whole, if these rows should hold anything else"
@@ -275,13 +275,9 @@ class SparseRows(Source):
             raise DataError(
                 f"{description}: row pointers do not fit {self.shape} with {data.shape[0]} values; save it again"
             )
-
-    @property
-    def nonzeros(self) -> int | None:
-        """The values that are stored; None where dense rows take little more room, and are quicker."""
-        size, entries = self.dtype.itemsize, int(self.indptr[-1])
-        sparse = LEAST_SAVING * entries * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size
-        return entries if sparse else None
+        size = self.dtype.itemsize  # rows that take little less room than dense ones are read dense, which is quicker
+        if LEAST_SAVING * ends[1] * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size:
+            self.nonzeros = ends[1]
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop) as they are stored."""
@@ -303,8 +299,8 @@ class SparseRows(Source):
         return sparse_rows(self.rows(start, stop), start, stop, self)
 
 
-def sparse_rows(given: Any, start: int, stop: int, points: Described) -> sparse.csr_matrix:
-    """Return rows [start, stop) of points, sparse or not, as `SparseSource.read_sparse` does; refuse any others."""
+def sparse_rows(given: Any, start: int, stop: int, points: PointsSource) -> sparse.csr_matrix:
+    """Return rows [start, stop) of points, sparse or not, as `PointsSource.read_sparse` does; refuse any others."""
     rows = sparse.csr_matrix(given)
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()  # the parts may be those of somebody's matrix
