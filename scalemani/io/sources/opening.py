@@ -32,7 +32,7 @@ from scalemani.io.sources.base import (
 )
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
-from scalemani.io.sources.sliced import SlicedPoints, SparseRows, is_sliced, sparse_file, sparse_matrix, sparse_parts
+from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
 from scalemani.io.sources.tables import (
     ArrowTable,
@@ -112,7 +112,7 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
             + ("" if points.X is None else f", or {WHOLE!r}")
         )
     if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
-        return SparseRows(*sparse_parts(matrix.group, dict(matrix.group.attrs), f"{type(points).__name__}.{name}"))
+        return sparse_group(matrix.group, f"{type(points).__name__}.{name}")
     return matrix
 
 

@@ -449,10 +449,7 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     Distances from points to codes of others differ for most pairs, by a share of them: their means are taken. Rows of
     which single distances differ are refused.
     """
-    n_points, k = indices.shape
-    bounds = np.arange(0, indices.size + 1, k)
-    # Distances are stored one higher, so that a zero is an entry; a copy, because SciPy sorts columns in place.
-    there = sparse.csr_array((distances.ravel() + 1, indices.ravel(), bounds), (n_points, n_points), copy=True)
+    there = graph_of(indices, distances + 1)  # so that a zero is an entry
     both = there.multiply(there.T > 0).tocsr()
     back = there.T.tocsr().multiply(there > 0).tocsr()
     both.sort_indices()
@@ -466,20 +463,25 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     typical = float(np.median(difference))
     if typical <= QUANTISED * float(np.median(larger) - 1):
         apart &= difference > TYPICAL_DIFFERENCES * typical
-    differing = np.zeros(n_points, bool)
-    differing[np.repeat(np.arange(n_points), np.diff(both.indptr))[apart]] = True
+    differing = np.bincount(np.repeat(np.arange(len(indices)), np.diff(both.indptr))[apart], minlength=len(indices)) > 0
     faults = {"are at another distance from a neighbour than it is from them": differing}
     refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
     there.sort_indices()
     means = (there + (back - both) * 0.5).tocsr()  # of all entries, in the order of their columns
     means.sort_indices()
-    columns, values = means.indices.reshape(n_points, k).astype(indices.dtype), means.data.reshape(n_points, k) - 1
+    columns, values = means.indices.reshape(indices.shape).astype(indices.dtype), means.data.reshape(indices.shape) - 1
     order = np.lexsort((columns, values), axis=1)
     told = (
         f"distances in {description} differ by direction, as those to quantised points do, by up to "
         f"{difference.max():.3g}: the means of both directions are used"
     )
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1), told
+
+
+def graph_of(indices: np.ndarray, values: np.ndarray) -> sparse.csr_array:
+    """Return lists (N, k) as sparse rows (N, N), which share nothing with them: SciPy sorts columns in place."""
+    bounds = np.arange(0, indices.size + 1, indices.shape[1])
+    return sparse.csr_array((values.ravel(), indices.ravel(), bounds), (len(indices), len(indices)), copy=True)
 
 
 class DistanceMatrix(Source):
@@ -537,8 +539,7 @@ class DistanceMatrix(Source):
 
         Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
         """
-        rows, columns = np.repeat(np.arange(len(lists.indices)), lists.n_neighbors), lists.indices.ravel()
-        edges = sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=self.shape)
+        edges = graph_of(lists.indices, np.ones(lists.indices.shape, bool))
         n_pieces, labels = connected_components(edges, directed=False)
         found, step = [], max(1, DISTANCE_BYTES // (self.shape[0] * self.dtype.itemsize))
         while n_pieces > 1:

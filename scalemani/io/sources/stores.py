@@ -24,7 +24,7 @@ from scalemani.errors import (
 )
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile
-from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, SparseRows, sparse_parts
+from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 from scalemani.store.objects import read_file
 
@@ -150,25 +150,19 @@ def open_zarr(location: str, member: str | None) -> Source:
     node, description = zarr_node(location, member), described(location, member)
     if isinstance(node, zarr.Array):
         return zarr_points(node, description)
-    attributes = dict(node.attrs)
     if all(name in node for name in SPARSE_PARTS):
         for name in SPARSE_PARTS:
             check_codecs(dict(node[name].metadata.to_dict()), description)
-        return SparseRows(*sparse_parts(node, attributes, description))
-    if not member and attributes.get("encoding-type") == ANNDATA:
+        return sparse_group(node, description)
+    if not member and node.attrs.get("encoding-type") == ANNDATA:
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
-    arrays = arrays_of(node)
+    arrays = dict(node.arrays()) if node.store.supports_listing else {}  # as web servers do not
     if len(arrays) == 1:
         name, array = next(iter(arrays.items()))
         return zarr_points(array, f"{description}::{name}")
-    offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
+    offered = zarr_names(location, member)
     raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
-
-
-def arrays_of(node: zarr.Group) -> dict[str, Any]:
-    """Return the arrays of a group; none where a web server does not list them."""
-    return dict(node.arrays()) if node.store.supports_listing else {}
 
 
 def described(location: str, member: str | None) -> str:
@@ -215,10 +209,10 @@ def place_of(location: str) -> Any:
     return store_at(location) if "://" in location else RegularFiles(location, read_only=True)
 
 
-def zarr_names(location: str) -> str:
+def zarr_names(location: str, member: str | None = None) -> str:
     """Return the end of a message that lists what a zarr group holds."""
     try:
-        group = zarr.open_group(place_of(location), mode="r")
+        group = zarr.open_group(place_of(location), path=member, mode="r")
         names = sorted(group.keys()) if group.store.supports_listing else []
     except Exception:  # only a hint inside another error's message
         return ""
@@ -274,7 +268,7 @@ def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
 def open_node(node: Any, description: str) -> Source:
     """Return the points in a dataset, or in the compressed sparse rows of a group."""
     if not hasattr(node, "shape"):
-        return SparseRows(*sparse_parts(node, dict(node.attrs), description))
+        return sparse_group(node, description)
     if node.shape is None:
         raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
     return SlicedPoints(node, description)

@@ -6,7 +6,7 @@ import re
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -70,11 +70,18 @@ def column_of_numbers(column: Any, name: Any, where: str, with_gaps: bool) -> np
     except (TypeError, ValueError, OverflowError) as error:
         row, refusal = first_unconvertible(values), ObjectsError if isinstance(error, TypeError) else DataError
         raise refusal(f"column {name} of {where} has {values[row]!r} in row {row}, no number: {remedy}") from error
-    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
-    wide = [row for row in large.tolist() if is_wide_integer(values[row])]
-    if wide:
-        raise lost_digits(where, np.array(wide), (0, len(values)), name)
+    refuse_wide(numbers, values.__getitem__, name, where)
     return numbers
+
+
+def refuse_wide(
+    numbers: np.ndarray, given: Callable[[int], Any], name: str, where: str, first_row: int = 0, width: int = 1
+) -> None:
+    """Refuse values that are integers, as they were `given`, of which float64 `numbers` lose digits."""
+    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    wide = [entry // width for entry in large.tolist() if is_wide_integer(given(entry))]
+    if wide:
+        raise lost_digits(where, np.unique(wide), (first_row, first_row + len(numbers) // width), name)
 
 
 def first_unconvertible(values: np.ndarray) -> int:
@@ -126,12 +133,20 @@ class PointColumns:
         values = [column.to_numpy(zero_copy_only=False) for column in columns]
         return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
 
-    def with_gaps(self) -> "PointColumns":
-        """Return the same columns with NaN in the place of missing values."""
-        return replace(self, dtype=with_nan(self.dtype))
+
+class Table(Source):
+    """Points in columns of a table."""
+
+    columns: PointColumns
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        self.columns = replace(self.columns, dtype=with_nan(self.columns.dtype))
+        self.dtype = check_dtype(self.columns.dtype)
 
 
-class ArrowTable(Source):
+class ArrowTable(Table):
     """A table or a column of lists of Arrow in memory, or what gives itself as one, as frames of Polars do."""
 
     def __init__(self, table: Any) -> None:
@@ -150,12 +165,6 @@ class ArrowTable(Source):
             width = self.columns.rows(first[0], description).shape[1] if first else 0
         super().__init__((self.table.num_rows, width), self.columns.dtype, description)
         self.column_names = self.columns.names if self.named else ()
-
-    def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
-        super().give_gaps()
-        self.columns = self.columns.with_gaps()
-        self.dtype = check_dtype(self.columns.dtype)
 
     @property
     def named(self) -> bool:
@@ -179,9 +188,7 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
     `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
     """
     requested = None if requested is None else matched_columns(schema.names, requested, where)
-    repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
-    if repeated:
-        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+    check_unrepeated(where, schema.names)
     names = requested or tuple(name for name in schema.names if not name.startswith(INDEX))
     lists = [name for name in names if list_type(schema.field(name).type) is not None]
     if lists:
@@ -203,6 +210,18 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
     return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
 
 
+def check_unrepeated(where: Place | str, names: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+
+
+def check_there(where: Place | str, missing: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse columns that a table has not."""
+    if missing:
+        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+
+
 def matched_columns(names: list[str], requested: tuple[str, ...], where: str) -> tuple[str, ...]:
     """Return the requested columns; those of a pattern, with * for any letters, in the order of the table."""
     matched: list[str] = []
@@ -217,8 +236,7 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
         missing += [] if fitting else [one]
         matched += [name for name in fitting if name not in chosen or name == one]
         chosen.update(fitting)
-    if missing:
-        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+    check_there(where, missing, names)
     return tuple(matched)
 
 
@@ -273,10 +291,8 @@ def without_decimals(column: Any, name: str, where: str, first_row: int, width: 
     if not str(column.type).startswith("decimal"):
         return column
     numbers = column.cast("float64")
-    large = np.flatnonzero(np.abs(numbers.fill_null(0).to_numpy(zero_copy_only=False)) >= LARGEST_EXACT)
-    wide = [entry // width for entry in large.tolist() if is_wide_integer(column[entry].as_py())]
-    if wide:
-        raise lost_digits(where, np.unique(wide), (first_row, first_row + len(column) // width), name)
+    values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    refuse_wide(values, lambda entry: column[entry].as_py(), name, where, first_row, width)
     return numbers
 
 
@@ -329,7 +345,7 @@ class ArrowReader:
         return [self.file.get_batch(part)] if self.entered else self.file
 
 
-class TableFiles(Source):
+class TableFiles(Table):
     """A Parquet or Arrow file, or the files of a folder, each in parts at which reading can start.
 
     Ascending blocks continue in the open file; going back starts at the part of the first requested row.
@@ -338,7 +354,7 @@ class TableFiles(Source):
     sequential = True
 
     def __init__(self, path: Place, requested: tuple[str, ...] | None = None) -> None:
-        self.path, self.requested, self.remote = path, requested, isinstance(path, BucketFile)
+        self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
         self._batches: Iterator[np.ndarray] | None = None
@@ -359,9 +375,6 @@ class TableFiles(Source):
         super().__init__((self.starts[-1], self._width()), columns.dtype, str(path))
         self.column_names = () if columns.lists else columns.names
 
-    def __reduce__(self) -> tuple[type["TableFiles"], tuple[Place, tuple[str, ...] | None]]:
-        return TableFiles, (self.path, self.requested)
-
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
@@ -380,12 +393,6 @@ class TableFiles(Source):
                 self._row = min(end, stop)
             self._batches = batches
         return rows
-
-    def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
-        super().give_gaps()
-        self.columns = self.columns.with_gaps()
-        self.dtype = check_dtype(self.columns.dtype)
 
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
         names = list(self.columns.names)
@@ -424,11 +431,10 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
 def check_same(columns: PointColumns, expected: PointColumns, path: Place, first: Place) -> None:
     """Refuse a file whose columns are not the expected ones, those of the first file."""
     if columns != expected:
-        raise DataError(
-            f"all files must have the same columns: {path} has {len(columns.names)} that read as {columns.dtype} "
-            f"({', '.join(columns.names[:5])}), {first} has {len(expected.names)} that read as {expected.dtype} "
-            f"({', '.join(expected.names[:5])})"
+        found, wanted = (
+            f"{len(one.names)} that read as {one.dtype} ({', '.join(one.names[:5])})" for one in (columns, expected)
         )
+        raise DataError(f"all files must have the same columns: {path} has {found}, {first} has {wanted}")
 
 
 def table_files(path: Place) -> list[Place]:
