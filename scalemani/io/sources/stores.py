@@ -1,5 +1,6 @@
 """Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -178,18 +179,26 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description, texts)
+    with as_zarr_errors(description, f"cannot open {description} as zarr"):
+        try:
+            with zarr.config.set(UNEVEN):
+                return zarr.open(place_of(location), path=member, mode="r")
+        except FileNotFoundError as error:
+            there = zarr_names(location) if member else ""
+            raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
+
+
+@contextlib.contextmanager
+def as_zarr_errors(description: str, failure: str) -> Iterator[None]:
+    """Raise the errors of opening and creating with zarr, which are of many kinds, as one that says what failed."""
     try:
-        with zarr.config.set(UNEVEN):
-            return zarr.open(place_of(location), path=member, mode="r")
+        yield
     except ImportError as error:
         raise ConfigError(f"{description} needs another package: {error}") from error
     except ScalemaniError:
         raise
-    except FileNotFoundError as error:
-        there = zarr_names(location) if member else ""
-        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
-    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
-        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+    except Exception as error:
+        raise StoreError(f"{failure}: {without_credentials(str(error))}") from error
 
 
 def is_anndata(location: str) -> bool:
