@@ -38,7 +38,8 @@ def is_table(path: Path, member: str | None) -> bool:
     """Return whether a file has named columns: a .csv does where it is given a column, or where its first line has."""
     suffix = path.suffix.lower()
     if suffix == ".csv" and path.is_file():
-        return member is not None or "," in first_line(path)
+        with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
+            return member is not None or "," in file.readline()
     return suffix in (".parquet", *ANNOTATED)
 
 
@@ -88,12 +89,6 @@ def parquet_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np
         elif requested is not None:  # else it is left out: the coordinates of an embedding, say
             raise DataError(f"{path}, column {name} must hold numbers or texts, got {column.type}")
     return columns
-
-
-def first_line(path: Path) -> str:
-    """Return the first line of a text."""
-    with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
-        return file.readline()
 
 
 def csv_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np.ndarray]:

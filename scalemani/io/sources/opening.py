@@ -182,7 +182,7 @@ def is_arrow(points: Any) -> bool:
 
 def has_names(points: Any) -> bool:
     """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
-    return is_table(points) and ArrowTable(points).named
+    return is_table(points) and bool(ArrowTable(points).column_names)
 
 
 def is_table(points: Any) -> bool:

@@ -98,14 +98,14 @@ def first_unconvertible(values: np.ndarray) -> int:
 class PointColumns:
     """The columns of a table that are coordinates, and the dtype that holds all of them.
 
-    `lists` says that there is one, which holds a list of coordinates in each row; `width` is the length of these where
-    the type of the column tells it.
+    `lists` says that there is one, which holds a list of coordinates in each row; `width` is the number of coordinates,
+    None where the type of the column does not tell it.
     """
 
     names: tuple[str, ...]
     dtype: np.dtype
+    width: int | None
     lists: bool = False
-    width: int | None = None
 
     def rows(
         self, batch: Any, where: str, first_row: int = 0, width: int | None = None, gaps: bool = False
@@ -159,25 +159,19 @@ class ArrowTable(Table):
                 check_shape((len(column),), description)
             self.table = arrow.table({"points": column})
         self.columns = point_columns(self.table.schema, None, description)
-        width = len(self.columns.names) if not self.columns.lists else self.columns.width
+        width = self.columns.width
         if width is None:
             first = self.table.slice(0, 1).to_batches()
             width = self.columns.rows(first[0], description).shape[1] if first else 0
         super().__init__((self.table.num_rows, width), self.columns.dtype, description)
-        self.column_names = self.columns.names if self.named else ()
-
-    @property
-    def named(self) -> bool:
-        """Whether each coordinate is a column with a name."""
-        return not self.columns.lists
+        self.column_names = () if self.columns.lists else self.columns.names
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
-        width = None if self.named else self.shape[1]
         rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
         for batch in self.table.slice(start, stop - start).to_batches():
             last = row + len(batch)
-            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, width, self.gaps)
+            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, self.shape[1], self.gaps)
             row = last
         return rows
 
@@ -198,8 +192,7 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
                 f"FILE::{lists[0]}"
             )
         kind = list_type(schema.field(lists[0]).type)
-        width = getattr(kind, "list_size", None)
-        return PointColumns((lists[0],), number_dtype(kind.value_type), True, width)
+        return PointColumns((lists[0],), number_dtype(kind.value_type), getattr(kind, "list_size", None), lists=True)
     kinds = {name: schema.field(name).type for name in names}
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
@@ -207,7 +200,8 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
             f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z or "
             "FILE::x*, or leave these out"
         )
-    return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
+    dtype = np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64)
+    return PointColumns(names, dtype, len(names))
 
 
 def check_unrepeated(where: Place | str, names: Sequence[str]) -> None:
@@ -372,7 +366,10 @@ class TableFiles(Table):
                     self.held_bytes = max(self.held_bytes, n_bytes)
         assert columns is not None  # of at least one file
         self.columns, self.starts = columns, [0, *accumulate(lengths)]
-        super().__init__((self.starts[-1], self._width()), columns.dtype, str(path))
+        width = columns.width
+        if width is None:  # that of the first list
+            width = next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
+        super().__init__((self.starts[-1], width), columns.dtype, str(path))
         self.column_names = () if columns.lists else columns.names
 
     def rows(self, start: int, stop: int) -> np.ndarray:
@@ -397,18 +394,11 @@ class TableFiles(Table):
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
         names = list(self.columns.names)
         n_rows = min(BATCH_ROWS, max(1, BATCH_BYTES // (width * self.columns.dtype.itemsize))) if width else 1
-        listed_width = width if self.columns.lists else None
         for (file, part), row in zip(self.parts[first_part:], self.starts[first_part:-1], strict=True):
             with opened(file) as table:
                 for batch in table.batches(part, names, n_rows):
-                    yield self.columns.rows(batch, str(file), row, listed_width, self.gaps)
+                    yield self.columns.rows(batch, str(file), row, width, self.gaps)
                     row += len(batch)
-
-    def _width(self) -> int:
-        """Return the number of coordinates, that of the first list where the type does not tell it."""
-        if self.columns.width is not None or not self.columns.lists:
-            return self.columns.width or len(self.columns.names)
-        return next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
 
 
 @contextlib.contextmanager
