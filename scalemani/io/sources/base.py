@@ -118,8 +118,8 @@ class Source(PointsSource, ABC):
 class WrappedPoints(PointsSource):
     """Points (N, D) of another source, with its properties unless a subclass changes them."""
 
-    def __init__(self, points: PointsSource) -> None:
-        self.points = points
+    def __init__(self, points: PointsSource, *told: Any) -> None:
+        self.points, self.told = points, told
         for name in PointsSource.__annotations__:
             setattr(self, name, getattr(points, name))
 
@@ -133,7 +133,7 @@ class WrappedPoints(PointsSource):
 
     def with_points(self, points: PointsSource) -> "WrappedPoints":
         """Return the same wrapper around another source of the same rows."""
-        raise NotImplementedError
+        return type(self)(points, *self.told)
 
 
 def innermost(source: PointsSource) -> PointsSource:
@@ -274,7 +274,7 @@ class MetricPoints(WrappedPoints):
     """Points (N, D) of another source in the geometry of a metric, in which distances are Euclidean."""
 
     def __init__(self, points: PointsSource, metric: str) -> None:
-        super().__init__(points)
+        super().__init__(points, metric)
         self.metric, self.dtype = metric, mapped_dtype(points.dtype)
         if self.nonzeros is not None and not keeps_zeros(metric):
             self.nonzeros = None
@@ -284,10 +284,6 @@ class MetricPoints(WrappedPoints):
                 f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
                 "keep it sparse"
             )
-
-    def with_points(self, points: PointsSource) -> "MetricPoints":
-        """Return another source of the same rows in this metric."""
-        return MetricPoints(points, self.metric)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), mapped; DataError for rows that are not finite or that the metric cannot take."""
