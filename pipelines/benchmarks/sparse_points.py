@@ -26,7 +26,7 @@ from measuring import THREAD_VARIABLES, measured, records, scalemani, settings, 
 from recall import tfidf_file
 
 from scalemani.io.sources import map_points, open_points
-from scalemani.io.sources.base import SparseSource
+from scalemani.io.sources.base import PointsSource
 from scalemani.runs.opened import open_run
 from scalemani.stages.arrays.graph import StoredGraph
 
@@ -123,7 +123,7 @@ def filled_tfidf_file(folder: Path) -> Path:
 class Truth:
     """Points, rows (Q,) among them that are judged, and the squared distance of each to its true k-th neighbour."""
 
-    points: SparseSource
+    points: PointsSource
     queries: np.ndarray
     farthest: np.ndarray
 
@@ -140,7 +140,7 @@ class Truth:
 def truth_of(path: Path, metric: str) -> Truth:
     """Return the truth about some rows of the points in a file, by plain products, block by block."""
     points = map_points(metric, open_points(path))
-    assert isinstance(points, SparseSource)
+    assert isinstance(points, PointsSource)
     queries = np.sort(np.random.default_rng(1).choice(points.shape[0], JUDGED, replace=False))
     nearest = np.full((NEIGHBORS, JUDGED), np.inf)
     for start, squares in squared_blocks(points, queries):
@@ -150,7 +150,7 @@ def truth_of(path: Path, metric: str) -> Truth:
     return Truth(points, queries, nearest.max(axis=0))
 
 
-def squared_blocks(points: SparseSource, queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+def squared_blocks(points: PointsSource, queries: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the first row of each block of points, and the squared distances (n, Q) of its rows to the queries."""
     wanted = sp.vstack([points.read_sparse(row, row + 1) for row in queries.tolist()], format="csr").astype(np.float64)
     for start in range(0, points.shape[0], ROWS_AT_ONCE):

@@ -157,15 +157,15 @@ def check_finite_block(block: Any, first_row: int = 0, name: str = "points", col
     )
 
 
-def refuse_gaps(gaps: np.ndarray, first_row: int, name: str) -> None:
-    """Refuse values that are missing, (n, D) bool, in rows [first_row, first_row + n)."""
-    rows = np.flatnonzero(gaps.any(axis=1))
-    if len(rows):
-        bounds, column = f"[{first_row}, {first_row + len(gaps)})", int(np.argmax(gaps[rows[0]]))
+def refuse_gaps(gaps: np.ndarray, first_row: int, name: str, what: str = "values that are missing") -> None:
+    """Refuse values that are missing, (n, ...) bool, in rows [first_row, first_row + n)."""
+    if gaps.any():
+        first, *others = np.argwhere(gaps)[0].tolist()
+        place = "".join(f", column {column}" for column in others)
         raise DataError(
-            f"{name} has {np.count_nonzero(gaps)} values that are missing in rows {bounds}: the first at row "
-            f"{first_row + rows[0]}, column {column}; "
-            f"{len(rows)} rows concerned. Remove these rows or fill in the values"
+            f"{name} has {np.count_nonzero(gaps)} {what} in rows [{first_row}, {first_row + len(gaps)}), the first in "
+            f"row {first_row + first}{place}: fill them in, as with .filled(value) where they are masked, or remove "
+            "their rows"
         )
 
 
@@ -320,17 +320,12 @@ def unmasked(values: Any, name: str, gaps: bool = False, first_row: int = 0) -> 
     if not np.ma.isMaskedArray(values) or values.dtype.names is not None:
         return values
     masked = np.ma.getmaskarray(values)
+    if not gaps:
+        refuse_gaps(masked, first_row, name, "masked values")
     if not masked.any():
         return values.data
-    if gaps:
-        dtype = values.dtype if values.dtype == object else with_nan(check_dtype(values.dtype, name))
-        return np.ma.filled(values.astype(dtype), np.nan)
-    first, *others = np.argwhere(masked)[0].tolist()
-    place = "".join(f", column {column}" for column in others)
-    raise DataError(
-        f"{name} has {np.count_nonzero(masked)} masked values in rows [{first_row}, {first_row + len(values)}), the "
-        f"first in row {first_row + first}{place}: fill them in, as with .filled(value), or remove their rows"
-    )
+    dtype = values.dtype if values.dtype == object else with_nan(check_dtype(values.dtype, name))
+    return np.ma.filled(values.astype(dtype), np.nan)
 
 
 def unreadable_tensor(values: Any, name: str, error: Exception) -> Exception:

@@ -190,7 +190,7 @@ class DeformedPictures(Generator):
         return int(self.pictures.shape[1])
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         """Grey values from 0 to 255."""
         return np.dtype(np.uint8)
 

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from scalemani.config.validation import LARGEST_SEED, check_count
+from scalemani.io.sources.base import PointsSource
 from scalemani.kernels.arrays.draws import row_words
 
 UNIFORM_STEP = 2.0**-52
@@ -16,7 +17,7 @@ DISCARDED_BITS = np.uint64(12)  # of the 64 random bits; with 52, the middle of 
 
 
 @dataclass(frozen=True)
-class Generator(ABC):
+class Generator(PointsSource, ABC):
     """`n_points` points (N, D) that are computed, not read; reads like any other source of points.
 
     Points and labels of a row depend on `seed` and the row, never on the block it is asked for in; they depend on
@@ -28,8 +29,6 @@ class Generator(ABC):
 
     name: ClassVar[str]
     default_points: ClassVar[int] = 20_000
-    sequential: ClassVar[bool] = False
-    remote: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         check_count(self.n_points, f"n_points of {self.name}")
@@ -42,7 +41,7 @@ class Generator(ABC):
 
     @property
     @abstractmethod
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         """Type of the points."""
 
     @abstractmethod
@@ -54,19 +53,14 @@ class Generator(ABC):
         """Return one label, or the value along the manifold, for each of rows [start, stop)."""
 
     @property
-    def shape(self) -> tuple[int, int]:
+    def shape(self) -> tuple[int, int]:  # type: ignore[override]
         """(N, D)."""
         return self.n_points, self.n_features
 
     @property
-    def description(self) -> str:
+    def description(self) -> str:  # type: ignore[override]
         """What the points are, for a log or a report."""
         return f"{self.name}, {self.n_points:,} points, seed {self.seed}"
-
-    @property
-    def preferred_rows(self) -> int | None:
-        """Rows by which reading is quickest; None where it makes no difference."""
-        return None
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the points of rows [start, stop), as every source of points does."""
@@ -97,7 +91,7 @@ class Surface(Generator):
         return self.columns
 
     @property
-    def dtype(self) -> np.dtype:
+    def dtype(self) -> np.dtype:  # type: ignore[override]
         """Type of the coordinates."""
         return np.dtype(np.float32)
 

@@ -18,7 +18,7 @@ from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, with_init, with_side_data
 from scalemani.runs.aligning import align
-from scalemani.runs.incoming import Gaps, computed_once, find_gaps, has_gaps, without_gaps
+from scalemani.runs.incoming import Gaps, computed_once, find_gaps, without_gaps
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import SEARCH, Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
@@ -44,11 +44,8 @@ class Grown(NamedTuple):
     moved: float | None
 
 
-class AppendedPoints:
+class AppendedPoints(PointsSource):
     """The points of a run and those that follow: a source like any other."""
-
-    preferred_rows = None
-    remote = False
 
     def __init__(self, before: ArrayReader, n_before: int, new: PointsSource) -> None:
         self.shape = (n_before + new.shape[0], new.shape[1])
@@ -85,7 +82,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     with executor.started(), computed_once(new, before.store.root, executor, before.dimensions.block_rows) as new:
         n_before = before.dimensions.n_points
         block_rows = before.dimensions.block_rows
-        gaps = find_gaps(new, before.metric, executor, block_rows) if has_gaps(new) else None
+        gaps = find_gaps(new, before.metric, executor, block_rows) if new.gaps else None
         new, rows = (new, None) if gaps is None else rows_without_gaps(before, new, gaps)
         content = content_of(new, block_rows, gaps)
         known = before.plan.get(APPENDED)

@@ -29,8 +29,8 @@ from scalemani.errors import (
     StoreLockedError,
 )
 from scalemani.io.sources import DaskPoints, DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
-from scalemani.io.sources.base import check_rows, column_names_of, innermost, nonzeros_of, read_rows, with_innermost
-from scalemani.io.sources.lazy import ComputedPoints, KeptRows
+from scalemani.io.sources.base import check_rows, innermost, read_rows, with_innermost
+from scalemani.io.sources.lazy import ComputedPoints
 from scalemani.io.sources.side_data import (
     LEFT_OUT,
     AccompaniedPoints,
@@ -184,12 +184,8 @@ def computed_once(
     objects.prepare()
     try:
         with objects.lock():
-            where = points.description
-            about = (points.shape, points.dtype, where, points.gaps, points.nonzeros)
-            kept = KeptRows(objects.root, dimensions.block_rows, *about)
-            keep_chunks(points, kept, executor)
-            computed = ComputedPoints(kept, points.starts)
-            computed.column_names, computed.gaps = points.column_names, points.gaps
+            computed = ComputedPoints(objects.root, dimensions.block_rows, points)
+            keep_chunks(points, computed, executor)
             yield with_innermost(source, computed)
     finally:
         store.objects.delete_below(name)
@@ -206,7 +202,7 @@ def remove_abandoned(store: RunStore) -> None:
                 store.objects.delete_below(name)
 
 
-def keep_chunks(points: DaskPoints, kept: KeptRows, executor: Executor) -> None:
+def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) -> None:
     """Compute all chunks and keep their rows: on the workers, or in this process through the client that has them."""
     executor.progress.start(STAGE, len(points.starts) - 1, "chunk")
     holder = points.holder
@@ -241,23 +237,16 @@ def chunks_at_once(points: DaskPoints, executor: Executor) -> int:
     return min(budget.fit(need) for budget in executor.processes)
 
 
-class SelectedRows:
+class SelectedRows(PointsSource):
     """Some rows (M,) of another source, ascending: a source like any other."""
-
-    remote = False  # the rows are in this process
 
     def __init__(self, points: PointsSource, rows: np.ndarray) -> None:
         self._points, self._rows = points, rows
         self.shape = (len(rows), points.shape[1])
         self.dtype, self.description = points.dtype, points.description
-        self.preferred_rows, self.sequential = None, points.sequential
-        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
-
-    @property
-    def nonzeros(self) -> int | None:
-        """About as many of those of all rows as there are rows; None where the points are dense."""
-        found = nonzeros_of(self._points)
-        return None if found is None else round(found * self.shape[0] / self._points.shape[0])
+        self.sequential, self.remark, self.held_bytes = points.sequential, points.remark, points.held_bytes
+        if points.nonzeros is not None:  # about as many of those of all rows as there are rows
+            self.nonzeros = round(points.nonzeros * len(rows) / points.shape[0])
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the selection: (stop - start, D)."""
@@ -301,7 +290,7 @@ class Gaps(NamedTuple):
 
     def listed(self, points: PointsSource, metric: str) -> str:
         """Return how many rows of points have a gap in each column that has some, by its name or number."""
-        names = column_names_of(points) or range(len(self.counts))
+        names = points.column_names or range(len(self.counts))
         found = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts).tolist()]
         more = ["..."] if len(found) > SHOWN_COLUMNS else []
         empty = [f"rows without a direction by {metric} ({self.n_empty})"] if self.n_empty else []
@@ -325,11 +314,6 @@ def gaps_of_rows(rows: Points, metric: str, first_row: int) -> Gaps:
     return Gaps(gaps | empty, np.asarray(missing.sum(axis=0)).ravel(), int(empty.sum()))
 
 
-def has_gaps(points: PointsSource) -> bool:
-    """Return whether rows of points may have gaps, which leave them out."""
-    return bool(getattr(innermost(points), "gaps", False))
-
-
 def usable_rows(points: PointsSource, metric: str, start: int, stop: int, sparse: bool) -> tuple[Points, np.ndarray]:
     """Return those of rows [start, stop) that have no gap, as the metric maps them, and which of these rows they are.
 
@@ -337,9 +321,9 @@ def usable_rows(points: PointsSource, metric: str, start: int, stop: int, sparse
     ----------
     points : (N, D), mapped for the metric; where they cannot have gaps, rows that are not finite are refused
     """
-    if not has_gaps(points):
+    if not points.gaps:
         rows = read_rows(points, start, stop, sparse)
-        check_finite_block(rows, start, columns=column_names_of(points))
+        check_finite_block(rows, start, columns=points.column_names)
         return rows, np.arange(stop - start)
     rows = read_rows(innermost(points), start, stop, sparse)
     kept = np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
@@ -486,7 +470,7 @@ def digests_of_block(source: PointsSource, dimensions: Dimensions, tolerance: fl
     """Return the digests (n, 2) of the rows of a block, or of their cells where the tolerance is above zero."""
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
-    check_finite_block(rows, start, columns=column_names_of(source))
+    check_finite_block(rows, start, columns=source.column_names)
     return [digests_of_rows(cells_of_rows(rows, tolerance) if tolerance > 0 else rows)]
 
 

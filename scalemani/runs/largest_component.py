@@ -38,23 +38,16 @@ class Origin:
         return StoredComponents(store.group(STAGE, self.components, self.block_rows)).kept_rows.read()
 
 
-class Component:
+class Component(PointsSource):
     """The points of a component, read from the stage that holds all points: a source like any other."""
-
-    preferred_rows = None
-    sequential = False
-    remote = False
 
     def __init__(self, points: StoredPoints, rows: np.ndarray, dimensions: Dimensions, description: str) -> None:
         self.shape = (len(rows), dimensions.n_features)
         self.dtype = np.dtype(dimensions.dtype)
         self.description = description
         self._points, self.rows = points.points, rows
-
-    @property
-    def nonzeros(self) -> int | None:
-        """The nonzeros of the component; None where the points are dense."""
-        return self._points.count(self.rows) if isinstance(self._points, SparseRowsReader) else None
+        if isinstance(self._points, SparseRowsReader):
+            self.nonzeros = self._points.count(rows)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the component: (stop - start, D)."""

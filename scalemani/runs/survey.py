@@ -19,7 +19,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
-from scalemani.io.sources.base import column_names_of, nonzeros_of, read_rows
+from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import Labels, SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -235,7 +235,7 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     Refuses what `check_dimensions` does, before any row is read.
     """
     n_points, n_features = source.shape
-    found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, nonzeros_of(source))
+    found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, source.nonzeros)
     if block_rows is not None:
         blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
     else:
@@ -270,7 +270,7 @@ def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None,
             f"median as {MOST:.0%} of the rows read with it: look whether it is an error, and leave it out or scale "
             "the column if so"
         )
-    if remark := getattr(source, "remark", ""):
+    if remark := source.remark:
         executor.progress.warn(remark)
 
 
@@ -289,7 +289,7 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
             f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {source.description} takes "
             f"{format_bytes(need)}, a process may take {format_bytes(least)}: raise --memory, or give fewer features"
         )
-    whole = getattr(source, "held_bytes", 0)
+    whole = source.held_bytes
     if least is not None and need + whole > least:
         raise MemoryBudgetError(
             f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
@@ -305,7 +305,7 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
     """
     start, stop = dimensions.rows(block)
     rows = read_rows(source, start, stop, dimensions.sparse)
-    check_finite_block(rows, start, columns=column_names_of(source))
+    check_finite_block(rows, start, columns=source.column_names)
     sample = rows[:TILE_ROWS]
     minima, maxima = rows.min(axis=0), rows.max(axis=0)
     if sp.issparse(rows):

@@ -15,7 +15,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, MemoryBudgetError, ScalemaniError
-from scalemani.io.sources import open_points
+from scalemani.io.sources import PointsSource, open_points
 from scalemani.kernels.graph.attraction import AffinityRows, attraction_energy, attraction_gradient
 from scalemani.kernels.graph.product import normalized_product
 from scalemani.kernels.graph.symmetric import row_sums
@@ -27,11 +27,11 @@ BEYOND = 2**31 + 7
 PAGE = Path(__file__).parents[2] / "scalemani" / "LIMITS.md"
 
 
-class NothingIsRead:
+class NothingIsRead(PointsSource):
     """A source of which only the header may be looked at."""
 
     dtype = np.dtype(np.float64)
-    description, preferred_rows, sequential, remote = "a source", None, False, False
+    description = "a source"
 
     def __init__(self, shape):
         self.shape = shape

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.io.sources import open_points
-from scalemani.io.sources.base import nonzeros_of, read_rows
+from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import with_init, with_weights
 from scalemani.kernels.rows.equal_rows import digests_of_rows, group_digests
 from scalemani.runs.incoming import distinct_points
@@ -29,7 +29,7 @@ def test_any_block_of_distinct_points_is_that_of_their_first_rows(given, step):
         stop = min(start + step, len(expected))
         np.testing.assert_array_equal(source.read(start, stop), expected[start:stop])
         np.testing.assert_array_equal(read_rows(source, start, stop, sparse=True).toarray(), expected[start:stop])
-    assert (nonzeros_of(source) is None) == (nonzeros_of(open_points(given)) is None)
+    assert (source.nonzeros is None) == (open_points(given).nonzeros is None)
 
 
 def test_weights_are_numbers_of_rows_or_sums_of_the_weights_that_are_given():

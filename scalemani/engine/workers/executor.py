@@ -143,7 +143,7 @@ class Executor:
 
     def reads_on_workers(self, source: PointsSource) -> bool:
         """Return whether tasks read points: behind a URL, or from a file that all workers see as this process does."""
-        file = getattr(source, "file", None)
+        file = source.file
         if source.remote or file is None or self._client is None:
             return source.remote
         from scalemani.engine.workers.clients import all_see

@@ -142,11 +142,10 @@ def check_file(annotations: Annotations, path: Path) -> None:
             if name in file:
                 refuse_other_files(file, name, path)
         check_rows(file, annotations, str(path))
-        check_kept(file, annotations, str(path))
 
 
 def check_rows(root: Any, annotations: Annotations, where: str) -> None:
-    """Refuse an AnnData of other rows than there are results for."""
+    """Refuse an AnnData of other rows than there are results for, and to replace what is to be kept."""
     obs = root.get("obs")
     index = None if obs is None else obs.attrs.get("_index")
     if index is None or index not in obs:
@@ -159,9 +158,6 @@ def check_rows(root: Any, annotations: Annotations, where: str) -> None:
             "the name of a new one"
         )
 
-
-def check_kept(root: Any, annotations: Annotations, where: str) -> None:
-    """Refuse to replace what is to be kept."""
     if taken := [path for path in annotations.kept if path in root]:
         raise ConfigError(
             f"{where} has {taken[0]}, from which other results may come, and it is not replaced: rename it, or give "
@@ -173,7 +169,6 @@ def add_to_store(annotations: Annotations, target: Path) -> None:
     """Write the elements beside a zarr store, and move each to its place."""
     group = zarr.open_group(target, mode="r+", use_consolidated=False)
     check_rows(group, annotations, str(target))
-    check_kept(group, annotations, str(target))
     with as_errors_of(target):
         for left in leftovers(target):
             put_back(left / REPLACED, target)

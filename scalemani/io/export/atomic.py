@@ -9,10 +9,9 @@ import errno
 import filecmp
 import hashlib
 import os
-import re
 import secrets
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +34,10 @@ def replaced_file(target: str | Path) -> Iterator[Any]:
     """Yield a temporary file that replaces `target` when the block ends."""
     path = Path(target)
     with as_errors_of(path):
-        remove_leftovers(path)
-        own, file, lock = new_file(path)
+        own, lock = new_locked(path, Path.touch)
         try:
-            with file:
+            with own.open("wb") as file:
                 yield file
-                if not file.closed:
-                    file.flush()
             os.fsync(lock)
             os.replace(own, path)
             sync(path.parent)
@@ -75,14 +71,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def temporary_folder(path: Path) -> Iterator[Path]:
     """Yield a locked temporary folder next to a path, removed at the end."""
-    remove_leftovers(path)
-    while True:
-        own = temporary_name(path)
-        own.mkdir()
-        with contextlib.suppress(FileNotFoundError):  # one that looked for leftovers was quicker
-            lock = os.open(own, os.O_RDONLY)
-            if is_locked_here(lock, own):
-                break
+    own, lock = new_locked(path, Path.mkdir)
     try:
         yield own
     finally:
@@ -90,15 +79,23 @@ def temporary_folder(path: Path) -> Iterator[Path]:
         os.close(lock)
 
 
-def new_file(path: Path) -> tuple[Path, Any, int]:
-    """Return a temporary file next to a path: its name, the open file, and a descriptor that holds its lock."""
+def new_locked(path: Path, create: Callable[[Path], None]) -> tuple[Path, int]:
+    """Create a temporary next to a path, by a name by which it is found; return it and a descriptor with its lock.
+
+    Temporaries of killed writers to the same target are removed.
+    """
+    for left in leftovers(path):
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+        else:
+            left.unlink(missing_ok=True)
     while True:
         own = temporary_name(path)
-        file = own.open("xb")
-        lock = os.dup(file.fileno())
-        if is_locked_here(lock, own):
-            return own, file, lock
-        file.close()
+        create(own)
+        with contextlib.suppress(FileNotFoundError):  # one that looked for leftovers was quicker
+            lock = os.open(own, os.O_RDONLY)
+            if is_locked_here(lock, own):
+                return own, lock
 
 
 def temporary_name(path: Path) -> Path:
@@ -124,27 +121,16 @@ def is_locked_here(descriptor: int, own: Path) -> bool:
 
 def leftovers(path: Path) -> Iterator[Path]:
     """Yield temporaries of killed writers to a target, each locked while the caller handles it."""
-    if fcntl is None or not os.access(path.parent, os.R_OK):
+    if fcntl is None:
         return
-    ours = re.compile(UNFINISHED.replace(".", r"\.").format(name_digest(path), f"[0-9a-f]{{{LETTERS}}}"))
-    for left in path.parent.iterdir():
-        if ours.fullmatch(left.name):
-            with contextlib.suppress(OSError):
-                descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
-                try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                    yield left
-                finally:
-                    os.close(descriptor)
-
-
-def remove_leftovers(path: Path) -> None:
-    """Remove temporaries of killed writers to a target."""
-    for left in leftovers(path):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            left.unlink(missing_ok=True)
+    for left in path.parent.glob(UNFINISHED.format(name_digest(path), "[0-9a-f]" * LETTERS)):
+        with contextlib.suppress(OSError):
+            descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                yield left
+            finally:
+                os.close(descriptor)
 
 
 def refuse_there(path: Path) -> None:

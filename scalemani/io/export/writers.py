@@ -20,13 +20,13 @@ import scipy.sparse as sp
 import zarr
 from dask.system import cpu_count
 
-from scalemani.errors import ConfigError, ScalemaniError, StoreError, refuse_credentials
+from scalemani.errors import ConfigError, refuse_credentials
 from scalemani.io.export.atomic import already_there, new_folder, replaced_file
 from scalemani.io.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.io.sources.label_values import categories_of, is_absent, is_number
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.stores import store_at
+from scalemani.io.sources.stores import as_zarr_errors, store_at
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 BLOCK_BYTES = 2**24
@@ -91,15 +91,9 @@ def new_zarr(target: str, create: Callable[[Any], Any]) -> Iterator[Any]:
     remote = "://" in target
     opening: Any = contextlib.nullcontext(store_at(target, read_only=False)) if remote else new_folder(target)
     with opening as place:
-        try:
+        shown = without_credentials(target)
+        with as_zarr_errors(shown, f"cannot create {shown}"):
             node = create(place if remote else str(place))
-        except ImportError as error:
-            raise ConfigError(f"{without_credentials(target)} needs another package: {error}") from error
-        except ScalemaniError:
-            raise
-        except Exception as error:  # the errors of stores are of many kinds, and all mean the same here
-            reason = without_credentials(str(error))
-            raise StoreError(f"cannot create {without_credentials(target)}: {reason}") from error
         refuse_other(target, node)
         yield node
 
@@ -307,13 +301,8 @@ WRITERS: Mapping[str, Callable[..., None]] = {
 class SparseMatrix(Protocol):
     """A sparse matrix that is read by rows."""
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """Rows and columns."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Of the values."""
+    shape: tuple[int, int]
+    dtype: np.dtype
 
     @property
     def indptr(self) -> np.ndarray:

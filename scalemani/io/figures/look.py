@@ -107,12 +107,12 @@ def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
             whole = values.dtype.kind in "iuU"
             classes = tuple(str(names[number]) if whole else f"{names[number]:.17g}" for number in order)
             colours = own_colours(classes, colours_of_categories(opened))
-            return with_missing(places[codes], absent, colours, classes)
+            return with_missing(LabelColours(places[codes], colours, classes), absent)
     finite = given[np.isfinite(given)].astype(np.float64)
     low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
     share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
     index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
-    return with_missing(index, absent, ramp(VIRIDIS), (), (float(low), float(high)))
+    return with_missing(LabelColours(index, ramp(VIRIDIS), (), (float(low), float(high))), absent)
 
 
 def own_colours(classes: tuple[str, ...], given: Mapping[str, str]) -> np.ndarray:
@@ -133,19 +133,14 @@ def class_order(names: np.ndarray, categories: tuple[str, ...]) -> list[int]:
     return sorted(range(len(names)), key=keys.__getitem__)
 
 
-def with_missing(
-    given: np.ndarray,
-    absent: np.ndarray,
-    colours: np.ndarray,
-    classes: tuple[str, ...],
-    limits: tuple[float, float] = (0.0, 1.0),
-) -> LabelColours:
-    """Return colours of labels, `given` (M,) for the points that have one, and pale grey for the `absent` (N,)."""
+def with_missing(given: LabelColours, absent: np.ndarray) -> LabelColours:
+    """Return colours of labels, those `given` for the points (M,) that have one, pale grey for the `absent` (N,)."""
     if not absent.any():
-        return LabelColours(given, colours, classes, limits)
-    index = np.full(len(absent), len(colours), np.int32)
-    index[~absent] = given
-    return LabelColours(index, np.concatenate([colours, rgb((NO_LABEL,))]), classes, limits, len(colours))
+        return given
+    index = np.full(len(absent), len(given.colours), np.int32)
+    index[~absent] = given.index
+    colours = np.concatenate([given.colours, rgb((NO_LABEL,))])
+    return replace(given, index=index, colours=colours, missing=len(given.colours))
 
 
 @dataclass(frozen=True)

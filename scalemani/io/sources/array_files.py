@@ -194,9 +194,7 @@ class CompressedPoints(Source):
             self.held_bytes = math.prod(shape) * dtype.itemsize
             check_promised(name, archive.getinfo(f"{member}.npy").file_size, file.tell() + self.held_bytes)
         super().__init__(shape, dtype, name)
-
-    def __reduce__(self) -> tuple[type["CompressedPoints"], tuple[Path, str]]:
-        return CompressedPoints, (self.path, self.member)
+        self.reopening = CompressedPoints, (path, member)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""

@@ -7,7 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
-from typing import Any, Protocol, runtime_checkable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -49,79 +49,39 @@ KINDS = {
 }
 
 
-class Described(Protocol):
-    """What says of points (N, D) what their rows are."""
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """(N, D)."""
-
-    @property
-    def dtype(self) -> np.dtype:
-        """Native dtype of rows, that a store should keep."""
-
-    @property
-    def description(self) -> str:
-        """Where the points come from, for a log or a report; holds no credentials."""
-
-
-@runtime_checkable
-class PointsSource(Described, Protocol):
+class PointsSource:
     """Points (N, D) that are read by blocks of rows, from several threads if need be."""
 
-    @property
-    def preferred_rows(self) -> int | None:
-        """Rows by which reading is quickest (the chunk of a store); None where it makes no difference."""
-
-    @property
-    def sequential(self) -> bool:
-        """Whether seeking backwards is expensive, so that blocks should be requested in ascending order."""
-
-    @property
-    def remote(self) -> bool:
-        """Whether workers on other machines can read the source themselves: one behind a URL."""
-
-    def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
-
-
-@runtime_checkable
-class SparseSource(PointsSource, Protocol):
-    """Points of which most values are zero, and that can be read as sparse rows."""
-
-    @property
-    def nonzeros(self) -> int | None:
-        """About how many values are not zero; None where the rows are better read dense."""
-
-    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop), of `dtype`: columns ascend, none comes twice, and no zero is stored."""
-
-
-def nonzeros_of(source: PointsSource) -> int | None:
-    """Return about how many values of points are not zero where these stay sparse; None where they are dense."""
-    return source.nonzeros if isinstance(source, SparseSource) else None
-
-
-def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Points:
-    """Return rows [start, stop) of points as sparse or as dense ones, however they are stored."""
-    if not sparse:
-        return source.read(start, stop)
-    return (
-        source.read_sparse(start, stop) if isinstance(source, SparseSource) else sp.csr_matrix(source.read(start, stop))
-    )
-
-
-class Source(ABC):
-    """A source that knows its shape and dtype from the start; subclasses read blocks of rows."""
-
-    preferred_rows: int | None = None
-    sequential: bool = False
-    remote: bool = False
+    shape: tuple[int, int]
+    dtype: np.dtype  # native, of rows, that a store should keep
+    description: str  # where the points come from, for a log or a report; holds no credentials
+    preferred_rows: int | None = None  # by which reading is quickest (the chunk of a store)
+    sequential: bool = False  # seeking backwards is expensive: blocks should be requested in ascending order
+    remote: bool = False  # workers on other machines can read the source themselves: one behind a URL
+    nonzeros: int | None = None  # about how many values are not zero; None where the rows are better read dense
     file: Path | None = None  # that other processes read rows from as well, where they see it
     remark: str = ""  # a warning for users of the points
     gaps: bool = False  # whether gaps are given as NaN; else they are refused
     column_names: Sequence[Any] = ()  # of a table whose columns have names
     held_bytes: int = 0  # in memory while rows are read, besides these rows: the largest piece that is read whole
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop): (stop - start, D), C-contiguous, of `dtype`; the caller checks finiteness."""
+        raise NotImplementedError
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop), of `dtype`: columns ascend, none comes twice, and no zero is stored."""
+        return sp.csr_matrix(self.read(start, stop))
+
+
+def read_rows(source: PointsSource, start: int, stop: int, sparse: bool) -> Points:
+    """Return rows [start, stop) of points as sparse or as dense ones, however they are stored."""
+    return source.read_sparse(start, stop) if sparse else source.read(start, stop)
+
+
+class Source(PointsSource, ABC):
+    """A source that knows its shape and dtype from the start; subclasses read blocks of rows."""
+
     reopening: tuple[Callable[..., Any], tuple[Any, ...]] | None = (
         None  # how other processes get a source of open files
     )
@@ -155,20 +115,13 @@ class Source(ABC):
             raise DataError(f"rows [{start}, {stop}) requested: {self.description} has rows [0, {self.shape[0]})")
 
 
-class WrappedPoints:
+class WrappedPoints(PointsSource):
     """Points (N, D) of another source, with its properties unless a subclass changes them."""
 
-    def __init__(self, points: PointsSource) -> None:
-        self.points = points
-        self.shape, self.dtype, self.description = points.shape, points.dtype, points.description
-        self.preferred_rows, self.sequential, self.remote = points.preferred_rows, points.sequential, points.remote
-        self.file: Path | None = getattr(points, "file", None)
-        self.remark, self.held_bytes = getattr(points, "remark", ""), getattr(points, "held_bytes", 0)
-
-    @property
-    def nonzeros(self) -> int | None:
-        """The number of nonzeros of sparse points, None of dense ones."""
-        return nonzeros_of(self.points)
+    def __init__(self, points: PointsSource, *told: Any) -> None:
+        self.points, self.told = points, told
+        for name in PointsSource.__annotations__:
+            setattr(self, name, getattr(points, name))
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), dense."""
@@ -176,11 +129,11 @@ class WrappedPoints:
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop) as sparse rows."""
-        return read_rows(self.points, start, stop, sparse=True)
+        return self.points.read_sparse(start, stop)
 
     def with_points(self, points: PointsSource) -> "WrappedPoints":
         """Return the same wrapper around another source of the same rows."""
-        raise NotImplementedError
+        return type(self)(points, *self.told)
 
 
 def innermost(source: PointsSource) -> PointsSource:
@@ -190,11 +143,6 @@ def innermost(source: PointsSource) -> PointsSource:
     return source
 
 
-def column_names_of(source: PointsSource) -> Sequence[Any]:
-    """Return the names of the columns of points; none where they have no names."""
-    return list(getattr(innermost(source), "column_names", ()))
-
-
 def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
     """Return a source with another innermost source of the same rows."""
     if isinstance(source, WrappedPoints):
@@ -202,16 +150,16 @@ def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
     return points
 
 
-def native_rows(given: Any, start: int, stop: int, points: Described) -> np.ndarray:
+def native_rows(given: Any, start: int, stop: int, points: PointsSource) -> np.ndarray:
     """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
-    given = unmasked(given, points.description, getattr(points, "gaps", False), start)
+    given = unmasked(given, points.description, points.gaps, start)
     rows = given.toarray() if sp.issparse(given) else np.asarray(given)
     check_given(rows, start, stop, points)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
-def check_given(rows: Any, start: int, stop: int, points: Described) -> None:
+def check_given(rows: Any, start: int, stop: int, points: PointsSource) -> None:
     """Refuse what was read for rows [start, stop) of points, dense or sparse, and has another shape or kind."""
     if rows.shape != (stop - start, points.shape[1]):
         raise DataError(
@@ -326,24 +274,16 @@ class MetricPoints(WrappedPoints):
     """Points (N, D) of another source in the geometry of a metric, in which distances are Euclidean."""
 
     def __init__(self, points: PointsSource, metric: str) -> None:
-        super().__init__(points)
+        super().__init__(points, metric)
         self.metric, self.dtype = metric, mapped_dtype(points.dtype)
-        if nonzeros_of(points) is not None and not keeps_zeros(metric):
+        if self.nonzeros is not None and not keeps_zeros(metric):
+            self.nonzeros = None
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
             kept = ", ".join(name for name in METRICS if METRICS[name].nonzeros is not None)
             self.remark = (
                 f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
                 "keep it sparse"
             )
-
-    @property
-    def nonzeros(self) -> int | None:
-        """The number of nonzeros; None where the metric leaves no zeros."""
-        return nonzeros_of(self.points) if keeps_zeros(self.metric) else None
-
-    def with_points(self, points: PointsSource) -> "MetricPoints":
-        """Return another source of the same rows in this metric."""
-        return MetricPoints(points, self.metric)
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop), mapped; DataError for rows that are not finite or that the metric cannot take."""
@@ -354,7 +294,7 @@ class MetricPoints(WrappedPoints):
         return self._mapped(super().read_sparse(start, stop), start)
 
     def _mapped(self, rows: Points, start: int) -> Points:
-        check_finite_block(rows, start, columns=column_names_of(self))
+        check_finite_block(rows, start, columns=self.column_names)
         check_rows(rows, self.metric, start)
         return map_rows(rows, self.metric)
 

@@ -81,15 +81,11 @@ class GivenAffinities(Source):
         super().__init__(matrix.shape, AFFINITY_DTYPE, description)
         given = checked_affinities(whole_matrix(matrix), description)
         self.matrix, self.remark = symmetric_mean(given, description)
+        self.nonzeros = int(self.matrix.nnz)
         isolated = {"have no affinity to another point": np.diff(self.matrix.indptr) == 0}
         refuse_rows(isolated, f"the affinities in {description}", AFFINITY_REMEDY)
         _, labels = connected_components(joining(self.matrix), directed=False)
         self.component_sizes = np.sort(np.bincount(labels))[::-1]
-
-    @property
-    def nonzeros(self) -> int:
-        """The nonzeros of W."""
-        return int(self.matrix.nnz)
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
@@ -25,7 +24,7 @@ from scalemani.io.sources.label_values import (
 )
 from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import check_codecs, h5ad_node, refuse_other_files, zarr_node
-from scalemani.io.sources.tables import INDEX, Place, columns_of, opened, table_files
+from scalemani.io.sources.tables import INDEX, Place, check_there, check_unrepeated, columns_of, opened, table_files
 
 TABLES = ".parquet, .csv with a header, .h5ad and .zarr of AnnData (file.h5ad::obs or file.h5ad::obs/column)"
 ANNOTATED = (".h5ad", ".zarr")
@@ -39,7 +38,8 @@ def is_table(path: Path, member: str | None) -> bool:
     """Return whether a file has named columns: a .csv does where it is given a column, or where its first line has."""
     suffix = path.suffix.lower()
     if suffix == ".csv" and path.is_file():
-        return member is not None or "," in first_line(path)
+        with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
+            return member is not None or "," in file.readline()
     return suffix in (".parquet", *ANNOTATED)
 
 
@@ -62,15 +62,9 @@ def read_columns(path: Path, member: str | None) -> dict[str, np.ndarray]:
 
 
 def check_names(path: Place, requested: Sequence[str] | None, names: Sequence[str]) -> None:
-    """Refuse columns that are not there."""
-    if missing := [name for name in requested or () if name not in names]:
-        raise ConfigError(f"{path} has no column {', '.join(missing)}; it has {', '.join(names)}")
-
-
-def check_distinct(path: Place, names: Sequence[str]) -> None:
-    """Refuse a table with two columns of one name."""
-    if repeated := [name for name, count in Counter(names).items() if count > 1]:
-        raise DataError(f"{path} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+    """Refuse a table without the requested columns, or with two of one name."""
+    check_there(path, [name for name in requested or () if name not in names], names)
+    check_unrepeated(path, names)
 
 
 def parquet_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np.ndarray]:
@@ -81,7 +75,6 @@ def parquet_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np
         with opened(file) as reader:
             names = [name for name in reader.schema.names if not name.startswith(INDEX)]
             check_names(file, requested, names)
-            check_distinct(file, names)
             tables.append(reader.file.read(columns=list(requested or names)))
     table = arrow.concat_tables(tables)
     columns = {}
@@ -98,18 +91,11 @@ def parquet_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np
     return columns
 
 
-def first_line(path: Path) -> str:
-    """Return the first line of a text."""
-    with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
-        return file.readline()
-
-
 def csv_columns(path: Path, requested: Sequence[str] | None) -> dict[str, np.ndarray]:
     """Return columns of a .csv file whose first line names them."""
     with as_damage(path), path.open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file, strict=True)
     check_names(path, requested, header)
-    check_distinct(path, header)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise DataError(f"{path}, line {number}: {len(header)} values expected, as the header has, got {len(row)}")

@@ -1,10 +1,13 @@
 """Arrays of which rows are computed as they are read: lazy ones, those of Dask, and the cache of computed rows."""
 
+import io
 import sys
 import threading
-from bisect import bisect_right
+import zipfile
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -15,20 +18,20 @@ from scipy import sparse
 
 from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
-from scalemani.io.sources.base import Source, SourceOfPieces, native_rows
+from scalemani.io.sources.base import PointsSource, Source, SourceOfPieces, native_rows
 from scalemani.io.sources.sliced import INDEX_BYTES, compressed_rows, sparse_matrix, sparse_rows
 from scalemani.io.sources.tables import with_numbers
 from scalemani.store.places import open_objects
 
 
 @dataclass(frozen=True)
-class LazyRows:
+class LazyRows(PointsSource):
     """An array of which `reader(start, stop)` gives rows: nothing is read before it is requested.
 
     Slices of rows, `rows[...]` and `numpy.asarray(rows)` read them.
     """
 
-    shape: tuple[Any, ...]
+    shape: tuple[Any, ...]  # that of labels and of matrices too
     dtype: np.dtype
     reader: Callable[[int, int], np.ndarray]
     description: str
@@ -110,7 +113,6 @@ class DaskPoints(Source):
     """
 
     sequential = True
-    nonzeros: int | None = None
 
     def __init__(self, array: "DaskArray") -> None:
         if any(np.isnan(length) for length in array.shape):
@@ -183,75 +185,46 @@ class DaskPoints(Source):
         return compressed_rows(computed, self.description) if sparse.issparse(computed) else computed
 
 
-def sparse_row_bytes(points: "DaskPoints | KeptRows") -> int:
+def sparse_row_bytes(points: "DaskPoints") -> int:
     """Return the bytes of the nonzeros of a row and of their columns, on average."""
     return -(-(points.nonzeros or 0) * (points.dtype.itemsize + INDEX_BYTES) // points.shape[0])
 
 
-@dataclass(frozen=True)
-class KeptRows:
-    """The cache of rows (N, D), in pieces that end at multiples of `piece_rows` and where chunks end."""
+class ComputedPoints(SourceOfPieces):
+    """The cache of rows that Dask computes, in pieces that end at multiples of `piece_rows` and where chunks end."""
 
-    root: Path | str
-    piece_rows: int
-    shape: tuple[int, int]
-    dtype: np.dtype
-    description: str
-    gaps: bool = False
-    nonzeros: int | None = None  # about so many in all, of rows that are kept as sparse ones
+    remote = True
+
+    def __init__(self, root: Path | str, piece_rows: int, points: DaskPoints) -> None:
+        super().__init__(points.shape, points.dtype, points.description)
+        self.root, self.preferred_rows, self.starts = root, piece_rows, cuts(points.starts, piece_rows)
+        self.gaps, self.column_names, self.nonzeros = points.gaps, points.column_names, points.nonzeros
+        row = self.shape[1] * self.dtype.itemsize if self.nonzeros is None else sparse_row_bytes(points)
+        self.held_bytes = min(piece_rows, self.shape[0]) * row
 
     def keep(self, start: int, stop: int, given: Any) -> None:
         """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
         read: Any = (native_rows if self.nonzeros is None else sparse_rows)(given, start, stop, self)
-        objects = open_objects(self.root)
-        for first in cuts([start, stop], self.piece_rows)[:-1]:
-            last = min(stop, (first // self.piece_rows + 1) * self.piece_rows)
-            rows = read[first - start : last - start]
-            parts = (
-                (rows,) if self.nonzeros is None else (rows.indptr.astype("i8"), rows.data, rows.indices.astype("i4"))
-            )
-            objects.set(str(first), b"".join(part.tobytes() for part in parts))
+        objects, bounds = open_objects(self.root), self.starts[bisect_left(self.starts, start) :]
+        for first, last in pairwise(bounds[: bisect_left(bounds, stop) + 1]):
+            rows, content = read[first - start : last - start], io.BytesIO()
+            if self.nonzeros is not None:
+                sparse.save_npz(content, rows, compressed=False)
+            objects.set(str(first), rows.tobytes() if self.nonzeros is None else content.getvalue())
 
-    @property
-    def held_bytes(self) -> int:
-        """The bytes of the largest piece."""
-        row = self.shape[1] * self.dtype.itemsize
-        return min(self.piece_rows, self.shape[0]) * (row if self.nonzeros is None else sparse_row_bytes(self))
-
-    def dense_piece(self, content: bytes, n_rows: int) -> np.ndarray | None:
-        """Return the rows that were written; None where bytes are missing."""
-        whole = len(content) == n_rows * self.shape[1] * self.dtype.itemsize
-        return np.frombuffer(content, self.dtype).reshape(n_rows, -1) if whole else None
-
-    def sparse_piece(self, content: bytes, n_rows: int) -> sparse.csr_matrix | None:
-        """Return the sparse rows that were written; None where bytes are missing."""
-        values = 8 * (n_rows + 1)
-        if len(content) < values:
-            return None
-        indptr = np.frombuffer(content, np.int64, n_rows + 1)
-        columns = values + int(indptr[-1]) * self.dtype.itemsize
-        if len(content) != columns + int(indptr[-1]) * INDEX_BYTES:
-            return None
-        data, indices = np.frombuffer(content[values:columns], self.dtype), np.frombuffer(content[columns:], np.int32)
-        return sparse.csr_matrix((data, indices, indptr), (n_rows, self.shape[1]))
-
-
-class ComputedPoints(SourceOfPieces):
-    """Cached points, in pieces that begin with the rows `starts`; the last of these is N."""
-
-    remote = True
-
-    def __init__(self, kept: KeptRows, chunk_starts: Sequence[int]) -> None:
-        super().__init__(kept.shape, kept.dtype, kept.description)
-        self.kept = kept
-        self.starts = cuts(chunk_starts, kept.piece_rows)
-        self.preferred_rows = kept.piece_rows
-        self.held_bytes = kept.held_bytes
-
-    @property
-    def nonzeros(self) -> int | None:
-        """About how many values are not zero, of sparse rows."""
-        return self.kept.nonzeros
+    def piece(self, piece: int) -> Any:
+        """Return a piece as it was written."""
+        first, last = self.starts[piece : piece + 2]
+        content = open_objects(self.root).get(str(first)) or b""
+        try:
+            if self.nonzeros is not None:
+                return sparse.load_npz(io.BytesIO(content))
+            return np.frombuffer(content, self.dtype).reshape(last - first, self.shape[1])
+        except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
+            raise StoreError(
+                f"rows [{first}, {last}) of {self.description}, kept in {self.root}, are gone or were cut short: run "
+                "the same command again"
+            ) from error
 
     def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop) as sparse rows."""
@@ -264,19 +237,6 @@ class ComputedPoints(SourceOfPieces):
         """Return rows [first, last) of a piece."""
         rows = self.piece(piece)[first:last]
         return rows if self.nonzeros is None else rows.toarray()
-
-    def piece(self, piece: int) -> Any:
-        """Return a piece, which is read as a whole."""
-        begin, end = self.starts[piece], self.starts[piece + 1]
-        content = open_objects(self.kept.root).get(str(begin))
-        read = self.kept.dense_piece if self.nonzeros is None else self.kept.sparse_piece
-        rows = None if content is None else read(content, end - begin)
-        if rows is None:
-            raise StoreError(
-                f"rows [{begin}, {end}) of {self.description}, kept in {self.kept.root}, are gone or were cut short: "
-                "run the same command again"
-            )
-        return rows
 
 
 def cuts(bounds: Sequence[int], every: int) -> list[int]:

@@ -27,13 +27,12 @@ from scalemani.io.sources.base import (
     as_opening_errors,
     check_file,
     check_rows,
-    nonzeros_of,
     read_rows,
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
-from scalemani.io.sources.sliced import SlicedPoints, SparseRows, is_sliced, sparse_file, sparse_matrix, sparse_parts
+from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
 from scalemani.io.sources.tables import (
     ArrowTable,
@@ -113,7 +112,7 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
             + ("" if points.X is None else f", or {WHOLE!r}")
         )
     if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
-        return SparseRows(*sparse_parts(matrix.group, dict(matrix.group.attrs), f"{type(points).__name__}.{name}"))
+        return sparse_group(matrix.group, f"{type(points).__name__}.{name}")
     return matrix
 
 
@@ -183,7 +182,7 @@ def is_arrow(points: Any) -> bool:
 
 def has_names(points: Any) -> bool:
     """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
-    return is_table(points) and ArrowTable(points).named
+    return is_table(points) and bool(ArrowTable(points).column_names)
 
 
 def is_table(points: Any) -> bool:
@@ -211,7 +210,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
     """Return all of (N, D) points as `points_in_memory` does; sparse ones stay so where the metric keeps zeros."""
     points = take_representation(points)
     source = open_points(points) if is_stored(points) else None
-    if source is None or nonzeros_of(source) is None or not keeps_zeros(metric):
+    if source is None or source.nonzeros is None or not keeps_zeros(metric):
         return points_in_memory(points if source is None else source, metric=metric)
     check_shape(source.shape)
     rows = read_rows(source, 0, source.shape[0], sparse=True)

@@ -170,12 +170,11 @@ def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     Of two tables that both could be indices, those are that hold integers; of two such, what ascends is distances.
     """
-    could_be = list(map(could_be_indices, (one, other)))
-    if could_be[0] == could_be[1]:
-        could_be = [table.dtype.kind in "iu" for table in (one, other)]
-    if could_be[0] == could_be[1]:
-        could_be = [not ascends(table) for table in (one, other)]
-    indices, distances = (other, one) if could_be == [False, True] else (one, other)
+    tests = (could_be_indices, lambda table: table.dtype.kind in "iu", lambda table: not ascends(table))
+    answers = ((test(one), test(other)) for test in tests)
+    indices, distances = (
+        (one, other) if next((first for first, last in answers if first != last), True) else (other, one)
+    )
     whole = indices.dtype.kind == "f" and could_be_indices(indices)
     return (indices.astype(np.int64) if whole else indices), distances
 
@@ -401,21 +400,18 @@ def check_lists(
 ) -> None:
     """Refuse lists (N, k) that no search returns; `themselves` and `not_found` (N, k) bool are entries that go."""
     n_points = len(indices)
+    nearest = np.min(np.where(themselves | not_found, np.inf, distances), axis=1, keepdims=True)
+    small = np.maximum(nearest, SYMMETRIC * np.max(distances, initial=0, where=~not_found))
+    outside = ((indices < 0) & ~not_found) | (indices >= n_points)
     faults = {
-        f"list rows outside [0, {n_points})": (((indices < 0) & ~not_found) | (indices >= n_points)).any(axis=1),
+        f"list rows outside [0, {n_points})": outside.any(axis=1),
         "have distances that are negative or not finite": (
             ~(np.isfinite(distances) & (distances >= 0)) & ~not_found
         ).any(axis=1),
-    }
-    listed = f"the neighbour lists in {description}"
-    refuse_rows(faults, listed, LIST_REMEDY)
-    nearest = np.min(np.where(themselves | not_found, np.inf, distances), axis=1, keepdims=True)
-    small = np.maximum(nearest, SYMMETRIC * np.max(distances, initial=0, where=~not_found))
-    faults = {
         "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
         "list a neighbour twice": has_repeats(indices),
     }
-    refuse_rows(faults, listed, LIST_REMEDY)
+    refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
 
 
 def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> str:
@@ -449,10 +445,7 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     Distances from points to codes of others differ for most pairs, by a share of them: their means are taken. Rows of
     which single distances differ are refused.
     """
-    n_points, k = indices.shape
-    bounds = np.arange(0, indices.size + 1, k)
-    # Distances are stored one higher, so that a zero is an entry; a copy, because SciPy sorts columns in place.
-    there = sparse.csr_array((distances.ravel() + 1, indices.ravel(), bounds), (n_points, n_points), copy=True)
+    there = graph_of(indices, distances + 1)  # so that a zero is an entry
     both = there.multiply(there.T > 0).tocsr()
     back = there.T.tocsr().multiply(there > 0).tocsr()
     both.sort_indices()
@@ -466,20 +459,25 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     typical = float(np.median(difference))
     if typical <= QUANTISED * float(np.median(larger) - 1):
         apart &= difference > TYPICAL_DIFFERENCES * typical
-    differing = np.zeros(n_points, bool)
-    differing[np.repeat(np.arange(n_points), np.diff(both.indptr))[apart]] = True
+    differing = np.bincount(np.repeat(np.arange(len(indices)), np.diff(both.indptr))[apart], minlength=len(indices)) > 0
     faults = {"are at another distance from a neighbour than it is from them": differing}
     refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
     there.sort_indices()
     means = (there + (back - both) * 0.5).tocsr()  # of all entries, in the order of their columns
     means.sort_indices()
-    columns, values = means.indices.reshape(n_points, k).astype(indices.dtype), means.data.reshape(n_points, k) - 1
+    columns, values = means.indices.reshape(indices.shape).astype(indices.dtype), means.data.reshape(indices.shape) - 1
     order = np.lexsort((columns, values), axis=1)
     told = (
         f"distances in {description} differ by direction, as those to quantised points do, by up to "
         f"{difference.max():.3g}: the means of both directions are used"
     )
     return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1), told
+
+
+def graph_of(indices: np.ndarray, values: np.ndarray) -> sparse.csr_array:
+    """Return lists (N, k) as sparse rows (N, N), which share nothing with them: SciPy sorts columns in place."""
+    bounds = np.arange(0, indices.size + 1, indices.shape[1])
+    return sparse.csr_array((values.ravel(), indices.ravel(), bounds), (len(indices), len(indices)), copy=True)
 
 
 class DistanceMatrix(Source):
@@ -502,6 +500,7 @@ class DistanceMatrix(Source):
         super().__init__(distances.shape, np.dtype(np.float64) if whole else distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
         self.distances, self.form = distances, form
+        self.given_dtype = getattr(distances, "given_dtype", self.dtype)
 
     @property
     def n_neighbors(self) -> int:
@@ -516,8 +515,7 @@ class DistanceMatrix(Source):
         if self.form == INNER_PRODUCT:
             own = np.arange(start, stop)[:, np.newaxis] == np.arange(self.shape[0])
             values = squares_of_cosines(values, np.ones_like(own), own, self.description)
-        rounding = rounding_of(values, True, getattr(self.distances, "given_dtype", self.dtype))
-        squares = without_rounding(values, rounding)
+        squares = without_rounding(values, rounding_of(values, True, self.given_dtype))
         return np.where(squares < 0, squares, np.sqrt(np.abs(squares)))
 
     def nearest(self, n_neighbors: int) -> NeighborLists:
@@ -537,8 +535,7 @@ class DistanceMatrix(Source):
 
         Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
         """
-        rows, columns = np.repeat(np.arange(len(lists.indices)), lists.n_neighbors), lists.indices.ravel()
-        edges = sparse.csr_array((np.ones(len(rows), bool), (rows, columns)), shape=self.shape)
+        edges = graph_of(lists.indices, np.ones(lists.indices.shape, bool))
         n_pieces, labels = connected_components(edges, directed=False)
         found, step = [], max(1, DISTANCE_BYTES // (self.shape[0] * self.dtype.itemsize))
         while n_pieces > 1:
@@ -562,8 +559,7 @@ class DistanceMatrix(Source):
         own, rows = np.diagonal(block, start), np.arange(stop - start)
         faults = {"have a distance from the point to itself that is not zero": own > SYMMETRIC * block.max(axis=1)}
         # A copy in either case: rows may be the user's own array.
-        dtype, below = getattr(self.distances, "given_dtype", self.dtype), (block < 0).any()
-        slack = [rounding_of(row, True, dtype) for row in block] if below else [0.0] * len(rows)
+        slack = [rounding_of(row, True, self.given_dtype) for row in block] if (block < 0).any() else [0.0] * len(rows)
         block = np.stack([without_rounding(row, rounding) for row, rounding in zip(block, slack, strict=True)])
         faults["have negative distances"] = block.min(axis=1) < 0
         refuse_rows(faults, listed, LIST_REMEDY, start)

@@ -161,9 +161,9 @@ class Duplicates:
 
     def of_rows(self, rows: np.ndarray) -> "Duplicates":
         """Return which of some distinct points each row of the input is."""
-        numbers = np.full(self.n_points + 1, LEFT_OUT)  # the last one is that of rows left out already
+        numbers = np.full(self.n_points, LEFT_OUT)
         numbers[rows] = np.arange(len(rows))
-        return Duplicates(numbers[self.points_of_rows], len(rows), self.gaps)
+        return self.merged(numbers, len(rows))
 
     def merged(self, points_of_points: np.ndarray, n_points: int) -> "Duplicates":
         """Return which of fewer distinct points each row of the input is, by those of the points (N,)."""
@@ -228,12 +228,8 @@ class AccompaniedPoints(WrappedPoints):
     """Points (N, D) of another source with their side data."""
 
     def __init__(self, points: PointsSource, side: SideData) -> None:
-        super().__init__(points)
+        super().__init__(points, side)
         self.side, self.remote, self.file = side, False, None  # side data are in this process
-
-    def with_points(self, points: PointsSource) -> "AccompaniedPoints":
-        """Return another source of the same rows with these side data."""
-        return AccompaniedPoints(points, self.side)
 
 
 def points_of(source: PointsSource) -> PointsSource:

@@ -23,11 +23,11 @@ from zarr.core.sync import sync
 
 from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
-from scalemani.io.sources.base import Described, Source, as_damage, as_store_errors, check_given
+from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_given
 
 CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
+FILL_DECLARED = 2  # H5D_FILL_VALUE_USER_DEFINED: by the writer of a dataset
 LOOK = "look whether it was copied whole, if these rows should hold anything else"
-SparseParts = tuple[Any, Any, Any, tuple[int, ...], str]
 SPARSE_PARTS = ("data", "indices", "indptr")
 BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
 INDEX_BYTES = 4  # of the column of a nonzero
@@ -108,19 +108,12 @@ def missing_in_hdf5(dataset: Any, description: str) -> str:
         missing, what = int(bool(dataset.size) and not dataset.id.get_storage_size()), f"the values of {description}"
     if missing <= 0:
         return ""
-    if is_fill_declared(dataset):
+    if dataset.id.get_create_plist().fill_value_defined() == FILL_DECLARED:
         return f"{what} are missing and read as {dataset.fillvalue}: {LOOK}"
     raise DataError(
         f"{what} were never written, and HDF5 reads them as {dataset.fillvalue!r}: the program that wrote the file did "
         "not finish; write it again, or declare a fill value where it is meant"
     )
-
-
-def is_fill_declared(dataset: Any) -> bool:
-    """Return whether a fill value of a dataset was declared by its writer."""
-    from h5py import h5d
-
-    return bool(dataset.id.get_create_plist().fill_value_defined() == h5d.FILL_VALUE_USER_DEFINED)
 
 
 @dataclass(frozen=True)
@@ -275,13 +268,9 @@ class SparseRows(Source):
             raise DataError(
                 f"{description}: row pointers do not fit {self.shape} with {data.shape[0]} values; save it again"
             )
-
-    @property
-    def nonzeros(self) -> int | None:
-        """The values that are stored; None where dense rows take little more room, and are quicker."""
-        size, entries = self.dtype.itemsize, int(self.indptr[-1])
-        sparse = LEAST_SAVING * entries * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size
-        return entries if sparse else None
+        size = self.dtype.itemsize  # rows that take little less room than dense ones are read dense, which is quicker
+        if LEAST_SAVING * ends[1] * (size + INDEX_BYTES) <= self.shape[0] * self.shape[1] * size:
+            self.nonzeros = ends[1]
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
         """Return rows [start, stop) as they are stored."""
@@ -303,8 +292,8 @@ class SparseRows(Source):
         return sparse_rows(self.rows(start, stop), start, stop, self)
 
 
-def sparse_rows(given: Any, start: int, stop: int, points: Described) -> sparse.csr_matrix:
-    """Return rows [start, stop) of points, sparse or not, as `SparseSource.read_sparse` does; refuse any others."""
+def sparse_rows(given: Any, start: int, stop: int, points: PointsSource) -> sparse.csr_matrix:
+    """Return rows [start, stop) of points, sparse or not, as `PointsSource.read_sparse` does; refuse any others."""
     rows = sparse.csr_matrix(given)
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()  # the parts may be those of somebody's matrix
@@ -352,8 +341,9 @@ def missing_parts(parts: Sequence[Any], description: str) -> str:
     return "; ".join(filter(None, (missing_chunks(part, f"{description}/{name}") for part, name in named)))
 
 
-def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> SparseParts:
-    """Return compressed sparse rows in AnnData's encoding; a square matrix by columns is read whole and converted."""
+def sparse_group(group: Any, description: str) -> SparseRows:
+    """Open compressed sparse rows in AnnData's encoding; a square matrix by columns is read whole and converted."""
+    attributes = dict(group.attrs)
     if any(name not in group for name in SPARSE_PARTS) or "shape" not in attributes:
         raise DataError(f"{description} is a group and no matrix; it holds {', '.join(group.keys()) or 'nothing'}")
     data, indices, indptr = (group[name] for name in SPARSE_PARTS)
@@ -363,7 +353,7 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
         raise DataError(f"{description}: its shape is {attributes['shape']!r}, two numbers are needed") from error
     encoding = attributes.get("encoding-type", BY_ROWS)
     if encoding == BY_ROWS:
-        return data, indices, indptr, shape, description
+        return SparseRows(data, indices, indptr, shape, description)
     if encoding != BY_COLUMNS or len(set(shape)) != 1:
         raise DataError(
             f"{description} is a {encoding} {shape}: rows can be read from a {BY_ROWS} only, save it again as one, for "
@@ -372,6 +362,4 @@ def sparse_parts(group: Any, attributes: dict[str, Any], description: str) -> Sp
     if remark := missing_parts((data, indices, indptr), description):
         warn(remark)
     with as_store_errors(description, 0, shape[0]):
-        columns = sparse.csc_matrix((data[...], indices[...], indptr[...]), shape=shape)
-        rows = compressed_rows(columns, description)
-    return rows.data, rows.indices, rows.indptr, shape, description
+        return sparse_matrix(sparse.csc_matrix((data[...], indices[...], indptr[...]), shape=shape), description)

@@ -1,5 +1,6 @@
 """Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
+import contextlib
 import itertools
 import json
 import os
@@ -24,7 +25,7 @@ from scalemani.errors import (
 )
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile
-from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, SparseRows, sparse_parts
+from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 from scalemani.store.objects import read_file
 
@@ -150,25 +151,19 @@ def open_zarr(location: str, member: str | None) -> Source:
     node, description = zarr_node(location, member), described(location, member)
     if isinstance(node, zarr.Array):
         return zarr_points(node, description)
-    attributes = dict(node.attrs)
     if all(name in node for name in SPARSE_PARTS):
         for name in SPARSE_PARTS:
             check_codecs(dict(node[name].metadata.to_dict()), description)
-        return SparseRows(*sparse_parts(node, attributes, description))
-    if not member and attributes.get("encoding-type") == ANNDATA:
+        return sparse_group(node, description)
+    if not member and node.attrs.get("encoding-type") == ANNDATA:
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
-    arrays = arrays_of(node)
+    arrays = dict(node.arrays()) if node.store.supports_listing else {}  # as web servers do not
     if len(arrays) == 1:
         name, array = next(iter(arrays.items()))
         return zarr_points(array, f"{description}::{name}")
-    offered = zarr_names(location) if not member else f"; found {', '.join(arrays) or 'no array'}"
+    offered = zarr_names(location, member)
     raise StoreError(f"{description} is a zarr group: say which array, as in {location}::NAME{offered}")
-
-
-def arrays_of(node: zarr.Group) -> dict[str, Any]:
-    """Return the arrays of a group; none where a web server does not list them."""
-    return dict(node.arrays()) if node.store.supports_listing else {}
 
 
 def described(location: str, member: str | None) -> str:
@@ -184,18 +179,26 @@ def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
         raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
     if "://" not in location:
         check_declared_codecs(Path(location, member or ""), description, texts)
+    with as_zarr_errors(description, f"cannot open {description} as zarr"):
+        try:
+            with zarr.config.set(UNEVEN):
+                return zarr.open(place_of(location), path=member, mode="r")
+        except FileNotFoundError as error:
+            there = zarr_names(location) if member else ""
+            raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
+
+
+@contextlib.contextmanager
+def as_zarr_errors(description: str, failure: str) -> Iterator[None]:
+    """Raise the errors of opening and creating with zarr, which are of many kinds, as one that says what failed."""
     try:
-        with zarr.config.set(UNEVEN):
-            return zarr.open(place_of(location), path=member, mode="r")
+        yield
     except ImportError as error:
         raise ConfigError(f"{description} needs another package: {error}") from error
     except ScalemaniError:
         raise
-    except FileNotFoundError as error:
-        there = zarr_names(location) if member else ""
-        raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
-    except Exception as error:  # a store's own errors are of many kinds, and all mean the same here
-        raise StoreError(f"cannot open {description} as zarr: {without_credentials(str(error))}") from error
+    except Exception as error:
+        raise StoreError(f"{failure}: {without_credentials(str(error))}") from error
 
 
 def is_anndata(location: str) -> bool:
@@ -215,10 +218,10 @@ def place_of(location: str) -> Any:
     return store_at(location) if "://" in location else RegularFiles(location, read_only=True)
 
 
-def zarr_names(location: str) -> str:
+def zarr_names(location: str, member: str | None = None) -> str:
     """Return the end of a message that lists what a zarr group holds."""
     try:
-        group = zarr.open_group(place_of(location), mode="r")
+        group = zarr.open_group(place_of(location), path=member, mode="r")
         names = sorted(group.keys()) if group.store.supports_listing else []
     except Exception:  # only a hint inside another error's message
         return ""
@@ -274,7 +277,7 @@ def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
 def open_node(node: Any, description: str) -> Source:
     """Return the points in a dataset, or in the compressed sparse rows of a group."""
     if not hasattr(node, "shape"):
-        return SparseRows(*sparse_parts(node, dict(node.attrs), description))
+        return sparse_group(node, description)
     if node.shape is None:
         raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
     return SlicedPoints(node, description)

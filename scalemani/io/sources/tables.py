@@ -6,7 +6,7 @@ import re
 import threading
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -70,11 +70,18 @@ def column_of_numbers(column: Any, name: Any, where: str, with_gaps: bool) -> np
     except (TypeError, ValueError, OverflowError) as error:
         row, refusal = first_unconvertible(values), ObjectsError if isinstance(error, TypeError) else DataError
         raise refusal(f"column {name} of {where} has {values[row]!r} in row {row}, no number: {remedy}") from error
-    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
-    wide = [row for row in large.tolist() if is_wide_integer(values[row])]
-    if wide:
-        raise lost_digits(where, np.array(wide), (0, len(values)), name)
+    refuse_wide(numbers, values.__getitem__, name, where)
     return numbers
+
+
+def refuse_wide(
+    numbers: np.ndarray, given: Callable[[int], Any], name: str, where: str, first_row: int = 0, width: int = 1
+) -> None:
+    """Refuse values that are integers, as they were `given`, of which float64 `numbers` lose digits."""
+    large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
+    wide = [entry // width for entry in large.tolist() if is_wide_integer(given(entry))]
+    if wide:
+        raise lost_digits(where, np.unique(wide), (first_row, first_row + len(numbers) // width), name)
 
 
 def first_unconvertible(values: np.ndarray) -> int:
@@ -91,14 +98,14 @@ def first_unconvertible(values: np.ndarray) -> int:
 class PointColumns:
     """The columns of a table that are coordinates, and the dtype that holds all of them.
 
-    `lists` says that there is one, which holds a list of coordinates in each row; `width` is the length of these where
-    the type of the column tells it.
+    `lists` says that there is one, which holds a list of coordinates in each row; `width` is the number of coordinates,
+    None where the type of the column does not tell it.
     """
 
     names: tuple[str, ...]
     dtype: np.dtype
+    width: int | None
     lists: bool = False
-    width: int | None = None
 
     def rows(
         self, batch: Any, where: str, first_row: int = 0, width: int | None = None, gaps: bool = False
@@ -126,12 +133,20 @@ class PointColumns:
         values = [column.to_numpy(zero_copy_only=False) for column in columns]
         return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
 
-    def with_gaps(self) -> "PointColumns":
-        """Return the same columns with NaN in the place of missing values."""
-        return replace(self, dtype=with_nan(self.dtype))
+
+class Table(Source):
+    """Points in columns of a table."""
+
+    columns: PointColumns
+
+    def give_gaps(self) -> None:
+        """Give gaps as NaN, in a type that has it."""
+        super().give_gaps()
+        self.columns = replace(self.columns, dtype=with_nan(self.columns.dtype))
+        self.dtype = check_dtype(self.columns.dtype)
 
 
-class ArrowTable(Source):
+class ArrowTable(Table):
     """A table or a column of lists of Arrow in memory, or what gives itself as one, as frames of Polars do."""
 
     def __init__(self, table: Any) -> None:
@@ -144,31 +159,19 @@ class ArrowTable(Source):
                 check_shape((len(column),), description)
             self.table = arrow.table({"points": column})
         self.columns = point_columns(self.table.schema, None, description)
-        width = len(self.columns.names) if not self.columns.lists else self.columns.width
+        width = self.columns.width
         if width is None:
             first = self.table.slice(0, 1).to_batches()
             width = self.columns.rows(first[0], description).shape[1] if first else 0
         super().__init__((self.table.num_rows, width), self.columns.dtype, description)
-        self.column_names = self.columns.names if self.named else ()
-
-    def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
-        super().give_gaps()
-        self.columns = self.columns.with_gaps()
-        self.dtype = check_dtype(self.columns.dtype)
-
-    @property
-    def named(self) -> bool:
-        """Whether each coordinate is a column with a name."""
-        return not self.columns.lists
+        self.column_names = () if self.columns.lists else self.columns.names
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
-        width = None if self.named else self.shape[1]
         rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
         for batch in self.table.slice(start, stop - start).to_batches():
             last = row + len(batch)
-            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, width, self.gaps)
+            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, self.shape[1], self.gaps)
             row = last
         return rows
 
@@ -179,9 +182,7 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
     `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
     """
     requested = None if requested is None else matched_columns(schema.names, requested, where)
-    repeated = sorted(name for name, count in Counter(schema.names).items() if count > 1)
-    if repeated:
-        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+    check_unrepeated(where, schema.names)
     names = requested or tuple(name for name in schema.names if not name.startswith(INDEX))
     lists = [name for name in names if list_type(schema.field(name).type) is not None]
     if lists:
@@ -191,8 +192,7 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
                 f"FILE::{lists[0]}"
             )
         kind = list_type(schema.field(lists[0]).type)
-        width = getattr(kind, "list_size", None)
-        return PointColumns((lists[0],), number_dtype(kind.value_type), True, width)
+        return PointColumns((lists[0],), number_dtype(kind.value_type), getattr(kind, "list_size", None), lists=True)
     kinds = {name: schema.field(name).type for name in names}
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
@@ -200,7 +200,20 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
             f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z or "
             "FILE::x*, or leave these out"
         )
-    return PointColumns(names, np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64))
+    dtype = np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64)
+    return PointColumns(names, dtype, len(names))
+
+
+def check_unrepeated(where: Place | str, names: Sequence[str]) -> None:
+    """Refuse a table with two columns of one name."""
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+
+
+def check_there(where: Place | str, missing: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse columns that a table has not."""
+    if missing:
+        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
 
 
 def matched_columns(names: list[str], requested: tuple[str, ...], where: str) -> tuple[str, ...]:
@@ -217,8 +230,7 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
         missing += [] if fitting else [one]
         matched += [name for name in fitting if name not in chosen or name == one]
         chosen.update(fitting)
-    if missing:
-        raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+    check_there(where, missing, names)
     return tuple(matched)
 
 
@@ -273,10 +285,8 @@ def without_decimals(column: Any, name: str, where: str, first_row: int, width: 
     if not str(column.type).startswith("decimal"):
         return column
     numbers = column.cast("float64")
-    large = np.flatnonzero(np.abs(numbers.fill_null(0).to_numpy(zero_copy_only=False)) >= LARGEST_EXACT)
-    wide = [entry // width for entry in large.tolist() if is_wide_integer(column[entry].as_py())]
-    if wide:
-        raise lost_digits(where, np.unique(wide), (first_row, first_row + len(column) // width), name)
+    values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+    refuse_wide(values, lambda entry: column[entry].as_py(), name, where, first_row, width)
     return numbers
 
 
@@ -329,7 +339,7 @@ class ArrowReader:
         return [self.file.get_batch(part)] if self.entered else self.file
 
 
-class TableFiles(Source):
+class TableFiles(Table):
     """A Parquet or Arrow file, or the files of a folder, each in parts at which reading can start.
 
     Ascending blocks continue in the open file; going back starts at the part of the first requested row.
@@ -338,7 +348,7 @@ class TableFiles(Source):
     sequential = True
 
     def __init__(self, path: Place, requested: tuple[str, ...] | None = None) -> None:
-        self.path, self.requested, self.remote = path, requested, isinstance(path, BucketFile)
+        self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
         self._batches: Iterator[np.ndarray] | None = None
@@ -356,11 +366,11 @@ class TableFiles(Source):
                     self.held_bytes = max(self.held_bytes, n_bytes)
         assert columns is not None  # of at least one file
         self.columns, self.starts = columns, [0, *accumulate(lengths)]
-        super().__init__((self.starts[-1], self._width()), columns.dtype, str(path))
+        width = columns.width
+        if width is None:  # that of the first list
+            width = next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
+        super().__init__((self.starts[-1], width), columns.dtype, str(path))
         self.column_names = () if columns.lists else columns.names
-
-    def __reduce__(self) -> tuple[type["TableFiles"], tuple[Place, tuple[str, ...] | None]]:
-        return TableFiles, (self.path, self.requested)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
@@ -381,27 +391,14 @@ class TableFiles(Source):
             self._batches = batches
         return rows
 
-    def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
-        super().give_gaps()
-        self.columns = self.columns.with_gaps()
-        self.dtype = check_dtype(self.columns.dtype)
-
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
         names = list(self.columns.names)
         n_rows = min(BATCH_ROWS, max(1, BATCH_BYTES // (width * self.columns.dtype.itemsize))) if width else 1
-        listed_width = width if self.columns.lists else None
         for (file, part), row in zip(self.parts[first_part:], self.starts[first_part:-1], strict=True):
             with opened(file) as table:
                 for batch in table.batches(part, names, n_rows):
-                    yield self.columns.rows(batch, str(file), row, listed_width, self.gaps)
+                    yield self.columns.rows(batch, str(file), row, width, self.gaps)
                     row += len(batch)
-
-    def _width(self) -> int:
-        """Return the number of coordinates, that of the first list where the type does not tell it."""
-        if self.columns.width is not None or not self.columns.lists:
-            return self.columns.width or len(self.columns.names)
-        return next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
 
 
 @contextlib.contextmanager
@@ -424,11 +421,10 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
 def check_same(columns: PointColumns, expected: PointColumns, path: Place, first: Place) -> None:
     """Refuse a file whose columns are not the expected ones, those of the first file."""
     if columns != expected:
-        raise DataError(
-            f"all files must have the same columns: {path} has {len(columns.names)} that read as {columns.dtype} "
-            f"({', '.join(columns.names[:5])}), {first} has {len(expected.names)} that read as {expected.dtype} "
-            f"({', '.join(expected.names[:5])})"
+        found, wanted = (
+            f"{len(one.names)} that read as {one.dtype} ({', '.join(one.names[:5])})" for one in (columns, expected)
         )
+        raise DataError(f"all files must have the same columns: {path} has {found}, {first} has {wanted}")
 
 
 def table_files(path: Place) -> list[Place]:

@@ -37,7 +37,7 @@ def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
     return found
 
 
-class NewPoints:
+class NewPoints(PointsSource):
     """The coordinates of new points as a source of rows, computed as they are read.
 
     Parameters
@@ -57,15 +57,14 @@ class NewPoints:
     """
 
     dtype = np.dtype(np.float64)
-    remote = False
 
     def __init__(self, placement: Placement, points: PointsSource) -> None:
         n_features, n_components = placement.shape
         check_features(points, n_features)
         self._points, self._placement = map_points(placement.metric, points), placement
-        self.account = Account(placement.spacing, remark=getattr(points, "remark", ""))
+        self.account = Account(placement.spacing, remark=points.remark)
         self.shape = (points.shape[0], n_components)
-        self.preferred_rows: int | None = max(ROWS_AT_ONCE, points.preferred_rows or 0)
+        self.preferred_rows = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential
         self.description = f"the coordinates of {points.description}"
 

@@ -30,12 +30,12 @@ from scalemani.io.export import beside, checked_target, rows_per_block, write_ro
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
-from scalemani.io.sources.base import column_names_of, innermost, nonzeros_of, read_rows
+from scalemani.io.sources.base import innermost, read_rows
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, has_gaps, joined, usable_rows
+from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import (
@@ -178,7 +178,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             place_blocks(run, points, source, group, dimensions, executor)
             stored = StoredPlacement(group)
             coordinates = stored_coordinates(stored, gaps, target)
-            account = account_of(run, placing, stored, dimensions, coordinates, getattr(source, "remark", ""))
+            account = account_of(run, placing, stored, dimensions, coordinates, source.remark)
             certificates: dict[str, Any] = {**account.certificates}
             if placing.among_neighbors:
                 certificates |= sampled_recall(run, source)
@@ -226,7 +226,7 @@ def content_of(
     source: PointsSource, metric: str, dimensions: Dimensions, executor: Executor
 ) -> tuple[str, Gaps | None]:
     """Return one digest of all points, which have to be finite but for gaps, and these where there may be some."""
-    gapped = has_gaps(source)
+    gapped = source.gaps
     read = innermost(source) if gapped else source  # of which rows with a gap have the others in their places
     executor.progress.start("reading", dimensions.n_blocks)
 
@@ -234,7 +234,7 @@ def content_of(
         start, stop = dimensions.rows(block)
         rows = read_rows(read, start, stop, dimensions.sparse)
         if not gapped:
-            check_finite_block(rows, start, columns=column_names_of(source))
+            check_finite_block(rows, start, columns=source.column_names)
         return [(tile_digests(rows), gaps_of_rows(rows, metric, start) if gapped else None)]
 
     seen = executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential)
@@ -253,7 +253,7 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
     """
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     least = executor.least_memory
-    nonzeros = nonzeros_of(source) if run.dimensions.sparse else None
+    nonzeros = source.nonzeros if run.dimensions.sparse else None
     dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
     rows = checked_block_rows(default_block_rows(n_points, dimensions.row_bytes, least), n_points)
     while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
@@ -288,7 +288,7 @@ def place_blocks(
     width = (run.embedding.shape[1],)
     described = [one.sized(*(width if one == StoredPlacement.coordinates else ())) for one in placing_of(run).arrays]
     group.create(dimensions.n_points, described)
-    told = str(run.store.root), json.dumps(run.plan), threads, has_gaps(source), points if anywhere else source
+    told = str(run.store.root), json.dumps(run.plan), threads, source.gaps, points if anywhere else source
     function = functools.partial(placed_block, *told)
     if anywhere:
         work.map_blocks(function)
