@@ -374,6 +374,9 @@ class StoredStage:
         return self.group.certificate(certificate, int)
 
 
+Stored = TypeVar("Stored", bound=StoredStage)
+
+
 def descriptions(stage: str, value: object) -> tuple[ArrayDescription, ...]:
     """Return the descriptions of the arrays that an attribute of the class of a stage declares."""
     if isinstance(value, Declared):

@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike
 from scalemani.config.params import Parameters
 from scalemani.engine.memory.files import RowsInFile, Table
 from scalemani.engine.memory.process import PROCESS, Key
-from scalemani.engine.reading import ArrayReader
+from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.store.groups import StageGroup
 
 INDEX_BYTES, BOUND_BYTES = 4, 8  # of the column of a nonzero, and of where a sparse row begins
@@ -80,6 +80,10 @@ class EarlierResults:
     n_points: int
     groups: Mapping[str, StageGroup]
 
+    def stored(self, kind: type[Stored]) -> Stored:
+        """Return the reader of the results of a stage."""
+        return kind(self.groups[kind.STAGE])
+
 
 @dataclass(frozen=True)
 class StageTask:
@@ -93,6 +97,10 @@ class StageTask:
     cache_bytes: int
     in_memory: bool = True
     earlier: EarlierResults | None = None
+
+    def stored(self, kind: type[Stored]) -> Stored:
+        """Return the reader of an input."""
+        return kind(self.inputs[kind.STAGE])
 
     @property
     def earlier_results(self) -> EarlierResults:

@@ -156,7 +156,7 @@ def rows_without_gaps(before: Run, new: PointsSource, gaps: Gaps) -> tuple[Point
     kept, numbers = without_gaps(new, gaps, n_before)
     if kept.shape[0] == 0:
         raise DataError(f"there are no points to append: each of the {len(numbers)} rows has a gap")
-    stored = StoredDuplicates(before.group(StoredDuplicates.STAGE))
+    stored = before.stored(StoredDuplicates)
     columns = f"{stored.group.certificate('columns_with_gaps', str)}; appended: {gaps.listed(new, before.metric)}"
     rows = np.concatenate([stored.points.read(), numbers])
     return kept, Duplicates(rows, n_before + kept.shape[0], columns)
@@ -164,7 +164,7 @@ def rows_without_gaps(before: Run, new: PointsSource, gaps: Gaps) -> tuple[Point
 
 def points_of(run: Run) -> ArrayReader:
     """Return the points of a run; raise ConfigError where they are kept as sparse rows."""
-    stored = StoredPoints(run.group(StoredPoints.STAGE)).points
+    stored = run.stored(StoredPoints).points
     if not isinstance(stored, ArrayReader):
         raise ConfigError("points cannot be appended to a run of sparse points: embed all points anew")
     return stored

@@ -118,9 +118,9 @@ def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
     Of v with L v = lambda D v they are D^(1/2) v of unit length and 1 - lambda, the constant v first. Where equal rows
     are one point, that is so of all rows: each has its share of the degree of the point.
     """
-    stored = StoredEmbedding(run.group(StoredEmbedding.STAGE))
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
-    graph = StoredNormalizedAffinities(run.group(StoredNormalizedAffinities.STAGE))
+    stored = run.stored(StoredEmbedding)
+    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
+    graph = run.stored(StoredNormalizedAffinities)
     degrees = graph.read_degrees(run.dimensions.n_points)[order.work_rows]
     if run.rows.points is not None:
         degrees = degrees / np.bincount(run.rows.points)

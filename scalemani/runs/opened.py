@@ -11,7 +11,7 @@ import zarr
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, known_values
 from scalemani.config.stages import WEIGHTS, Stage
-from scalemani.engine.reading import ArrayReader
+from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources.lazy import LazyRows
@@ -99,6 +99,10 @@ class Run:
         if stage not in self.keys:
             raise StoreError(f"{self.method} has no stage {stage!r}; its stages: {', '.join(self.keys)}")
         return self.store.group(stage, self.keys[stage], self.dimensions.block_rows)
+
+    def stored(self, kind: type[Stored]) -> Stored:
+        """Return the reader of the results of a stage of this run."""
+        return kind(self.group(kind.STAGE))
 
     def records(self) -> dict[str, dict[str, Any]]:
         """Return the record of every finished stage: parameters, certificates, seconds, peak memory in bytes.
@@ -219,7 +223,7 @@ class Run:
     def graph(self) -> Graph:
         """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
-            return stored_graph(StoredGraph(self.group(StoredGraph.STAGE)))
+            return stored_graph(self.stored(StoredGraph))
         neighbors = StoredNeighbors(self._finished(StoredNeighbors.STAGE))
         return graph_in_input_order(neighbors, self._order(), self.metric)
 
@@ -342,7 +346,7 @@ def poor_points(run: Run) -> np.ndarray:
         raise StoreError(f"stage {stage} of {run.store.root} is not finished: run the same command again")
     stored = StoredAffinities(run.group(stage))
     short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
+    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
     return short[order.of_results(slice(None))]
 
 

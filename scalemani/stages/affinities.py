@@ -91,7 +91,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def sampled_bandwidth(task: StageTask, nth: int) -> float:
     """Return the median distance of a sample of the points to their `nth` neighbour."""
     rows = rows_to_choose_by(task.params.seed, task.dimensions.n_points)
-    neighbors = StoredNeighbors(task.inputs["neighbors"])
+    neighbors = task.stored(StoredNeighbors)
     distances = neighbors.distances(neighbors.final_step).gather(rows)
     return typical_bandwidth(distances.astype(np.float64) ** 2, nth)
 
@@ -156,7 +156,7 @@ def multiplicities(task: StageTask, block: int) -> Multiplicities | None:
     weights = stored_weights(task.inputs)
     if weights is None:
         return None
-    graph = StoredNeighbors(task.inputs["neighbors"])
+    graph = task.stored(StoredNeighbors)
     indices, _ = graph.read_graph_block(block, task.params.affinity_neighbors)
     table = task.read_table(weights)
     return Multiplicities(weights.read_block(block), np.asarray(table[indices.ravel()]).reshape(indices.shape))
@@ -194,7 +194,7 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
     """Return the affinities of one block."""
     asked = task.params.affinities
     start, _ = task.dimensions.rows(block)
-    graph = StoredNeighbors(task.inputs["neighbors"])
+    graph = task.stored(StoredNeighbors)
     indices, distances = graph.read_graph_block(block, task.params.affinity_neighbors)
     squared = distances.astype(np.float64) ** 2
     if asked.kind == "gaussian":

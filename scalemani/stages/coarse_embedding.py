@@ -35,7 +35,7 @@ def disk(sizes: Sizes) -> list[Written]:
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up; vectors on graphs that were kept are kept too."""
     task, workspace = work.task, work.workspace()
-    stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
+    stored = task.stored(StoredCoarseGraphs)
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
         kept = kept_vectors(task, stored)
         task.output.write_whole({StoredCoarseEmbedding.vectors: kept})

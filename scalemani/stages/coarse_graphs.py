@@ -146,12 +146,12 @@ class KeptGraphs(NamedTuple):
 def kept_graphs(work: StageWork, workspace: Workspace) -> KeptGraphs | None:
     """Return the coarse graphs of the earlier run with the appended points in them; None where these are too many."""
     task, earlier = work.task, work.task.earlier_results
-    stored = StoredCoarseGraphs(earlier.groups[StoredCoarseGraphs.STAGE])
+    stored = earlier.stored(StoredCoarseGraphs)
     made_of, n_points = stored.points_when_made(earlier.n_points), task.dimensions.n_points
     if n_points > MOST_GROWTH * made_of:
         return None
-    order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
-    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
+    order = task.stored(StoredWorkPoints).input_rows.read()
+    before = earlier.stored(StoredWorkPoints).input_rows.read()
     labels = workspace.empty((n_points,), np.int32)
     labels[:] = -1
     labels[inverse_order(order)[before]] = stored.labels.read()

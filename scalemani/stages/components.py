@@ -155,7 +155,7 @@ def known_bridges(work: StageWork, found: Components) -> Bridges:
     Components between which none is known stay apart.
     """
     task, given = work.task, None if work.points is None else side_data_of(work.points.source).pairs
-    neighbors, known = StoredNeighbors(task.inputs["neighbors"]), [] if given is None else [given.bridges]
+    neighbors, known = task.stored(StoredNeighbors), [] if given is None else [given.bridges]
     lists, lengths = neighbors.indices(neighbors.final_step), neighbors.distances(neighbors.final_step)
     for block in range(task.dimensions.n_blocks):
         ends = lists.read_block(block).astype(np.int64)
@@ -190,7 +190,7 @@ def queries_per_component(task: StageTask, n_components: int) -> int:
 
 def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
     """Return the input rows (M,) int64 of the largest component, the first of several, ascending."""
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    input_rows = task.stored(StoredWorkPoints).input_rows.read()
     return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
@@ -219,7 +219,7 @@ def edges_of_block(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]
 
     Where points have weights, affinities are between all copies at both ends.
     """
-    neighbors, affinities = StoredNeighbors(task.inputs["neighbors"]), stored_affinities(task)
+    neighbors, affinities = task.stored(StoredNeighbors), stored_affinities(task)
     lists = neighbors.indices(neighbors.final_step).read_block(block)
     indices = np.ascontiguousarray(lists[:, : task.params.affinity_neighbors])
     values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
@@ -248,8 +248,8 @@ def stored_affinities(task: StageTask) -> StoredAffinities | None:
 def cells_with_radii(work: StageWork) -> Cells:
     """Return the stretches of the cells of the partition as balls, by one pass over the sketches."""
     task = work.task
-    offsets, cells = StoredWorkPoints(task.inputs["work_points"]).stretches
-    centers = StoredPartition(task.inputs["partition"]).centroids.read()[cells]
+    offsets, cells = task.stored(StoredWorkPoints).stretches
+    centers = task.stored(StoredPartition).centroids.read()[cells]
     measured = functools.partial(radii_in_block, task, offsets, centers)
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
@@ -268,7 +268,7 @@ def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, bl
     -------
     (C,) float64, the largest distance in each cell, infinite where the block has no row of it
     """
-    rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
+    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
     return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
 
 
@@ -287,13 +287,13 @@ def nearest_of_other_components(
     rows : (q,) int64, work rows, by distance of the sketches
     distances : (q,) float64, these distances, in the units of the points
     """
-    points = StoredWorkPoints(work.task.inputs["work_points"]).sketch.gather(queries)
+    points = work.task.stored(StoredWorkPoints).sketch.gather(queries)
     within = reach(points, labels[queries], labels, cells)
     blocks = range(work.task.dimensions.n_blocks)
     work.executor.progress.start(work.task.stage, len(blocks))
     search = functools.partial(nearest_in_block, work.task, labels, queries, points, within, cells)
     rows, distances = work.executor.fold_locally(search, nearer, blocks)
-    return rows, distances * StoredPartition(work.task.inputs["partition"]).basis.scale
+    return rows, distances * work.task.stored(StoredPartition).basis.scale
 
 
 def nearest_in_block(
@@ -318,7 +318,7 @@ def nearest_in_block(
     rows, distances : as of `nearest_of_other_components`, in the units of the sketches
     """
     start, stop = task.dimensions.rows(block)
-    rows = StoredWorkPoints(task.inputs["work_points"]).sketch.read_block(block)
+    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
     return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)
 
 

@@ -46,13 +46,13 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def factors(task: StageTask) -> np.ndarray:
     """Return the factor (d,) of each column."""
-    eigenvalues = StoredEmbedding(task.inputs["embedding"]).eigenvalues.read_once()
+    eigenvalues = task.stored(StoredEmbedding).eigenvalues.read_once()
     return diffusion_scales(eigenvalues, task.params.diffusion_coordinates.time)
 
 
 def scaled_block(task: StageTask, block: int) -> Arrays:
     """Return the coordinates of one block."""
-    stored = StoredEmbedding(task.inputs["embedding"])
+    stored = task.stored(StoredEmbedding)
     scales = factors(task)
     if stored.in_pieces:
         pieces = stored.pieces.read_once()[slice(*task.dimensions.rows(block))]

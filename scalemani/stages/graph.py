@@ -38,7 +38,7 @@ def rows_of_graph(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the graph with rows and neighbours numbered as the points came, and distances in the metric of these."""
-    task, neighbors = work.task, StoredNeighbors(work.task.inputs["neighbors"])
+    task, neighbors = work.task, work.task.stored(StoredNeighbors)
     distances = neighbors.distances(neighbors.final_step).zarr()
     task.output.create(task.dimensions.n_points, arrays(task.params, distances.dtype))
     of_block = rows_of_graph(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
@@ -54,8 +54,8 @@ def arrays(params: Parameters, distance_dtype: np.dtype) -> list[RowArray]:
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run in input order."""
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read_once()
-    neighbors = StoredNeighbors(task.inputs["neighbors"])
+    input_rows = task.stored(StoredWorkPoints).input_rows.read_once()
+    neighbors = task.stored(StoredNeighbors)
     first, last = task.dimensions.rows_of(blocks)
     wanted = inverse_order(input_rows)[first:last]
     indices = neighbors.indices(neighbors.final_step).gather(wanted)

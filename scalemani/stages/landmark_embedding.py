@@ -43,7 +43,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals and where others begin."""
     task = work.task
     work.executor.progress.start(task.stage, 1, "eigenproblem")
-    reduced = StoredReduced(task.inputs["reduced"])
+    reduced = task.stored(StoredReduced)
     laplacian, mass = reduced.read_triangle(StoredReduced.LAPLACIAN), reduced.read_triangle(StoredReduced.MASS)
     solution = solve_reduced(
         laplacian,

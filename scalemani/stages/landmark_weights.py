@@ -101,7 +101,7 @@ def landmark_weights_block(task: StageTask, block: int) -> Arrays:
 
 def weights_of_rows(task: StageTask, points: np.ndarray) -> Arrays:
     """Return the rows of Z of some points (n, D)."""
-    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read_once()
+    landmarks = task.stored(StoredLandmarks).points.read_once()
     indices, _ = nearest_landmarks(points, task.once(read_prepared_landmarks), task.params.landmark_neighbors)
     values = local_weights(points, landmarks, indices, task.params.landmark_weights.regularization)
     errors = reconstruction_errors(points, landmarks, indices, values)
@@ -114,4 +114,4 @@ def weights_of_rows(task: StageTask, points: np.ndarray) -> Arrays:
 
 def read_prepared_landmarks(task: StageTask) -> PreparedLandmarks:
     """Return the landmarks as the search for the nearest ones takes them."""
-    return prepare_landmarks(StoredLandmarks(task.inputs["landmarks"]).points.read_once())
+    return prepare_landmarks(task.stored(StoredLandmarks).points.read_once())

@@ -46,7 +46,7 @@ def block_extremes(task: StageTask, block: int) -> tuple[float, float]:
 
 def normalized_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of one block."""
-    indptr, indices, values = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_rows(block)
+    indptr, indices, values = task.stored(StoredSymmetricAffinities).read_rows(block)
     scaled = density_normalized(indptr, indices, values, task.dimensions.rows(block)[0], task.once(scales))
     return {
         StoredNormalizedAffinities.indptr: indptr,
@@ -58,7 +58,7 @@ def normalized_block(task: StageTask, block: int) -> Arrays:
 
 def scales(task: StageTask) -> np.ndarray:
     """Return the scale (N,) of every point."""
-    degrees = StoredSymmetricAffinities(task.inputs["symmetric_affinities"]).read_degrees(task.dimensions.n_points)
+    degrees = task.stored(StoredSymmetricAffinities).read_degrees(task.dimensions.n_points)
     weights = stored_weights(task.inputs)
     if weights is not None:  # the crowd at a point is the degree of one of its copies
         degrees = degrees / weights.read()

@@ -114,7 +114,7 @@ def trained_models(work: StageWork) -> Arrays:
 
 def earlier_models(earlier: EarlierResults) -> Arrays:
     """Return the mean, the axes and the centroids of an earlier run: all that was found by these stays true."""
-    models = StoredPartition(earlier.groups[StoredPartition.STAGE])
+    models = earlier.stored(StoredPartition)
     return {
         StoredPartition.mean: models.basis.mean,
         StoredPartition.axes: models.basis.axes,
@@ -130,7 +130,7 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
     if len(known) == stop - start:
         return {StoredPartition.cells: known}
     models = StoredPartition(task.output)
-    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    points = task.stored(StoredPoints).points.read_block(block)
     first = len(known) // TILE_ROWS * TILE_ROWS  # sketches are those of whole tiles
     sketches = sketch_points(points[first:] if first else points, models.basis)
     cells = nearest_indexed_cells(sketches, task.once(index_of_cells), 1)[:, 0]
@@ -141,7 +141,7 @@ def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.n
     """Return the cells of those of the points from `start` to `stop` whose cells an earlier run has found."""
     if earlier is None or start >= earlier.n_points:
         return np.empty(0, np.int32)
-    cells = StoredPartition(earlier.groups[StoredPartition.STAGE]).cells
+    cells = earlier.stored(StoredPartition).cells
     return cells.gather(np.arange(start, min(stop, earlier.n_points)))
 
 

@@ -167,7 +167,7 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
 
 def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
     """Return the neighbours (n, k) of a block that have affinities."""
-    neighbors = StoredNeighbors(task.inputs["neighbors"])
+    neighbors = task.stored(StoredNeighbors)
     indices = neighbors.indices(neighbors.final_step).read_block(block)
     return np.ascontiguousarray(indices[:, : task.params.affinity_neighbors])
 
@@ -182,7 +182,7 @@ def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges:
 
 def given_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of W of a block as they were given."""
-    rows = sp.csr_matrix(StoredPoints(task.inputs["points"]).points.read_block(block))
+    rows = sp.csr_matrix(task.stored(StoredPoints).points.read_block(block))
     return stored_rows(
         task, SymmetricRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data), block
     )
@@ -201,7 +201,7 @@ def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
 
 def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:
     """Return the affinities (n, k) of a block, between all copies at both ends where points have weights."""
-    values = StoredAffinities(task.inputs["affinities"]).values.read_block(block)
+    values = task.stored(StoredAffinities).values.read_block(block)
     weights = stored_weights(task.inputs)
     if weights is None:
         return values
@@ -214,7 +214,7 @@ def with_loops(task: StageTask, bridges: DirectedEdges, block: int) -> DirectedE
     weights = stored_weights(task.inputs)
     if weights is None:
         return bridges
-    twins = StoredAffinities(task.inputs["affinities"]).twins.read_block(block)
+    twins = task.stored(StoredAffinities).twins.read_block(block)
     return join_edges([bridges, loop_edges(loops(twins, weights.read_block(block)), task.dimensions.rows(block)[0])])
 
 
@@ -222,7 +222,7 @@ def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.nd
     """Return the values (E,) of the rows of W of a block, lower between classes where affinities follow these."""
     if not task.params.follows_classes:
         return rows.values
-    codes = StoredClasses(task.inputs[StoredClasses.STAGE]).codes
+    codes = task.stored(StoredClasses).codes
     of_columns = np.asarray(task.read_table(codes)[rows.indices])
     target_weight = task.params.symmetric_affinities.target_weight
     return lowered_between_classes(rows.indptr, rows.values, codes.read_block(block), of_columns, target_weight)
@@ -230,7 +230,7 @@ def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.nd
 
 def bridge_edges(task: StageTask) -> DirectedEdges:
     """Return the bridges between components in both directions."""
-    components = StoredComponents(task.inputs["components"])
+    components = task.stored(StoredComponents)
     rows, values = components.bridge_rows.read(), components.bridge_weights.read()
     weights = stored_weights(task.inputs)
     if weights is not None:

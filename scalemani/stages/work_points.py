@@ -80,7 +80,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if work.task.params.points.metric == PRECOMPUTED or work.task.params.neighbors.by_window:
         keep_order(work)
         return {}
-    task, partition = work.task, StoredPartition(work.task.inputs["partition"])
+    task, partition = work.task, work.task.stored(StoredPartition)
     if not task.output.committed("whole"):
         write_order(work, partition)
     width = partition.basis.axes.shape[1]
@@ -135,7 +135,7 @@ def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tupl
     ----------
     cells : (N,) int, the cell of each point, in input order
     """
-    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE])
+    before = earlier.stored(StoredWorkPoints)
     known = before.stretches
     if len(cells) > MOST_GROWTH * known.offsets[n_cells]:
         return None
@@ -150,22 +150,19 @@ def appended_block(task: StageTask, block: int) -> Arrays:
     (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
     border = max(start, min(stop, earlier.n_points))
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(start, stop))
-    points, before = (
-        stored.dense_points
-        for stored in (StoredPoints(task.inputs["points"]), StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]))
-    )
+    points, before = (stored.dense_points for stored in (task.stored(StoredPoints), earlier.stored(StoredWorkPoints)))
     try:
         known = before.gather(np.arange(start, border))
     except CorruptChunkError:
         known = points.gather(order[: border - start])  # which lie in all blocks
     rows = np.concatenate([known, points.gather(order[border - start :])])
-    basis = StoredPartition(task.inputs["partition"]).basis
+    basis = task.stored(StoredPartition).basis
     return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
 
 
 def pixels_block(task: StageTask, block: int) -> Arrays:
     """Return the pixels of a block as they came."""
-    return {StoredWorkPoints.dense_points: StoredPoints(task.inputs["points"]).points.read_block(block)}
+    return {StoredWorkPoints.dense_points: task.stored(StoredPoints).points.read_block(block)}
 
 
 def write_sparse(work: StageWork, width: int) -> None:
@@ -188,11 +185,11 @@ def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
 
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
     """Yield the blocks of a run: one pass over all points in input order collects them."""
-    basis = StoredPartition(task.inputs["partition"]).basis
+    basis = task.stored(StoredPartition).basis
     first, last = task.dimensions.rows_of(blocks)
     points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
-    StoredPoints(task.inputs["points"]).dense_points.gather_into(points, order)
+    task.stored(StoredPoints).dense_points.gather_into(points, order)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         rows = points[start - first : stop - first]
@@ -203,7 +200,7 @@ def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int,
     """Yield the blocks of a run of sparse points: one pass over all points in input order collects them."""
     first, last = task.dimensions.rows_of(blocks)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
-    points = StoredPoints(task.inputs["points"]).points.gather(order)
+    points = task.stored(StoredPoints).points.gather(order)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         yield block, StoredWorkPoints.SPARSE.parts(points[start - first : stop - first])
@@ -212,4 +209,4 @@ def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int,
 def sketched_block(task: StageTask, block: int) -> Arrays:
     """Return the sketches of one block of sparse points in work order."""
     points = StoredWorkPoints(task.output).points.read_block(block)
-    return {StoredWorkPoints.sketch: sketch_points(points, StoredPartition(task.inputs["partition"]).basis)}
+    return {StoredWorkPoints.sketch: sketch_points(points, task.stored(StoredPartition).basis)}

@@ -200,7 +200,7 @@ def knn_graph(
         resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}
         source = open_points(points, params.leaves_out_gaps)
         finished = stack.enter_context(finished_run(source, store, "knn-graph", params, **resources))
-        stored = StoredGraph(finished.group(StoredGraph.STAGE))
+        stored = finished.stored(StoredGraph)
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         lists = graph_by_given_rows(finished, stored)
         if is_in_memory(points):
@@ -262,7 +262,7 @@ class KNeighborsTransformer(RunEstimator):
         source = open_training_points(X, self.use_rep, requested.gaps)
         params = requested.params
         with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
-            stored = StoredGraph(finished.group(StoredGraph.STAGE))
+            stored = finished.stored(StoredGraph)
             lists = graph_by_given_rows(finished, stored)
             self._graph = Neighbors(lists.indices[...], lists.distances[...])
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)

@@ -118,14 +118,14 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
 
 def neighbors_of(run: Run, rows: np.ndarray) -> np.ndarray:
     """Return the neighbours (M, k) of some rows in the graph of a run, all in input order."""
-    order = InputOrder(StoredWorkPoints(run.group(StoredWorkPoints.STAGE)), run.rows)
-    stored = StoredNeighbors(run.group(StoredNeighbors.STAGE))
+    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
+    stored = run.stored(StoredNeighbors)
     return order.input_rows[stored.indices(stored.final_step).gather(order.work_rows[rows])]
 
 
 def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
     """Return how many points are closer to each row (M,) than each of its neighbours (M, K): (M, K) int64."""
-    points = StoredPoints(run.group(StoredPoints.STAGE)).points
+    points = run.stored(StoredPoints).points
     queries = points.gather(rows)
     limits, counts = np.empty(neighbors.shape), np.zeros(neighbors.shape, np.int64)
     for block in range(run.dimensions.n_blocks):

@@ -248,7 +248,7 @@ def pairs(run: Run) -> Iterator[Chart]:
         return
     n_points = run.dimensions.n_points
     rows = sample_rows(run.params.seed, "report/pairs", n_points, min(n_points, PAIRED_POINTS))
-    stored: tuple[Any, Any] = StoredPoints(run.group(StoredPoints.STAGE)).points, run.stored_embedding
+    stored: tuple[Any, Any] = run.stored(StoredPoints).points, run.stored_embedding
     upper = np.triu_indices(len(rows), 1)
     far, shown = (
         cdist(table, table)[upper] for table in (dense_rows(one.gather(rows)).astype(float) for one in stored)

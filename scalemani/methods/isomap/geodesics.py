@@ -112,13 +112,13 @@ def distances_from_some(task: StageTask, part: int) -> Arrays:
 
 def work_rows_of_landmarks(task: StageTask) -> np.ndarray:
     """Return the work row (L,) of each landmark."""
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
-    return inverse_order(input_rows)[StoredLandmarks(task.inputs["landmarks"]).rows.read()]
+    input_rows = task.stored(StoredWorkPoints).input_rows.read()
+    return inverse_order(input_rows)[task.stored(StoredLandmarks).rows.read()]
 
 
 def edges_of_graph(task: StageTask) -> UndirectedEdges:
     """Return the edges of the neighbour graph, and the bridges between its components."""
-    graph, bridges = StoredNeighbors(task.inputs["neighbors"]), StoredComponents(task.inputs["components"])
+    graph, bridges = task.stored(StoredNeighbors), task.stored(StoredComponents)
     indices, distances = (table(graph.final_step).read() for table in (graph.indices, graph.distances))
     rows = bridges.bridge_rows.read()
     return undirected_edges(indices, distances, rows, lengths_of_bridges(task, rows))
@@ -126,7 +126,7 @@ def edges_of_graph(task: StageTask) -> UndirectedEdges:
 
 def lengths_of_bridges(task: StageTask, rows: np.ndarray) -> np.ndarray:
     """Return how far the ends (B, 2) of each bridge are from each other, of which sketches fall short."""
-    points = RowsOfArray(StoredWorkPoints(task.inputs["work_points"]).points, task.dimensions.n_points)
+    points = RowsOfArray(task.stored(StoredWorkPoints).points, task.dimensions.n_points)
     lengths = np.empty(len(rows))
     for some in slices(len(rows), BRIDGES_TOGETHER):
         one, other = (points[ends].astype(np.float64) for ends in rows[some].T)

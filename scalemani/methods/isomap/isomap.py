@@ -41,7 +41,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def run(work: StageWork) -> dict[str, Any]:
     """Scale the landmarks and triangulate the points; certify how well the coordinates keep the distances."""
     task = work.task
-    paths = StoredGeodesics(task.inputs["geodesics"])
+    paths = task.stored(StoredGeodesics)
     distances = paths.read_symmetric(task.params.n_landmarks)
     solution, least = classical_scaling(distances, task.params.n_components)
     if not task.output.committed(StoredIsomap.SOLVED):

@@ -56,7 +56,7 @@ def places(run: Run) -> bool:
 
 def read_placement(run: Run, in_memory: bool) -> PathPlacement:
     """Return the placement of a finished run; `in_memory` reads all of it, so that its store may go."""
-    stored, scaled = StoredGeodesics(run.group("geodesics")), StoredIsomap(run.group("isomap"))
+    stored, scaled = run.stored(StoredGeodesics), run.stored(StoredIsomap)
     solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
     n_landmarks = len(solution.vectors)
     n_parts = stored.n_parts(n_landmarks)

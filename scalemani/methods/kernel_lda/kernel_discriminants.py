@@ -108,7 +108,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
     """Return the rows of [K Z, K 1] of one block: (n, L + 1)."""
-    n_landmarks, weights = task.params.n_landmarks, StoredLandmarkWeights(task.inputs["landmark_weights"])
+    n_landmarks, weights = task.params.n_landmarks, task.stored(StoredLandmarkWeights)
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, renumbered = graph.on_reached(affinities.astype(np.float64))
@@ -120,8 +120,8 @@ def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
 def sums_of_block(task: StageTask, block: int) -> KernelSums:
     """Return what one block adds to the sums."""
     rows = rows_of_kernel(task, block)
-    own = StoredLandmarkWeights(task.inputs["landmark_weights"]).read_matrix(block, task.params.n_landmarks)
-    stored = StoredClasses(task.inputs[StoredClasses.STAGE])
+    own = task.stored(StoredLandmarkWeights).read_matrix(block, task.params.n_landmarks)
+    stored = task.stored(StoredClasses)
     codes, n_classes = stored.codes.read_block(block), len(stored.counts.read_once())
     of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
     products, gram = sp.csr_matrix(rows.T.tocsr() @ rows), sp.csr_matrix(own.T.tocsr() @ own)

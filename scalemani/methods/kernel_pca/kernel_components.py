@@ -39,7 +39,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def run(work: StageWork) -> dict[str, Any]:
     """Solve the reduced problem; certify how far the kernel is from having no eigenvalue below zero."""
     task, output = work.task, StoredKernelComponents(work.task.output)
-    reduced, gram = StoredReduced(task.inputs["reduced"]), summed_gram(work)
+    reduced, gram = task.stored(StoredReduced), summed_gram(work)
     kernel = centered_kernel(reduced.read_matrix(reduced.LAPLACIAN), reduced.read_matrix(reduced.MASS), gram)
     solution, least = kernel_components(kernel, gram, task.params.n_components)
     write_scores(output, solution.eigenvalues, solution.vectors)

@@ -80,8 +80,8 @@ def run(work: StageWork) -> dict[str, Any]:
     """Measure the covariances; certify of how many points, and how many were singular."""
     task, asked = work.task, work.task.params.landmark_graph
     work.executor.progress.start(task.stage, 1)
-    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
-    points = RowsOfArray(StoredPoints(task.inputs["points"]).points, task.dimensions.n_points, task.cache_bytes)
+    landmarks = task.stored(StoredLandmarks).points.read()
+    points = RowsOfArray(task.stored(StoredPoints).points, task.dimensions.n_points, task.cache_bytes)
     diagonal = asked.covariances == "diagonal"
     found = local_geometry(points, landmarks, asked.neighborhood, diagonal)
     described = StoredLandmarkCovariances.variances if diagonal else StoredLandmarkCovariances.covariances

@@ -75,7 +75,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Join the landmarks, solve for the smallest eigenvalues of their Laplacian, the trivial one left out."""
     task, asked = work.task, work.task.params.landmark_graph
     work.executor.progress.start(task.stage, 1)
-    landmarks = StoredLandmarks(task.inputs["landmarks"]).points.read()
+    landmarks = task.stored(StoredLandmarks).points.read()
     neighbors = joined_landmarks(work, landmarks)
     sigma = asked.sigma or spacing(landmarks)
     maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components)
@@ -113,7 +113,7 @@ def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
     n_joined = asked.joined(len(landmarks))
     if asked.kind == "euclidean":
         return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
-    stored = StoredLandmarkCovariances(task.inputs["landmark_covariances"])
+    stored = task.stored(StoredLandmarkCovariances)
     covariances = stored.read_covariances(asked.covariances == "diagonal")
     with threads(work.in_one_process) as side_by_side:
         return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(side_by_side.over))

@@ -75,7 +75,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
     work.map_blocks(mapped_block)
-    graph = StoredLandmarkGraph(task.inputs["landmark_graph"])
+    graph = task.stored(StoredLandmarkGraph)
     task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})
     n_far = work.fold_blocks(far_points, operator.add, "distances")
     if n_far:
@@ -89,7 +89,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def far_points(task: StageTask, block: int) -> int:
     """Return how many points of a block lie far from all landmarks."""
-    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    points = task.stored(StoredPoints).points.read_block(block)
     landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_spacing)
     tiles = (dense_rows(points[tile]) for tile in slices(points.shape[0], TILE_ROWS))
     return sum(len(far_from_landmarks(tile, landmarks, distance)) for tile in tiles)
@@ -97,7 +97,7 @@ def far_points(task: StageTask, block: int) -> int:
 
 def mapped_block(task: StageTask, block: int) -> Arrays:
     """Return one block of the embedding."""
-    points, found = StoredPoints(task.inputs["points"]).points.read_block(block), task.once(read_map)
+    points, found = task.stored(StoredPoints).points.read_block(block), task.once(read_map)
     embedding = np.empty((points.shape[0], found.coordinates.shape[1]))
     for tile in slices(points.shape[0], TILE_ROWS):
         embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
@@ -106,7 +106,7 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
 
 def read_spacing(task: StageTask) -> float:
     """Return how far nearly all points of a task lie from their nearest landmark."""
-    return StoredLandmarks(task.inputs["landmarks"]).read_coverage().spacing
+    return task.stored(StoredLandmarks).read_coverage().spacing
 
 
 def read_map(task: StageTask) -> LandmarkMap:

@@ -102,7 +102,7 @@ def projected_block(task: StageTask, block: int) -> Arrays:
     """Return the coordinates of one block of points in input order."""
     output = StoredDiscriminants(task.output)
     mean, axes = output.mean.read_once(), output.axes.read_once()
-    points = StoredPoints(task.inputs["points"]).points.read_block(block)
+    points = task.stored(StoredPoints).points.read_block(block)
     tiles = (dense_rows(points[first : first + TILE_ROWS]) for first in range(0, points.shape[0], TILE_ROWS))
     rows = [(tile - mean) @ axes for tile in tiles]
     return {StoredDiscriminants.embedding: np.concatenate(rows)}

@@ -44,5 +44,5 @@ class PlacedByAxes(NamedTuple):
 
 def read_placement(run: Run, in_memory: bool) -> PlacedByAxes:
     """Return the mean and the directions of a finished run; they are always read whole."""
-    stored = StoredDiscriminants(run.group(StoredDiscriminants.STAGE))
+    stored = run.stored(StoredDiscriminants)
     return PlacedByAxes(stored.mean.read(), stored.axes.read(), run.metric, reach_of(run), run.dimensions.sparse)

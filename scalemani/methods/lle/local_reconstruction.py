@@ -97,7 +97,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def sums_of_tiles(task: StageTask, tiles: range) -> LocalSums:
     """Return what consecutive tiles of points add: by tile in work order, so that bits do not depend on blocks."""
-    graph, errors, gram = StoredNeighbors(task.inputs["neighbors"]), TreeSum(), TreeSum()
+    graph, errors, gram = task.stored(StoredNeighbors), TreeSum(), TreeSum()
     neighbors = graph.indices(graph.final_step)
     for tile, block, part in tiles_of(task, tiles):
         first = task.dimensions.rows(block)[0] + part.start
@@ -115,7 +115,7 @@ def sums_of_tiles(task: StageTask, tiles: range) -> LocalSums:
 def other_ends(task: StageTask) -> dict[int, list[int]]:
     """Return the work rows to which bridges between components lead, by the work row from which they do."""
     found: dict[int, list[int]] = {}
-    for one, other in StoredComponents(task.inputs["components"]).bridge_rows.read().tolist():
+    for one, other in task.stored(StoredComponents).bridge_rows.read().tolist():
         found.setdefault(one, []).append(other)
         found.setdefault(other, []).append(one)
     return found
@@ -151,7 +151,7 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     """
     reached, places = np.unique(indices, return_inverse=True)
     places = places.reshape(indices.shape)
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    stored = task.stored(StoredWorkPoints).points
     others = RowsOfArray(stored, task.dimensions.n_points, task.cache_bytes)[reached]
     values = neighbor_weights(points, others, places, task.params.value("local_reconstruction.reg"))
     bounds = np.arange(0, values.size + 1, values.shape[1])

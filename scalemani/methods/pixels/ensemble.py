@@ -43,7 +43,7 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
     """Grow the trees side by side on this process's threads, and write W by blocks."""
     task = work.task
     image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
-    points = StoredWorkPoints(task.inputs["work_points"]).dense_points.read_once()
+    points = task.stored(StoredWorkPoints).dense_points.read_once()
     deviations = task.params.affinities.jitter * mean_distances(points, image, reach)
     grow = functools.partial(tree_of, points, deviations, image, reach, task.params.seed)
     copies = range(task.params.affinities.trees)

@@ -70,7 +70,7 @@ def write_window(work: StageWork) -> dict[str, Any]:
 
 def typical_bandwidth(task: StageTask, image: tuple[int, int, int], reach: tuple[int, int]) -> float:
     """Return the median distance of a sample of the pixels to the nth nearest of their window; 1 where all are zero."""
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read_once()
+    points = task.stored(StoredWorkPoints).points.read_once()
     pixels = rows_to_choose_by(task.params.seed, len(points))
     found = window_bandwidths(points, image, reach, pixels, task.params.affinities.bandwidth_neighbor)
     return float(np.median(found[found > 0])) if found.any() else 1.0
@@ -93,7 +93,7 @@ def weight_certificates(work: StageWork) -> dict[str, Any]:
 
 def affinities_of(task: StageTask) -> WindowAffinities:
     """Return the rows of W that the stage certifies."""
-    return WindowAffinities(task.output, StoredWorkPoints(task.inputs["work_points"]))
+    return WindowAffinities(task.output, task.stored(StoredWorkPoints))
 
 
 def degrees_block(task: StageTask, block: int) -> Arrays:

@@ -63,14 +63,14 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def numbers_of(task: StageTask) -> np.ndarray:
     """Return the number (N,) int32 of the landmark that each work row is, -1 for none."""
-    landmarks = StoredLandmarks(task.inputs["landmarks"])
+    landmarks = task.stored(StoredLandmarks)
     if landmarks.off_data:
         raise ConfigError(
             f"embedding.solver={task.params.embedding.solver} takes landmarks that are points, and those given are "
             "not: give rows of the points, or take another solver"
         )
     rows = landmarks.rows.read()
-    input_rows = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    input_rows = task.stored(StoredWorkPoints).input_rows.read()
     return landmark_numbers(rows, len(input_rows))[input_rows]
 
 

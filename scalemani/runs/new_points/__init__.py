@@ -84,7 +84,7 @@ class NewPoints(PointsSource):
 
 def centers_of(run: Run) -> np.ndarray:
     """Return the centres (K, d) that spectral clustering has found."""
-    return StoredClustering(run.group(StoredClustering.STAGE)).centers.read()
+    return run.stored(StoredClustering).centers.read()
 
 
 def nearest_clusters(coordinates: np.ndarray, centers: np.ndarray) -> np.ndarray:

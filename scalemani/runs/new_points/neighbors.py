@@ -110,7 +110,7 @@ class NeighborIndex:
 
 def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
-    partition, stored = StoredPartition(run.group("partition")), StoredWorkPoints(run.group("work_points"))
+    partition, stored = run.stored(StoredPartition), run.stored(StoredWorkPoints)
     gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=cache_bytes)
     if in_memory:
         gather = functools.partial(operator.getitem, stored.points.read())
@@ -170,6 +170,6 @@ class InputNeighbors:
 
 def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
     """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
-    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    order = run.stored(StoredWorkPoints).input_rows.read()
     given = order if run.input_rows is None else run.input_rows[order]
     return InputNeighbors(neighbor_index(run, in_memory), given, run.metric)

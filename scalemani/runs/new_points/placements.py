@@ -139,7 +139,7 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
         return among_points
-    own = StoredLandmarkEmbedding(run.group("landmark_embedding")).vectors.read()
+    own = run.stored(StoredLandmarkEmbedding).vectors.read()
     if StoredDiffusionCoordinates.STAGE in run.keys:
         own *= diffusion_scales(run.eigenvalues, run.params.diffusion_coordinates.time)
     return np.where(own.any(axis=1, keepdims=True), own, among_points)
@@ -147,7 +147,7 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 
 def read_landmark_placement(run: Run, in_memory: bool) -> LandmarkPlacement:
     """Return the landmarks of a finished run with their coordinates in its embedding; they are always read whole."""
-    landmarks = StoredLandmarks(run.group("landmarks"))
+    landmarks = run.stored(StoredLandmarks)
     map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
     if map_of_solver and "landmark_graph" in run.keys:
         prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
@@ -236,7 +236,7 @@ def read_training_points(
 
     `in_memory` reads its points, so that its store may go.
     """
-    order, asked = StoredWorkPoints(run.group("work_points")).input_rows.read(), run.params.affinities
+    order, asked = run.stored(StoredWorkPoints).input_rows.read(), run.params.affinities
     positions = np.ascontiguousarray(run.stored_embedding.read()[order])
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
     return neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma, usual_neighbor_distance(run)
@@ -275,7 +275,7 @@ def usual_neighbor_distance(run: Run) -> float:
     Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left out, as
     it may hold nothing else.
     """
-    neighbors, n_blocks = StoredNeighbors(run.group("neighbors")), run.dimensions.n_blocks
+    neighbors, n_blocks = run.stored(StoredNeighbors), run.dimensions.n_blocks
     looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
     width = run.params.affinity_neighbors
     lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
@@ -372,7 +372,7 @@ def read_descent_placement(run: Run, in_memory: bool) -> DescentPlacement:
 
     `in_memory` reads its points, so that its store may go.
     """
-    weights = StoredWeights(run.group(StoredWeights.STAGE)).weights.read() if StoredWeights.STAGE in run.keys else None
+    weights = run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
     tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
     return DescentPlacement(*read_training_points(run, in_memory), cpu_count(), tolerance, weights)
 
@@ -413,7 +413,7 @@ class Placing:
         """Return the spacing of the placement of a run, which is not read for it."""
         if self.among_neighbors:
             return usual_neighbor_distance(run)
-        return StoredLandmarks(run.group("landmarks")).read_coverage().spacing if self.measured else np.inf
+        return run.stored(StoredLandmarks).read_coverage().spacing if self.measured else np.inf
 
 
 BY_LANDMARKS = Placing(
@@ -433,7 +433,7 @@ def refusal_of(run: Run) -> str:
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
-    return IN_PIECES if by_coordinates and StoredEmbedding(run.group(StoredEmbedding.STAGE)).in_pieces else ""
+    return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
 
 
 def placing_of(run: Run) -> Placing:

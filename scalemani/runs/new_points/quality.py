@@ -41,7 +41,7 @@ class Reach:
 
 def reach_of(run: Run) -> Reach:
     """Return how far nearly all points of a run reach."""
-    found = StoredLandmarks(run.group("landmarks")).read_coverage()
+    found = run.stored(StoredLandmarks).read_coverage()
     return Reach(found.center, found.radius)
 
 

@@ -296,7 +296,7 @@ def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
     The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
     Vectors are made here where eigenvalues are so small that they have to be computed anew.
     """
-    solved, vectors = StoredLandmarkEmbedding(work.task.inputs["landmark_embedding"]), None
+    solved, vectors = work.task.stored(StoredLandmarkEmbedding), None
     if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
         residuals = residuals_by_blocks(work)
     else:
@@ -328,7 +328,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
     task, asked, graph = work.task, work.task.params.embedding, StreamedGraph(work, workspace)
     work.executor.progress.start(task.stage, asked.max_passes, "pass")
     wanted = task.params.n_components
-    stored = StoredCoarseGraphs(task.inputs["coarse_graphs"])
+    stored = task.stored(StoredCoarseGraphs)
     labels = stored.labels.read(workspace.empty)
     transfer = Transfer(labels, graph.degrees, stored.read_degrees(), workspace)
 
@@ -392,7 +392,7 @@ def stored_state(checkpoints: Checkpoints, n_points: int, workspace: Workspace) 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
     """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of others beside them."""
     empty = graph.workspace.empty
-    coarse = StoredCoarseEmbedding(task.inputs["coarse_embedding"]).vectors.read(empty)
+    coarse = task.stored(StoredCoarseEmbedding).vectors.read(empty)
     others = vectors_beside(task, coarse.shape[1], graph.workspace)
     start = empty((len(graph.degrees), coarse.shape[1] + others.shape[1]), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
@@ -408,7 +408,7 @@ def vectors_beside(task: StageTask, n_coarse: int, workspace: Workspace) -> np.n
     else random ones where the coarse graph has too few nodes.
     """
     if task.params.embedding.by_landmarks:
-        solved = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
+        solved = task.stored(StoredLandmarkEmbedding).vectors.read()
         return over_landmarks(task, coarsely_rounded(solved), workspace.empty)
     if task.earlier is not None:
         return continued_vectors(task, task.earlier, workspace)
@@ -431,8 +431,8 @@ def coarsely_rounded(vectors: np.ndarray) -> np.ndarray:
 
 def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:
     """Return the vectors (N, d) of an earlier run in work order, those of appended points from their neighbours."""
-    order = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read()
-    stored = StoredEmbedding(earlier.groups[StoredEmbedding.STAGE]).embedding.read()
+    order = task.stored(StoredWorkPoints).input_rows.read()
+    stored = earlier.stored(StoredEmbedding).embedding.read()
     vectors = np.full((len(order), stored.shape[1]), np.nan)
     known = order < earlier.n_points
     vectors[known] = stored[order[known]]

@@ -80,7 +80,7 @@ def write_by_blocks(work: StageWork) -> None:
 def vectors_table(task: StageTask) -> Table:
     """Return Z times the landmarks' coordinates: (N, d) float64, in work order."""
     stored = stored_landmark_weights(task.inputs)
-    coordinates = StoredLandmarkEmbedding(task.inputs["landmark_embedding"]).vectors.read()
+    coordinates = task.stored(StoredLandmarkEmbedding).vectors.read()
     vectors = task.table((task.dimensions.n_points, coordinates.shape[1]), np.float64)
     for block in range(task.dimensions.n_blocks):
         vectors[slice(*task.dimensions.rows(block))] = stored.read_matrix(block, len(coordinates)) @ coordinates
@@ -117,7 +117,7 @@ def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
     """Return the work rows (last - first,) int64 of input rows, by one pass over the order, some rows at a time."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return np.arange(first, last)
-    order, found = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows, np.empty(last - first, int)
+    order, found = task.stored(StoredWorkPoints).input_rows, np.empty(last - first, int)
     for part in slices(task.dimensions.n_points, ORDER_ROWS):
         input_rows = order.read_rows(part)
         inside = np.flatnonzero((input_rows >= first) & (input_rows < last))

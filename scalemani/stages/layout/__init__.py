@@ -56,7 +56,7 @@ def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | No
     task, asked = work.task, work.task.params.layout
     if asked.init == GIVEN_START:
         return continued_start(work, rows)
-    order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    order = task.stored(StoredWorkPoints).input_rows.read()
     positions = STARTS[asked.init](task, order)
     if masses is None:
         positions -= positions.mean(axis=0)
@@ -81,7 +81,7 @@ def continued_start(work: StageWork, rows: AffinityRows) -> np.ndarray:
     positions = given_start(work)
     filled = spread_to_neighbors(rows, positions)
     deviation = float(np.sqrt(positions.var(axis=0).mean()))
-    order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
+    order = task.stored(StoredWorkPoints).input_rows.read()
     positions[filled] += asked.jitter * (deviation or 1.0) * noise(task)[order[filled]]
     if asked.start_deviation is not None and deviation > 0:
         positions = (positions - positions.mean(axis=0)) * (asked.start_deviation / deviation)
@@ -120,14 +120,14 @@ def noise(task: StageTask) -> np.ndarray:
 
 def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
     """Return the spectral embedding in input order, the pieces of a graph side by side."""
-    stored = StoredEmbedding(task.inputs["embedding"])
+    stored = task.stored(StoredEmbedding)
     positions = stored.embedding.read()
     return side_by_side(positions, stored.pieces.read()) if stored.in_pieces else positions
 
 
 def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:
     """Return the first principal components of the points in input order: their sketches have them."""
-    sketch = StoredWorkPoints(task.inputs["work_points"]).sketch
+    sketch = task.stored(StoredWorkPoints).sketch
     positions = np.empty((task.dimensions.n_points, task.params.n_components))
     for block in range(task.dimensions.n_blocks):
         positions[order[slice(*task.dimensions.rows(block))]] = sketch.read_block(block)[:, : positions.shape[1]]
@@ -191,7 +191,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, asked = work.task, work.task.params.layout
     objective = objective_of(str(asked.objective))
     with threads(work.executor.workers) as side_by_side:
-        graph = StoredSymmetricAffinities(task.inputs["symmetric_affinities"])
+        graph = task.stored(StoredSymmetricAffinities)
         rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()

@@ -56,7 +56,7 @@ def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:
     """Return values (N, ...) in input order with their rows in the order that a stage works in."""
     if StoredWorkPoints.STAGE not in work.task.inputs:
         return values
-    return values[StoredWorkPoints(work.task.inputs[StoredWorkPoints.STAGE]).input_rows.read()]
+    return values[work.task.stored(StoredWorkPoints).input_rows.read()]
 
 
 def store_in_work_order(work: StageWork, described: ArrayDescription, values: np.ndarray) -> np.ndarray:

@@ -45,7 +45,7 @@ def tell_of_unseen_components(work: StageWork) -> None:
     task = work.task
     if StoredComponents.STAGE not in task.inputs:
         return
-    stored = StoredComponents(task.inputs[StoredComponents.STAGE])
+    stored = task.stored(StoredComponents)
     n_components = stored.group.certificate("components", int)
     if n_components == 1:
         return
@@ -68,9 +68,9 @@ def components_of_landmarks(task: StageTask, labels: np.ndarray) -> np.ndarray:
     ----------
     labels : (N,) int32, the component of each work row
     """
-    stored = StoredLandmarks(task.inputs[StoredLandmarks.STAGE])
+    stored = task.stored(StoredLandmarks)
     rows = stored.anchor_rows.read()[:, 0] if stored.off_data else stored.rows.read()
-    input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows
+    input_rows = task.stored(StoredWorkPoints).input_rows
     found = []
     for block in range(task.dimensions.n_blocks):
         start, stop = task.dimensions.rows(block)

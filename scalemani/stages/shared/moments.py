@@ -102,7 +102,7 @@ def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
 
 def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
     """Return what consecutive tiles of rows of Z add to Z^T Z."""
-    weights, n_landmarks = StoredLandmarkWeights(task.inputs["landmark_weights"]), task.params.n_landmarks
+    weights, n_landmarks = task.stored(StoredLandmarkWeights), task.params.n_landmarks
     parts = [weights.read_matrix(block, n_landmarks)[part] for block, part in parts_of_tiles(task, tiles)]
     rows = sp.csr_matrix(sp.vstack(parts))
     return diagonal_product(rows, np.ones(rows.shape[0]))
@@ -110,7 +110,7 @@ def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
 
 def center_of(task: StageTask) -> np.ndarray:
     """Return the mean (D,) float64 of the landmarks: near enough to the points' for sums to keep their digits."""
-    return StoredLandmarks(task.inputs["landmarks"]).points.read_once().mean(axis=0, dtype=np.float64)
+    return task.stored(StoredLandmarks).points.read_once().mean(axis=0, dtype=np.float64)
 
 
 def summed_moments(work: StageWork) -> Moments:
@@ -123,7 +123,7 @@ def summed_moments(work: StageWork) -> Moments:
 def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
     """Return what consecutive tiles add: row by row, so that bits do not depend on blocks."""
     n_landmarks, n_features = task.params.n_landmarks, task.dimensions.n_features
-    center, weights = task.once(center_of), StoredLandmarkWeights(task.inputs["landmark_weights"])
+    center, weights = task.once(center_of), task.stored(StoredLandmarkWeights)
     moments, used, squares = np.zeros((n_landmarks, n_features)), np.zeros(n_landmarks), 0.0
     n_classes, rows_of_z = number_of_classes(task), []
     sums, counts = np.zeros((n_classes, n_features)), np.zeros(n_classes, np.int64)
@@ -163,11 +163,11 @@ def number_of_classes(task: StageTask) -> int:
     """Return the number of classes; one of all points where the stage reads no labels."""
     if StoredClasses.STAGE not in task.inputs:
         return 1
-    return len(StoredClasses(task.inputs[StoredClasses.STAGE]).counts.read_once())
+    return len(task.stored(StoredClasses).counts.read_once())
 
 
 def codes_of(task: StageTask, block: int, part: slice) -> np.ndarray:
     """Return the class (n,) of some rows of a block."""
     if StoredClasses.STAGE not in task.inputs:
         return np.zeros(part.stop - part.start, np.int32)
-    return StoredClasses(task.inputs[StoredClasses.STAGE]).codes.read_block(block)[part]
+    return task.stored(StoredClasses).codes.read_block(block)[part]

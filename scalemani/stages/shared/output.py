@@ -102,7 +102,7 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
     """Return positions (N, d) of the order that a stage works in, in input order."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return positions
-    input_rows = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE]).input_rows.read(empty)
+    input_rows = task.stored(StoredWorkPoints).input_rows.read(empty)
     return reordered(positions, input_rows, np.float64, empty)
 
 
