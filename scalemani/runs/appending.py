@@ -110,39 +110,22 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
 
 def check_growing(run: Run, freeze: bool) -> None:
     """Refuse runs that points cannot be appended to: of given lists, of labels, of components, and unfinished ones."""
-    if run.metric == PRECOMPUTED:
-        raise ConfigError(
-            "points cannot be appended to a run that started from neighbour lists or affinities: it has no points"
-        )
-    if run.params.neighbors.by_window:
-        raise ConfigError("points cannot be appended to a run of pixels: these are one image or video")
-    if StoredClasses.STAGE in run.keys:
-        raise ConfigError(
-            "points cannot be appended to a run that learns from labels, as they come without: embed all points anew"
-        )
-    if run.params.merges_duplicates:
-        raise ConfigError(
-            "points cannot be appended to a run in which equal rows are one point: new rows would change the weights "
-            "of earlier points; embed all points anew"
-        )
-    if StoredWeights.STAGE in run.keys:
-        raise ConfigError(
-            "points cannot be appended to a run of points with weights: embed all points anew with theirs"
-        )
-    if run.params.neighbors.method == GIVEN_LISTS:
-        raise ConfigError(
-            "points cannot be appended to a run with neighbour lists of another library: embed all points anew with "
-            "theirs"
-        )
-    if run.params.landmarks.method == GIVEN_LANDMARKS:
-        raise ConfigError(
-            "points cannot be appended to a run with landmarks of your own: embed all points anew with them"
-        )
-    if run.is_component:
-        raise ConfigError(
-            "points cannot be appended to a run that has left out components: embed all points anew, or with "
-            "components.disconnected=connect"
-        )
+    params, anew = run.params, "embed all points anew"
+    for refused, why in (
+        (run.metric == PRECOMPUTED, "that started from neighbour lists or affinities: it has no points"),
+        (params.neighbors.by_window, "of pixels: these are one image or video"),
+        (StoredClasses.STAGE in run.keys, f"that learns from labels, as they come without: {anew}"),
+        (
+            params.merges_duplicates,
+            f"in which equal rows are one point: new rows would change the weights of earlier points; {anew}",
+        ),
+        (StoredWeights.STAGE in run.keys, f"of points with weights: {anew} with theirs"),
+        (params.neighbors.method == GIVEN_LISTS, f"with neighbour lists of another library: {anew} with theirs"),
+        (params.landmarks.method == GIVEN_LANDMARKS, f"with landmarks of your own: {anew} with them"),
+        (run.is_component, f"that has left out components: {anew}, or with components.disconnected=connect"),
+    ):
+        if refused:
+            raise ConfigError(f"points cannot be appended to a run {why}")
     unfinished = [stage for stage in run.keys if not run.group(stage).complete]
     if unfinished:
         raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")

@@ -45,26 +45,15 @@ def reach_of(run: Run) -> Reach:
     return Reach(found.center, found.radius)
 
 
-def far_away(rows: np.ndarray, n_points: int) -> str:
-    """Return what to say of new points beyond reach, by their rows: ascending, at least one."""
-    return (
-        f"{len(rows)} of {n_points} new points lie more than {FAR:g} times as far out as {USUAL:.0%} of the training "
-        f"points, first rows {listed(rows)}: the embedding knows nothing out there, so their positions mean little"
-    )
-
-
-def far_from_all(rows: np.ndarray, n_points: int) -> str:
-    """Return what to say of new points within reach that nothing known is near to, by their rows, as above."""
-    return (
-        f"{len(rows)} of {n_points} new points lie more than {WIDE:g} times as far from what the embedding knows, "
-        f"landmarks or neighbours, as {USUAL:.0%} of the training points, first rows {listed(rows)}: their positions "
-        "mean little; embed them with the others, or raise landmarks.n_landmarks where landmarks place new points"
-    )
-
-
-def listed(rows: np.ndarray) -> str:
-    """Return the first of some rows."""
-    return ", ".join(map(str, rows[:SHOWN_ROWS]))
+BEYOND = (
+    f"times as far out as {USUAL:.0%} of the training points, first rows {{}}: the embedding knows nothing out "
+    "there, so their positions mean little"
+)
+ALONE = (
+    f"times as far from what the embedding knows, landmarks or neighbours, as {USUAL:.0%} of the training points, "
+    "first rows {}: their positions mean little; embed them with the others, or raise landmarks.n_landmarks where "
+    "landmarks place new points"
+)
 
 
 class Placed(NamedTuple):
@@ -150,10 +139,11 @@ class Account:
         found: list[tuple[str, type[ScalemaniWarning]]] = []
         if self.remark:
             found.append((self.remark, ScalemaniWarning))
-        for parts, said in ((self.far, far_away), (self.alone, far_from_all)):
-            rows = np.sort(np.concatenate(parts)) if parts else np.empty(0, np.int64)
-            if len(rows):
-                found.append((said(rows, self.n_points), ScalemaniWarning))
+        for parts, times, said in ((self.far, FAR, BEYOND), (self.alone, WIDE, ALONE)):
+            if rows := sorted(row for part in parts for row in part.tolist()):
+                listed = said.format(", ".join(map(str, rows[:SHOWN_ROWS])))
+                message = f"{len(rows)} of {self.n_points} new points lie more than {times:g} {listed}"
+                found.append((message, ScalemaniWarning))
         if self.arrived < self.descended:
             missing = self.descended - self.arrived
             message = (

@@ -15,7 +15,7 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import scalemani as sm
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement
-from scalemani.runs.new_points.quality import FAR, Reach, far_away
+from scalemani.runs.new_points.quality import FAR, Account, Placed, Reach
 
 BALL = Reach(np.array([1.0, -1.0]), 2.0)
 
@@ -44,7 +44,9 @@ def test_sparse_points_are_beyond_where_the_same_dense_ones_are(seed, size):
 
 @pytest.mark.parametrize("n_rows", [1, 5, 6])
 def test_the_message_counts_all_rows_and_names_the_first(n_rows):
-    told = far_away(np.arange(10, 10 + n_rows), 40)
+    account = Account(1.0)
+    account.add(0, np.arange(10, 10 + n_rows), Placed(np.zeros((40, 2))))
+    ((told, _),) = account.warnings
     assert told.startswith(f"{n_rows} of 40 new points")
     assert "10" in told
     assert ("15" in told) is False
