@@ -1,7 +1,7 @@
 """The weight of every edge of the neighbour graph, row by row."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,7 +20,6 @@ from scalemani.kernels.affinities.bandwidths import (
     typical_bandwidth,
 )
 from scalemani.kernels.affinities.entropic import (
-    Multiplicities,
     RowsOfData,
     entropic_affinities,
     repeated_affinities,
@@ -29,6 +28,7 @@ from scalemani.kernels.affinities.entropic import (
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
+from scalemani.stages.shared.beside_points import multiplicities
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 
@@ -101,71 +101,50 @@ def sigma_of(group: StageGroup, asked: AffinitiesParams) -> float:
     return float(StoredAffinities(group).sigma.read_once()) if asked.sigma is None else asked.sigma
 
 
-class EntropicCertificates(NamedTuple):
-    """What rows add: largest residuals as stored and as solved, steps, rows that are saturated and duplicated."""
-
-    stored: float
-    solved: float
-    iterations: int
-    saturated: int
-    duplicated: int
-
-
 def entropic_certificates(work: StageWork) -> dict[str, Any]:
     """Certify the entropy of the points that have a root: as float32 holds them, and as the solver left them."""
     n_points, perplexity = work.task.dimensions.n_points, work.task.params.perplexity
-    found = work.fold_blocks(block_of_entropic, added_entropic)
-    if found.saturated:
+    (stored, solved), counts = work.fold_blocks(
+        block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1])
+    )
+    iterations, saturated, duplicated = counts.tolist()
+    if saturated:
         work.warn(
-            f"{found.saturated} of {n_points} points have at least as many equally near neighbours "
+            f"{saturated} of {n_points} points have at least as many equally near neighbours "
             f"(duplicates, say) as the perplexity {perplexity:g}, which is out of their reach: "
             "their affinities are uniform over those; merge duplicated points, or raise affinities.perplexity, which "
             "counts copies where points have weights"
         )
     return {
-        "largest_entropy_residual": found.stored,
-        "largest_solver_residual": found.solved,
-        "mean_iterations": found.iterations / n_points,
-        "saturated_points": found.saturated,
-        "duplicated_points": found.duplicated,
+        "largest_entropy_residual": float(stored),
+        "largest_solver_residual": float(solved),
+        "mean_iterations": iterations / n_points,
+        "saturated_points": saturated,
+        "duplicated_points": duplicated,
     }
 
 
-def block_of_entropic(task: StageTask, block: int) -> EntropicCertificates:
-    """Return the certificates of a block."""
+def block_of_entropic(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return of a block the largest residuals as stored and as solved, and steps, saturated and duplicated rows."""
     output = StoredAffinities(task.output)
-    saturated = output.saturated.read_block(block).astype(bool)
+    saturated = output.saturated.read_block(block)
     missed = np.abs(stored_entropies(task, output, block) - math.log(task.params.perplexity))
     left = np.abs(output.residuals.read_block(block))
-    stored, solved = (float(values[~saturated].max(initial=0.0)) for values in (missed, left))
-    iterations, duplicated = output.iterations.read_block(block), output.duplicated.read_block(block)
-    counts = (values.sum(dtype=np.int64) for values in (iterations, saturated, duplicated))
-    return EntropicCertificates(stored, solved, *map(int, counts))
+    counted = output.iterations.read_block(block), saturated, output.duplicated.read_block(block)
+    largest = [values[saturated == 0].max(initial=0.0) for values in (missed, left)]
+    return np.array(largest), np.array([values.sum(dtype=np.int64) for values in counted])
 
 
 def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> np.ndarray:
     """Return the entropy (n,) of the affinities of each point of a block as they are stored, with all copies."""
     values = output.values.read_block(block)
-    if (counts := multiplicities(task, block)) is None:
-        return row_entropies(values)
-    return repeated_entropies(values, output.twins.read_block(block), counts)
-
-
-def multiplicities(task: StageTask, block: int) -> Multiplicities | None:
-    """Return how many points those of a block and their neighbours stand for; None where points have no weights."""
-    weights = stored_weights(task.inputs)
-    if weights is None:
-        return None
-    graph = task.stored(StoredNeighbors)
-    indices, _ = graph.read_graph_block(block, task.params.affinity_neighbors)
-    table = task.read_table(weights)
-    return Multiplicities(weights.read_block(block), np.asarray(table[indices.ravel()]).reshape(indices.shape))
-
-
-def added_entropic(one: EntropicCertificates, other: EntropicCertificates) -> EntropicCertificates:
-    """Return the certificates of two sets of rows together."""
-    counts = (a + b for a, b in zip(one[2:], other[2:], strict=True))
-    return EntropicCertificates(max(one.stored, other.stored), max(one.solved, other.solved), *counts)
+    counts = None
+    if stored_weights(task.inputs) is not None:
+        indices, _ = task.stored(StoredNeighbors).read_graph_block(block, task.params.affinity_neighbors)
+        counts = multiplicities(task, block, indices)
+    return (
+        row_entropies(values) if counts is None else repeated_entropies(values, output.twins.read_block(block), counts)
+    )
 
 
 def weight_certificates(work: StageWork) -> dict[str, Any]:
@@ -207,7 +186,7 @@ def affinities_block(task: StageTask, block: int) -> Arrays:
         return {StoredAffinities.values: np.ones(squared.shape, np.float32)}
     search: Any = {"solver": asked.solver, "order": asked.order, "tol": asked.tolerance}
     search["rows"] = RowsOfData(indices, start, task.params.seed)
-    counts, twins = multiplicities(task, block), {}
+    counts, twins = multiplicities(task, block, indices), {}
     if counts is None:
         found = entropic_affinities(squared, task.params.perplexity, **search)
     else:

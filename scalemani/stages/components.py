@@ -11,7 +11,7 @@ from scalemani.engine.sizes import Sizes, grouping_held, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
-from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.affinities.entropic import loops, summed_over_copies
 from scalemani.kernels.arrays.grouping import separate_items
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Empty, Workspace
@@ -39,6 +39,7 @@ from scalemani.kernels.graph.components import (
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
+from scalemani.stages.shared.beside_points import multiplicities
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
@@ -223,12 +224,8 @@ def edges_of_block(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]
     lists = neighbors.indices(neighbors.final_step).read_block(block)
     indices = np.ascontiguousarray(lists[:, : task.params.affinity_neighbors])
     values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
-    weights = stored_weights(task.inputs)
-    if affinities is None or weights is None:
-        return indices, values
-    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
-    counts = Multiplicities(weights.read_block(block), of_neighbors)
-    return indices, summed_over_copies(values.astype(np.float64), counts)
+    counts = None if affinities is None else multiplicities(task, block, indices)
+    return indices, values if counts is None else summed_over_copies(values.astype(np.float64), counts)
 
 
 def loops_of_block(task: StageTask, block: int) -> np.ndarray | float:

@@ -20,7 +20,7 @@ from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.kernels.affinities.entropic import loops, summed_over_copies
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
@@ -34,6 +34,7 @@ from scalemani.kernels.graph.symmetric import (
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
+from scalemani.stages.shared.beside_points import multiplicities
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
@@ -202,11 +203,8 @@ def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
 def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:
     """Return the affinities (n, k) of a block, between all copies at both ends where points have weights."""
     values = task.stored(StoredAffinities).values.read_block(block)
-    weights = stored_weights(task.inputs)
-    if weights is None:
-        return values
-    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
-    return summed_over_copies(values, Multiplicities(weights.read_block(block), of_neighbors))
+    counts = multiplicities(task, block, indices)
+    return values if counts is None else summed_over_copies(values, counts)
 
 
 def with_loops(task: StageTask, bridges: DirectedEdges, block: int) -> DirectedEdges:

@@ -10,7 +10,8 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import Arrays, StageWork
 from scalemani.io.sources.side_data import side_data_of
-from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.kernels.affinities.entropic import Multiplicities
+from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
 from scalemani.store.schema import ArrayDescription
 
 COPIES_OF_VALUES = 2  # in input order, and in work order
@@ -70,3 +71,12 @@ def store_in_work_order(work: StageWork, described: ArrayDescription, values: np
 def rows_of_block(described: ArrayDescription, rows: np.ndarray, task: StageTask, block: int) -> Arrays:
     """Return one block of an array of all rows (N, ...), which is in this process."""
     return {described: rows[slice(*task.dimensions.rows(block))]}
+
+
+def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multiplicities | None:
+    """Return how many points each of a block and its neighbours (n, k) stand for; None where points have no weights."""
+    weights = stored_weights(task.inputs)
+    if weights is None:
+        return None
+    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
+    return Multiplicities(weights.read_block(block), of_neighbors)
