@@ -59,11 +59,3 @@ def check_limit(name: str, found: int, what: str) -> None:
         raise limit.error(
             f"{what} has {found} {limit.unit}, at most {limit.most} are taken ({limit.reason}): {limit.remedy}"
         )
-
-
-def limits_table() -> str:
-    """Return the table as Markdown."""
-    rows = [
-        f"| {name} | {limit.most:,} {limit.unit} | {limit.reason} | {limit.remedy} |" for name, limit in LIMITS.items()
-    ]
-    return "\n".join(["| of | at most | because | beyond |", "| --- | --- | --- | --- |", *rows])

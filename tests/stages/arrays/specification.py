@@ -9,12 +9,64 @@ from pathlib import Path
 from scalemani.config.methods import provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
-from scalemani.stages.arrays.catalogue import DIMENSIONS, stored_stages
+from scalemani.stages.arrays.catalogue import BY_STAGE, of_method
 from scalemani.store.schema import ArrayDescription
 
 FORMAT_FILE = Path(__file__).parents[3] / "scalemani" / "FORMAT.md"
 FIRST_MARKER = "<!-- tables: python -m tests.stages.arrays.specification writes them -->"
 LAST_MARKER = "<!-- end of tables -->"
+
+
+DIMENSIONS: dict[str, str] = {
+    "given_row": "the rows that were given, equal ones among them",
+    "point": "the points, N",
+    "point_bound": "the points, and one",
+    "feature": "the columns of the points, D",
+    "other_feature": "the same columns, across",
+    "axis": "the axes of a sketch: partition.sketch_dimensions, at most D",
+    "cell": "the cells of the partition",
+    "cell_bound": "the cells, and one",
+    "stretch": "the stretches of work rows of one cell",
+    "stretch_bound": "these stretches, and one",
+    "neighbor": "the neighbours of a point, k",
+    "query": "the points by which the recall is measured: neighbors.sampled_queries, at most N",
+    "figure": "the share, its standard error, and the number of points",
+    "bridge": "the bridges between components",
+    "piece": "the pieces of a graph, each embedded by itself",
+    "end": "the ends of a bridge, 2",
+    "extent": "frames, rows and columns of an image: 3",
+    "side": "pixels to each side, and frames before and after: 2",
+    "kept_point": "the points of the largest component",
+    "row": "the rows of a block",
+    "row_bound": "the rows of a block, and one",
+    "nonzero": "the nonzeros of a sparse matrix in CSR form",
+    "landmark": "the landmarks, L",
+    "anchor": "the points nearest to a landmark off the data: 8, at most N",
+    "landmark_bound": "the landmarks, and one",
+    "nearest_landmark": "the landmarks that a point is a combination of: landmark_weights.n_neighbors",
+    "affinity_nonzero": "the nonzeros of a part of Z^T W Z",
+    "mass_nonzero": "the nonzeros of a part of Z^T D Z",
+    "laplacian_triangle_nonzero": "the nonzeros of Z^T (D - W) Z up to its diagonal",
+    "mass_triangle_nonzero": "the nonzeros of Z^T D Z up to its diagonal",
+    "component": "the dimensions of the embedding, d",
+    "node": "the nodes of a coarse graph",
+    "node_bound": "these nodes, and one",
+    "joined_node": "these nodes; none on the last level",
+    "leaf": "leaves that a point is in",
+    "joined_point": "points of a group of leaves",
+    "joined_edge": "candidates that these leaves give to their points",
+    "start_vector": "the eigenvectors of a coarse graph that refinement starts from",
+    "class": "the classes of the labels, C",
+    "cluster": "the clusters: clustering.n_clusters",
+    "evaluation": "the iterations at which the objective was computed",
+    "quantity": "iteration, objective, norm of the gradient: 3",
+}
+
+
+def stored_stages() -> list[type[StoredStage]]:
+    """Return all stages that store arrays, in the order of the routes, those of methods last."""
+    shared = [BY_STAGE[stage] for stage in PACKAGES if stage in BY_STAGE]
+    return [*shared, *filter(None, map(of_method, PACKAGES))]
 
 
 def dimension_meanings() -> dict[str, str]:

@@ -16,7 +16,6 @@ from scalemani.errors import StoreError
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.catalogue import (
     BY_STAGE,
-    stored_stages,
 )
 from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -24,7 +23,7 @@ from scalemani.stages.arrays.points import StoredPartition, StoredPoints
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_DISTANCES, AS_POINTS
-from tests.stages.arrays.specification import dimension_meanings
+from tests.stages.arrays.specification import dimension_meanings, stored_stages
 
 # Folders whose modules name an array through the catalogue alone, and the functions that take the name of one.
 NAMELESS = ("stages", "runs", "interfaces", "io/figures")

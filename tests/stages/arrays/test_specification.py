@@ -8,12 +8,12 @@ import pytest
 from scalemani.engine.checkpoints import FOLDERS, TABLE
 from scalemani.engine.work import DIMENSIONS
 from scalemani.runs.walk import INPUTS
-from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.points import SURVEY
 from scalemani.store.locks import LOCK
 from scalemani.store.run_store import MARKER, PLAN
 from scalemani.store.schema import CODEC, CODEC_LEVEL, FORMAT, FORMAT_VERSION
 from tests.stages.arrays import specification
+from tests.stages.arrays.specification import stored_stages
 
 
 def test_the_tables_are_those_of_the_catalogue():
