@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.params import Parameters
 from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
@@ -96,8 +95,13 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         if SEARCH in before.plan:  # which was chosen for all points; those that are appended go on from their graph
             params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:
-            source, params = with_earlier_start(source, before), continued_descent(params, freeze)
-        surveyed = survey(source, executor, block_rows, stored_extremes(before))
+            source = with_earlier_start(source, before)
+            prepared = ("start_deviation", "exaggeration", "exaggerated_iterations", "exaggerated_momentum")
+            start = {**dict.fromkeys(prepared), "init": GIVEN_START, "freeze": freeze}
+            params = params.with_values({"layout": start})
+        seen = before.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)  # None in older stores
+        extremes = None if seen is None else Extremes.from_dict(seen, before.dimensions.dtype)
+        surveyed = survey(source, executor, block_rows, extremes)
         outline = outline_run(before.method, params, surveyed, earlier=Earlier(before.keys, n_before, content))
         with open_for_writing(before.store.root, outline, executor, None) as target:
             if target.store.load_plan() != current:
@@ -153,12 +157,6 @@ def points_of(run: Run) -> ArrayReader:
     return stored
 
 
-def stored_extremes(run: Run) -> Extremes | None:
-    """Return what the survey of a run has seen of its points; None in stores of versions that did not keep it."""
-    found = run.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)
-    return None if found is None else Extremes.from_dict(found, run.dimensions.dtype)
-
-
 def check_like_run(run: Run, new: PointsSource) -> None:
     """Refuse points of another width or type than those of a run, and none at all."""
     dimensions = run.dimensions
@@ -190,14 +188,3 @@ def with_earlier_start(source: PointsSource, run: Run) -> AccompaniedPoints:
     start = np.full((source.shape[0], known.shape[1]), np.nan)
     start[: len(known)] = known
     return with_init(source, start)
-
-
-def continued_descent(params: Parameters, freeze: bool) -> Parameters:
-    """Return the parameters of a descent that goes on: from given positions, without what prepares a start."""
-    first = {
-        "start_deviation": None,
-        "exaggeration": None,
-        "exaggerated_iterations": None,
-        "exaggerated_momentum": None,
-    }
-    return params.with_values({"layout": {**first, "init": GIVEN_START, "freeze": freeze}})

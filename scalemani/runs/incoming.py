@@ -250,29 +250,21 @@ class SelectedRows(PointsSource):
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) of the selection: (stop - start, D)."""
-        found = np.empty((stop - start, self.shape[1]), self.dtype)
-        for first, last in self._panels(start, stop):
-            rows = self._rows[first:last]
-            read, chosen = self._points.read(rows[0], rows[-1] + 1), rows - rows[0]
-            read.take(chosen, axis=0, out=found[first - start : last - start], mode="clip")  # "raise" makes a copy
-        return found
+        return np.concatenate([np.empty((0, self.shape[1]), self.dtype), *self._parts(start, stop, sparse=False)])
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop) of the selection as sparse rows."""
-        panels = []
-        for first, last in self._panels(start, stop):
-            rows = self._rows[first:last]
-            panels.append(read_rows(self._points, rows[0], rows[-1] + 1, sparse=True)[rows - rows[0]])
-        return sp.csr_matrix(sp.vstack(panels, format="csr"))
+        return sp.csr_matrix(sp.vstack(self._parts(start, stop, sparse=True), format="csr"))
 
-    def _panels(self, start: int, stop: int) -> list[tuple[int, int]]:
-        """Return parts of a selection whose rows span no more rows of the source than are asked for."""
-        panels, first = [], start
+    def _parts(self, start: int, stop: int, sparse: bool) -> list[Any]:
+        """Return parts of a selection, each read from no more rows of the source than are asked for in all."""
+        parts, first = [], start
         while first < stop:
-            bound = np.searchsorted(self._rows[first:stop], self._rows[first] + (stop - start))
-            panels.append((first, first + int(bound)))
-            first += int(bound)
-        return panels
+            last = first + int(np.searchsorted(self._rows[first:stop], self._rows[first] + (stop - start)))
+            rows = self._rows[first:last]
+            parts.append(read_rows(self._points, rows[0], rows[-1] + 1, sparse)[rows - rows[0]])
+            first = last
+        return parts
 
 
 class Gaps(NamedTuple):

@@ -88,27 +88,16 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     need, several = fits[short[0]].need, len(processes) > 1
     least, largest = need.total(1), max(process.memory or 0 for process in processes)
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
+    # The driver has a share as well.
+    shares, workers = (1 + len(processes), ", or the memory of the workers of a cluster") if several else (1, "")
     smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
     raise MemoryBudgetError(
         f"stage {short[0]} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
         f"process, {format_bytes(need.shared - PROCESS_BYTES)} for what all tasks share, "
         f"{format_bytes(need.per_task)} for a block of {block_rows} rows){others}; the budget"
-        f"{' of a process' if several else ''} is {format_bytes(largest)}"
-        f"{memory_remedy(least, len(processes))}{smaller}"
+        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
+        f"{-(-least * shares // 10**6)}MB, which does for all stages{workers}{smaller}"
     )
-
-
-def memory_remedy(least: int, n_processes: int) -> str:
-    """Return what to do where a process of a budget must have so many bytes."""
-    several = n_processes > 1
-    shares = 1 + n_processes if several else 1  # the driver has one as well
-    workers = ", or the memory of the workers of a cluster" if several else ""
-    return f": raise --memory to {least_budget(least * shares)}, which does for all stages{workers}"
-
-
-def least_budget(n_bytes: int) -> str:
-    """Return a size that --memory takes, not below so many bytes."""
-    return f"{-(-n_bytes // 10**6)}MB"
 
 
 class DiskUse(NamedTuple):

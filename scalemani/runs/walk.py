@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import REFINE, Stage
+from scalemani.config.stages import REFINE
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import EarlierResults
@@ -286,7 +286,9 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
         Where an input is not complete.
     """
     group, name = planned.group, planned.stage.name
-    inputs = {input_name: plan.planned(input_name).group for input_name in stages_read(plan, planned.stage)}
+    inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
+    if plan.outline.earlier is not None:  # what it goes on from of an earlier run is read of its own run too
+        inputs |= {other: plan.planned(other).group for other in planned.stage.continues if other != name}
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
@@ -342,12 +344,6 @@ def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
             f"{stage}: what measures its result is not finite ({', '.join(bad)}), so that the stage is not finished: "
             "give parameters of ordinary size, and points without values of very different size"
         )
-
-
-def stages_read(plan: Plan, stage: Stage) -> list[str]:
-    """Return the stages that a stage reads of its run: its inputs, and what it goes on from of an earlier run."""
-    beside = [] if plan.outline.earlier is None else [name for name in stage.continues if name != stage.name]
-    return list(dict.fromkeys((*stage.inputs, *beside)))
 
 
 def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:

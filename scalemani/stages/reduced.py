@@ -61,14 +61,9 @@ def memory(sizes: Sizes) -> list[Held]:
         *entries_held("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
         *entries_held("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
         *entries_held("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
-        *sums_held(sizes),
+        *(dense_sum_held(sizes) if adds_densely(sizes) else tree_sum_held(sizes)),
         components_held(sizes),
     ]
-
-
-def sums_held(sizes: Sizes) -> list[Held]:
-    """List the sums: those on the way up the tree, or a dense one."""
-    return dense_sum_held(sizes) if adds_densely(sizes) else tree_sum_held(sizes)
 
 
 def tree_sum_held(sizes: Sizes) -> list[Held]:
