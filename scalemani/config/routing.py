@@ -73,8 +73,7 @@ def route(
     if LAYOUT in needed and start != SPECTRAL_START:
         needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
     if given:
-        check_goes_without_points(method, solver, given)
-        needed = stages_of_affinities(needed) if affinities == PRECOMPUTED else stages_of_neighbors(needed)
+        needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
     elif neighbors == WINDOW:
         needed = stages_of_pixels(method, needed)
     return with_inputs_among(needed)
@@ -108,27 +107,24 @@ def stages_of_solver(method: str, solver: str, given: str, optional: Collection[
     return with_inputs_among([*needed, *following])
 
 
-def check_goes_without_points(method: str, solver: str, given: str) -> None:
-    """Raise ConfigError for methods and solvers that need points, where something is given in their place."""
+def stages_without_points(
+    method: str, solver: str, given: str, affinities: bool, stages: Sequence[Stage]
+) -> list[Stage]:
+    """Return the stages of a route from given neighbours on, or from affinities, which are W then.
+
+    Raises ConfigError for methods and solvers that need points.
+    """
     if method not in WITHOUT_POINTS or solver in REDUCING_SOLVERS:
         raise ConfigError(
             f"{method} with embedding.solver={solver} needs points, and {given} alone: "
             f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"
         )
-
-
-def stages_of_neighbors(stages: Sequence[Stage]) -> list[Stage]:
-    """Return the stages of a route from given neighbours on."""
-    given = replace(NEIGHBORS, inputs=("points", "work_points"))
-    return [given if stage is NEIGHBORS else stage for stage in stages if stage not in (PARTITION, LANDMARKS)]
-
-
-def stages_of_affinities(stages: Sequence[Stage]) -> list[Stage]:
-    """Return the stages of a route from given affinities on: W is what was given."""
-    inputs = ("points", *SYMMETRIC_AFFINITIES.inputs)
-    given = replace(SYMMETRIC_AFFINITIES, inputs=inputs, also_reads=(AFFINITIES.name,))
-    before = (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS, LANDMARKS)
-    return [given if stage is SYMMETRIC_AFFINITIES else stage for stage in stages if stage not in before]
+    own, first, before = NEIGHBORS, replace(NEIGHBORS, inputs=("points", "work_points")), {PARTITION, LANDMARKS}
+    if affinities:
+        own, inputs = SYMMETRIC_AFFINITIES, ("points", *SYMMETRIC_AFFINITIES.inputs)
+        first = replace(own, inputs=inputs, also_reads=(AFFINITIES.name,))
+        before |= {NEIGHBORS, AFFINITIES, COMPONENTS}
+    return [first if stage is own else stage for stage in stages if stage not in before]
 
 
 def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
@@ -158,15 +154,11 @@ def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
     ]
 
 
-def weighing_methods() -> list[str]:
-    """Return the methods of points with weights."""
-    return [name for name, stages in ROUTES.items() if WEIGHTS in stages]
-
-
 def check_optional(method: str, given: str, neighbors: str, affinities: str | None, optional: Collection[str]) -> None:
     """Raise ConfigError for the first thing that is asked for and that a method, pixels or given input cannot have."""
     merges = DUPLICATES.name in optional
-    weighing, pixels = weighing_methods(), f"neighbors.method={WINDOW} is for pixels" if neighbors == WINDOW else ""
+    weighing = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
+    pixels = f"neighbors.method={WINDOW} is for pixels" if neighbors == WINDOW else ""
     takes = f"; it is for {', '.join(weighing)}"
     gaps, lists = f"leave out points.missing={LEAVE_OUT}", "leave out --graph (graph=)"
     equal, classes = "leave out --deduplicate (duplicates.tolerance)", "leave out symmetric_affinities.target_weight"

@@ -199,7 +199,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     StoreError
         For what the run has not computed, saying how to have it; where the place cannot be written.
     """
-    name = what or default_result(run, path)
+    anndata = Path(path).suffix.lower() == ANNDATA_FILE or is_anndata(str(path))
+    name = what or (ANNDATA if anndata else "graph" if GRAPH.name in run.keys else "embedding")
     if name == ANNDATA:
         target, _ = checked_target(path, (ANNDATA_FILE, ".zarr"), "an AnnData is a file or a zarr store")
         write_anndata(annotations_of(run), target)
@@ -283,13 +284,6 @@ def export_map(
 def input_rows(run: Run) -> LazyRows:
     """Return the row of the given points that each row of the results belongs to."""
     return lazy_rows(np.arange(run.n_input_points) if run.input_rows is None else run.input_rows, "rows")
-
-
-def default_result(run: Run, path: str | Path) -> str:
-    """Return what is written where nothing is asked for by name."""
-    if Path(path).suffix.lower() == ANNDATA_FILE or is_anndata(str(path)):
-        return ANNDATA
-    return "graph" if GRAPH.name in run.keys else "embedding"
 
 
 def image_of(run: Run) -> tuple[int, int, int]:

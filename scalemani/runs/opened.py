@@ -378,8 +378,10 @@ class StoredResult:
 
 def list_results(run: Run) -> list[StoredResult]:
     """Return all results in the store of a run, those of the last run first, each in the order of its stages."""
-    found = []
-    for group in groups_of(run):
+    found, objects = [], run.store.objects
+    places = [(stage, key) for stage in objects.names(FOLDER) for key in objects.names(f"{FOLDER}/{stage}")]
+    for place in places:
+        group = run.store.group(*place, run.dimensions.block_rows)
         record = group.record if group.complete else {}
         stage, key = group.stage, group.path.rsplit("/", 1)[1]
         used = run.keys.get(stage) == key
@@ -414,10 +416,3 @@ def remove_unused(run: Run) -> list[StoredResult]:
             run.store.objects.delete_below(f"{path}/marks")
             run.store.objects.delete_below(path)
     return unused
-
-
-def groups_of(run: Run) -> list[StageGroup]:
-    """Return the groups of every stage and key in the store of a run."""
-    objects, block_rows = run.store.objects, run.dimensions.block_rows
-    stages = objects.names(FOLDER)
-    return [run.store.group(stage, key, block_rows) for stage in stages for key in objects.names(f"{FOLDER}/{stage}")]

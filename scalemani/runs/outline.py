@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dask.utils import format_bytes
@@ -42,10 +42,6 @@ class Earlier:
     n_points: int
     appended: str
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return what a store keeps: after how many points, and the digest of those that follow."""
-        return {"after": self.n_points, "content": self.appended}
-
 
 @dataclass(frozen=True)
 class SolverChoice:
@@ -65,10 +61,6 @@ class SolverChoice:
             f"embedding.solver=auto is lll: {takes}, which was given {format_bytes(self.memory)}; the embedding is "
             "that of the landmarks (landmarks.n_landmarks); with a larger --memory it is refined"
         )
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what a store keeps."""
-        return asdict(self)
 
 
 @dataclass(frozen=True)
@@ -92,15 +84,6 @@ class Outline:
     earlier: Earlier | None = None
     solver: SolverChoice | None = None
     search: SearchChoice | None = None
-
-    def leaves_out(self, name: str) -> bool:
-        """Return whether a stage belongs to a solver that `auto` was not resolved to."""
-        return self.solver is not None and name not in self.keys
-
-    @property
-    def n_appended(self) -> int:
-        """How many points were appended to an earlier run."""
-        return 0 if self.earlier is None else self.survey.dimensions.n_points - self.earlier.n_points
 
 
 def outline_run(

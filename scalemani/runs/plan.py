@@ -11,7 +11,6 @@ from scalemani.config.params import Parameters
 from scalemani.config.stages import Stage
 from scalemani.engine.needs import (
     PROCESS_BYTES,
-    Batch,
     Budget,
     DiskNeed,
     Held,
@@ -195,11 +194,6 @@ class PlannedStage:
         return self.fit.need.total(self.tasks_in_one_process)
 
     @property
-    def batch(self) -> Batch:
-        """What executors are told of the stage's tasks."""
-        return Batch(self.stage.name, self.group.path, self.fit.need)
-
-    @property
     def at_once(self) -> int:
         """How many tasks run at the same moment."""
         return self.fit.at_once
@@ -270,8 +264,9 @@ class Plan:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what the store keeps of the plan."""
-        appended = {} if self.outline.earlier is None else {APPENDED: self.outline.earlier.as_dict()}
-        solver = {} if self.outline.solver is None else {SOLVER: self.outline.solver.as_dict()}
+        earlier = self.outline.earlier
+        appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
+        solver = {} if self.outline.solver is None else {SOLVER: dataclasses.asdict(self.outline.solver)}
         search = {} if self.outline.search is None else {SEARCH: self.outline.search.as_dict()}
         return {
             **appended,
@@ -296,7 +291,8 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
     groups = {stage.name: store.group(stage.name, keys[stage.name], dimensions.block_rows) for stage in outline.stages}
-    weighted, processes, n_appended = surveyed.side.weights is not None, tuple(executor.processes), outline.n_appended
+    weighted, processes = surveyed.side.weights is not None, tuple(executor.processes)
+    n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     n_rows = 0 if surveyed.side.duplicates is None else len(surveyed.side.duplicates.points_of_rows)
     sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows)
     sizes = dataclasses.replace(sizes, **counted(groups))

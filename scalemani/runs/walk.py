@@ -13,6 +13,7 @@ from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
+from scalemani.engine.needs import Batch
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import PointsInput, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
@@ -74,7 +75,7 @@ def run(
         Where the run cannot be written, or another run holds it.
     """
     with outlined(source, root, method, params, executor, block_rows, executor.started()) as (outline, source):
-        if only is not None and outline.leaves_out(only):
+        if only is not None and outline.solver is not None and only not in outline.keys:
             executor.progress.note(f"{only}: nothing to do, {outline.params.embedding.solver} does not need it")
             return Run(root)
         with open_for_writing(root, outline, executor, only) as target:
@@ -310,7 +311,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     surveyed = plan.outline.survey
     extremes = None if surveyed.extremes is None else surveyed.extremes.as_dict()
     points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features, extremes)
-    work = StageWork(task, executor, planned.at_once, fit.in_one_process, planned.batch, points)
+    work = StageWork(task, executor, planned.at_once, fit.in_one_process, Batch(name, group.path, fit.need), points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)
     with PeakMemory() as peak:

@@ -6,7 +6,7 @@ certifies what it reaches with them, so they may be those of most of the points.
 
 import functools
 from collections.abc import Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -90,8 +90,8 @@ def run(work: StageWork) -> dict[str, Any]:
     workspace = work.workspace()
     kept = None if work.task.earlier is None else kept_graphs(work, workspace)
     if kept is not None:
-        certificates = write_graphs(work, kept.labels, kept.levels)
-        return {**certificates, StoredCoarseGraphs.MADE_OF: kept.made_of}
+        labels, levels, made_of = kept
+        return {**write_graphs(work, labels, levels), StoredCoarseGraphs.MADE_OF: made_of}
     labels, levels = coarse_graphs(work, workspace)
     return write_graphs(work, labels, levels)
 
@@ -135,16 +135,8 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
     return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
 
 
-class KeptGraphs(NamedTuple):
-    """The aggregate (N,) int32 of each point, the coarse graphs, and how many points they were made of."""
-
-    labels: np.ndarray
-    levels: Iterable[Level]
-    made_of: int
-
-
-def kept_graphs(work: StageWork, workspace: Workspace) -> KeptGraphs | None:
-    """Return the coarse graphs of the earlier run with the appended points in them; None where these are too many."""
+def kept_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
+    """Return labels, coarse graphs of the earlier run and the points they were made of; None where too many are new."""
     task, earlier = work.task, work.task.earlier_results
     stored = earlier.stored(StoredCoarseGraphs)
     made_of, n_points = stored.points_when_made(earlier.n_points), task.dimensions.n_points
@@ -165,7 +157,7 @@ def kept_graphs(work: StageWork, workspace: Workspace) -> KeptGraphs | None:
     if crowded_share(labels, n_nodes) > MOST_CROWDED:
         return None
     of_nodes = np.bincount(labels, weights=degrees, minlength=n_nodes)
-    return KeptGraphs(labels, with_degrees(levels, of_nodes, workspace), made_of)
+    return labels, with_degrees(levels, of_nodes, workspace), made_of
 
 
 def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, block: int) -> SummedRows:

@@ -115,7 +115,8 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     keeps_largest = n_components > 1 and wanted == "largest"
     if keeps_largest:
-        kept = rows_of_largest(task, found)
+        input_rows = task.stored(StoredWorkPoints).input_rows.read()
+        kept = np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
         task.output.write_whole({StoredComponents.kept_rows: kept}, StoredComponents.KEPT_UNIT)
         work.warn(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
@@ -187,12 +188,6 @@ def queries_per_component(task: StageTask, n_components: int) -> int:
     """Return how many points of each component look for a bridge."""
     asked = task.params.components
     return max(1, min(asked.queries_per_component, asked.most_queries // n_components))
-
-
-def rows_of_largest(task: StageTask, found: Components) -> np.ndarray:
-    """Return the input rows (M,) int64 of the largest component, the first of several, ascending."""
-    input_rows = task.stored(StoredWorkPoints).input_rows.read()
-    return np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
 
 
 def roots_of_degrees(task: StageTask, empty: Empty = np.empty) -> np.ndarray | None:

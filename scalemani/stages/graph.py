@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
-
-from scalemani.config.params import Parameters
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, Span
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -13,7 +10,6 @@ from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.store.schema import RowArray
 
 COPIES_OF_NUMBERS, COPIES_OF_DISTANCES = 2.5, 2  # of a source block, gathered, and translated
 
@@ -40,16 +36,12 @@ def run(work: StageWork) -> dict[str, Any]:
     """Write the graph with rows and neighbours numbered as the points came, and distances in the metric of these."""
     task, neighbors = work.task, work.task.stored(StoredNeighbors)
     distances = neighbors.distances(neighbors.final_step).zarr()
-    task.output.create(task.dimensions.n_points, arrays(task.params, distances.dtype))
+    width = task.params.n_neighbors
+    described = [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distances.dtype)]
+    task.output.create(task.dimensions.n_points, described)
     of_block = rows_of_graph(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
     work.map_runs(graph_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return {"recall": neighbors.group.certificate("recall", float)}
-
-
-def arrays(params: Parameters, distance_dtype: np.dtype) -> list[RowArray]:
-    """Describe what is stored."""
-    width = params.n_neighbors
-    return [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distance_dtype)]
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -21,7 +20,6 @@ from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.stages.arrays.points import points_in_order
 from scalemani.stages.shared.compared_rows import products_held
-from scalemani.store.schema import RowArray
 
 COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches
 COPIES_OF_AXES = 2  # as the eigenvectors span them, and orthonormal
@@ -55,7 +53,9 @@ def memory(sizes: Sizes) -> list[Held]:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute Z; certify how well the landmarks reconstruct the points, relative to the nearest landmark alone."""
     task = work.task
-    task.output.create(task.dimensions.n_points, arrays(task.params))
+    stored, width = StoredLandmarkWeights, task.params.landmark_neighbors
+    arrays = [stored.indices.sized(width), stored.values.sized(width), stored.errors.sized()]
+    task.output.create(task.dimensions.n_points, arrays)
     work.map_blocks(landmark_weights_block)
     total, largest, n_made, used = work.fold_blocks(
         block_errors,
@@ -68,16 +68,6 @@ def run(work: StageWork) -> dict[str, Any]:
         "largest_reconstruction_error": largest,
         "unused_landmarks": int(np.count_nonzero(~used)),
     }
-
-
-def arrays(params: Parameters) -> list[RowArray]:
-    """Describe what is stored."""
-    width = params.landmark_neighbors
-    return [
-        StoredLandmarkWeights.indices.sized(width),
-        StoredLandmarkWeights.values.sized(width),
-        StoredLandmarkWeights.errors.sized(),
-    ]
 
 
 def block_errors(task: StageTask, block: int) -> tuple[float, float, int, np.ndarray]:

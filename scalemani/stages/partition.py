@@ -13,7 +13,7 @@ from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_training import train_cells
-from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, fit_sketch, gram_rows, sketch_points
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, gram_rows, sketch_points
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
 from scalemani.stages.shared.sampled_rows import gathered_rows
 
@@ -61,7 +61,17 @@ def run(work: StageWork) -> dict[str, Any]:
     task = work.task
     if not task.output.committed("whole"):
         work.executor.progress.start(task.stage, 1, "model")
-        task.output.write_whole(trained_models(work) if task.earlier is None else earlier_models(task.earlier))
+        # All that was found by the models of an earlier run stays true.
+        known = None if task.earlier is None else task.earlier.stored(StoredPartition)
+        basis, centroids = trained_models(work) if known is None else (known.basis, known.centroids.read())
+        task.output.write_whole(
+            {
+                StoredPartition.mean: basis.mean,
+                StoredPartition.axes: basis.axes,
+                StoredPartition.scale: np.array(basis.scale),
+                StoredPartition.centroids: centroids,
+            }
+        )
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
     work.map_blocks(nearest_cell_block)
@@ -90,7 +100,7 @@ def sketched_together(dimensions: Dimensions) -> int:
     return max(1, SKETCHED_BYTES // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
-def trained_models(work: StageWork) -> Arrays:
+def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
     task = work.task
     asked, dimensions = task.params.partition, task.dimensions
@@ -104,23 +114,7 @@ def trained_models(work: StageWork) -> Arrays:
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells
     centroids = train_cells(sketches, n_cells, draws, over=work.executor.over)
-    return {
-        StoredPartition.mean: basis.mean,
-        StoredPartition.axes: basis.axes,
-        StoredPartition.scale: np.array(basis.scale),
-        StoredPartition.centroids: centroids,
-    }
-
-
-def earlier_models(earlier: EarlierResults) -> Arrays:
-    """Return the mean, the axes and the centroids of an earlier run: all that was found by these stays true."""
-    models = earlier.stored(StoredPartition)
-    return {
-        StoredPartition.mean: models.basis.mean,
-        StoredPartition.axes: models.basis.axes,
-        StoredPartition.scale: np.array(models.basis.scale),
-        StoredPartition.centroids: models.centroids.read(),
-    }
+    return basis, centroids
 
 
 def nearest_cell_block(task: StageTask, block: int) -> Arrays:

@@ -92,15 +92,10 @@ def run(work: StageWork) -> dict[str, Any]:
         take_earlier_blocks(work)
         work.map_blocks(appended_block)
         return {}
-    work.map_runs(ordered_blocks, blocks_of_run(work))
+    # One run for every task, and no more rows in a process than RUN_ROWS.
+    most = RUN_ROWS // task.dimensions.block_rows // work.in_one_process
+    work.map_runs(ordered_blocks, min(max(1, most), -(-task.dimensions.n_blocks // work.at_once)))
     return {}
-
-
-def blocks_of_run(work: StageWork) -> int:
-    """Return how many blocks a run has: one run for every task, and no more rows in a process than `RUN_ROWS`."""
-    dimensions = work.task.dimensions
-    most = RUN_ROWS // dimensions.block_rows // work.in_one_process
-    return min(max(1, most), -(-dimensions.n_blocks // work.at_once))
 
 
 def write_order(work: StageWork, partition: StoredPartition) -> None:

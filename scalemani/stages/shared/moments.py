@@ -125,7 +125,9 @@ def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
     n_landmarks, n_features = task.params.n_landmarks, task.dimensions.n_features
     center, weights = task.once(center_of), task.stored(StoredLandmarkWeights)
     moments, used, squares = np.zeros((n_landmarks, n_features)), np.zeros(n_landmarks), 0.0
-    n_classes, rows_of_z = number_of_classes(task), []
+    n_classes, rows_of_z = 1, []
+    if StoredClasses.STAGE in task.inputs:
+        n_classes = len(task.stored(StoredClasses).counts.read_once())
     sums, counts = np.zeros((n_classes, n_features)), np.zeros(n_classes, np.int64)
     for tile, block, part in tiles_of(task, tiles):
         indices, values = weights.indices.read_block(block)[part], weights.values.read_block(block)[part]
@@ -157,13 +159,6 @@ def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]
     for block in range(first // task.dimensions.block_rows, -(-last // task.dimensions.block_rows)):
         start, stop = task.dimensions.rows(block)
         yield block, slice(max(first, start) - start, min(last, stop) - start)
-
-
-def number_of_classes(task: StageTask) -> int:
-    """Return the number of classes; one of all points where the stage reads no labels."""
-    if StoredClasses.STAGE not in task.inputs:
-        return 1
-    return len(task.stored(StoredClasses).counts.read_once())
 
 
 def codes_of(task: StageTask, block: int, part: slice) -> np.ndarray:
