@@ -208,6 +208,7 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         **dict.fromkeys(("feature", "other_feature"), n_features),
         **dict.fromkeys(("landmark", "source_landmark"), n_landmarks),
         "given_row": sizes.n_given_rows,
+        "kept_point": n_points if params.components.disconnected == "largest" else 0,
         "axis": sizes.sketch_width,
         "cell": sizes.n_cells,
         "cell_bound": sizes.n_cells + 1,

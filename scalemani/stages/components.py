@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, Written
-from scalemani.engine.sizes import Sizes, grouping_held, written
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.sizes import Sizes, grouping_held
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
@@ -92,12 +92,6 @@ def pairs_at_once(sizes: Sizes) -> int:
     """Return how many distances between queries and cells are held at once, at most."""
     n_queries = sizes.params.components.most_queries
     return max(min(PAIRS_AT_ONCE, n_queries * sizes.n_cells), sizes.n_cells, n_queries * CELLS_AT_ONCE)
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: labels, and the rows of the largest component; bridges are few beside them."""
-    kept = sizes.dimensions.n_points if sizes.params.components.disconnected == "largest" else 0
-    return written(StoredComponents.ARRAYS, sizes, kept_point=kept)
 
 
 def run(work: StageWork) -> dict[str, Any]:
