@@ -3,7 +3,7 @@
 import math
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -19,15 +19,8 @@ from scalemani.runs.opened import Run, open_run, opened_run
 SHOWN_IDS = 5
 
 
-class SharedRows(NamedTuple):
-    """The rows (M,) of one and of another set of points that are the same points, ascending in the first."""
-
-    own: np.ndarray
-    others: np.ndarray
-
-
-def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -> SharedRows:
-    """Return which rows are the same points.
+def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (M,) of one and of another set of points that are the same points, ascending in the first.
 
     Parameters
     ----------
@@ -42,7 +35,7 @@ def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -
     """
     if ids is None:
         common = np.arange(min(n_own, n_others))
-        return SharedRows(common, common)
+        return common, common
     own, others = (checked_ids(given, count) for given, count in zip(ids, (n_own, n_others), strict=True))
     if (own.dtype.kind == "U") != (others.dtype.kind == "U"):
         raise DataError("identifiers must be of one kind, got text for one set of rows and integers for the other")
@@ -55,7 +48,7 @@ def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -
             f"such as {', '.join(map(str, others[:SHOWN_IDS]))}"
         )
     order = np.argsort(mine)
-    return SharedRows(mine[order], theirs[order])
+    return mine[order], theirs[order]
 
 
 def checked_ids(given: Any, count: int) -> np.ndarray:

@@ -50,35 +50,23 @@ def annotations_of(run: Run) -> Annotations:
     these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
-    arrays: dict[str, Any] = {}
-    settings: dict[str, Mapping[str, Any]] = {name: {"params": parameters_of(run)}} if run.embeds else {}
-    clusters = {}
-    if run.embeds:
-        arrays[f"obsm/X_{name}"] = run.embedding
+    coordinates: dict[str, Any] = {f"obsm/X_{name}": run.embedding} if run.embeds else {}
+    found: dict[str, Any] = {}
+    matrices, rows = graphs_of(run), run.input_rows
     if StoredDiffusionCoordinates.STAGE in run.keys:
-        arrays["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
-        arrays["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
-    for path in arrays:
-        if path.startswith("obsm/"):  # which have a row a point
-            arrays[path] = lazy_rows(run.rows.by_given_rows(arrays[path], np.nan, path), path)
+        coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
+        found["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
+    for path, stored in coordinates.items():
+        found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
+    for key, matrix in matrices.items():
+        found[f"obsp/{key}"] = matrix if rows is None else MatrixOfEveryRow(matrix, rows, run.n_input_points)
     if StoredClustering.STAGE in run.keys:
-        clusters[f"obs/{name}"] = run.of_input(np.asarray(run.labels[...]), UNKNOWN)
-    matrices = graphs_of(run)
+        found[f"obs/{name}"] = run.of_input(np.asarray(run.labels[...]), UNKNOWN)
+    if run.embeds:
+        found[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:
-        settings["neighbors"] = neighbor_settings(run, matrices)
-    rows = run.input_rows
-    if rows is not None:
-        matrices = {path: MatrixOfEveryRow(found, rows, run.n_input_points) for path, found in matrices.items()}
-    return Annotations(
-        run.n_input_points,
-        {
-            **arrays,
-            **{f"obsp/{key}": matrix for key, matrix in matrices.items()},
-            **clusters,
-            **{f"uns/{key}": values for key, values in settings.items()},
-        },
-        tuple(path for path in GIVEN if path in arrays),
-    )
+        found["uns/neighbors"] = neighbor_settings(run, matrices)
+    return Annotations(run.n_input_points, found, tuple(path for path in GIVEN if path in found))
 
 
 def parameters_of(run: Run) -> dict[str, Any]:
