@@ -54,7 +54,7 @@ def digits_sketched(folder: Path, n_rows: int) -> np.ndarray:
 
 def roll(n_rows: int) -> np.ndarray:
     """Return points (n, 3) float32 of a Swiss roll."""
-    return np.asarray(generator("swiss-roll", n_rows).read(0, n_rows), np.float32)
+    return np.asarray(generator("swiss-roll", n_rows).block(0, n_rows), np.float32)
 
 
 def assignment(name: str, rows: np.ndarray, n_cells: int) -> dict[str, Any]:

@@ -52,7 +52,7 @@ class WalkingFigure(Generator):
         parts[(row - (FEET - 70)) ** 2 + (column - middle) ** 2 < 8**2] = HEAD
         return parts
 
-    def read(self, start: int, stop: int) -> np.ndarray:
+    def block(self, start: int, stop: int) -> np.ndarray:
         """Return pixels [start, stop): (stop - start, 6)."""
         places = self.places(start, stop)
         noise = NOISE * ndtri(self.uniform("noise", start, stop, 3))

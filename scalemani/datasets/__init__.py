@@ -1,6 +1,7 @@
 """Data sets that are computed: surfaces, clusters, digits by the million; each a source of points like any other."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -34,10 +35,12 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
     if name not in GENERATORS:
         raise ConfigError(f"no data set {name!r}: {nearest_name(name, GENERATORS)}")
     kind = GENERATORS[name]
-    if source is not None and kind is not InfiniteDigits:
+    arguments: dict[str, Any] = {"n_points": kind.default_points if n_points is None else n_points, "seed": seed}
+    if issubclass(kind, InfiniteDigits):
+        return kind.from_file(source=None if source is None else str(source), **arguments)
+    if source is not None:
         raise ConfigError(f"{name} needs no source, got {source}")
-    n_points = kind.default_points if n_points is None else n_points
-    return kind.made(n_points, seed, None if source is None else str(source))
+    return kind.from_scikit_learn(**arguments) if issubclass(kind, DeformedDigits) else kind(**arguments)
 
 
 def labels_path(path: str | Path) -> str:
@@ -55,7 +58,7 @@ def write(data: Generator, path: str | Path, progress: Progress | None = None, w
     progress : called with the number of rows just written
     workers : threads (None: one a core); the result does not depend on it
     """
-    block_rows = rows_per_block(data.shape[1] * data.dtype.itemsize)
-    write_rows(data.read, data.shape, data.dtype, path, block_rows, progress, workers)
+    block_rows = rows_per_block(data.n_features * data.dtype.itemsize)
+    write_rows(data.block, data.shape, data.dtype, path, block_rows, progress, workers)
     kind: np.dtype = data.labels(0, 1).dtype
     write_rows(data.labels, (data.n_points,), kind, labels_path(path), block_rows=2**20)

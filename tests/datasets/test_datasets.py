@@ -37,19 +37,19 @@ def all_generators(n_points):
 def test_any_blocks_give_the_same_bits(cuts):
     for data in all_generators(2500):
         edges = sorted({0, *cuts, data.n_points})
-        parts = [(data.read(a, b), data.labels(a, b)) for a, b in itertools.pairwise(edges)]
-        assert np.array_equal(np.concatenate([rows for rows, _ in parts]), data.read(0, data.n_points))
+        parts = [(data.block(a, b), data.labels(a, b)) for a, b in itertools.pairwise(edges)]
+        assert np.array_equal(np.concatenate([rows for rows, _ in parts]), data.block(0, data.n_points))
         assert np.array_equal(np.concatenate([labels for _, labels in parts]), data.labels(0, data.n_points))
 
 
 def test_fewer_points_are_the_first_of_more():
     for few, many in zip(all_generators(500), all_generators(4000), strict=True):
-        assert np.array_equal(few.read(0, 500), many.read(0, 500))
+        assert np.array_equal(few.block(0, 500), many.block(0, 500))
 
 
 def test_seeds_differ_and_repeat():
     for name in (*SURFACES, "deformed-digits"):
-        first, again, other = (datasets.generator(name, 4000, seed=seed).read(2000, 4000) for seed in (0, 0, 1))
+        first, again, other = (datasets.generator(name, 4000, seed=seed).block(2000, 4000) for seed in (0, 0, 1))
         assert np.array_equal(first, again)
         assert not np.array_equal(first, other)
 
@@ -68,7 +68,7 @@ def test_generators_are_sources_and_survive_pickling():
 
 def test_swiss_roll_lies_on_its_surface():
     data = datasets.generator("swiss-roll", 5000)
-    points, angle = data.read(0, 5000), data.labels(0, 5000)
+    points, angle = data.block(0, 5000), data.labels(0, 5000)
     assert np.allclose(np.hypot(points[:, 0], points[:, 2]), angle, rtol=1e-5)
     assert points[:, 1].min() >= 0
     assert points[:, 1].max() <= 21
@@ -76,7 +76,7 @@ def test_swiss_roll_lies_on_its_surface():
 
 
 def test_fish_bowl_is_a_sphere_dense_at_the_rim():
-    points = datasets.generator("fish-bowl", 20_000).read(0, 20_000)
+    points = datasets.generator("fish-bowl", 20_000).block(0, 20_000)
     assert np.allclose(np.linalg.norm(points, axis=1), 1, atol=1e-6)
     assert points[:, 2].max() <= 0.8
     # Equal heights have equal areas on a sphere.
@@ -86,14 +86,14 @@ def test_fish_bowl_is_a_sphere_dense_at_the_rim():
 def test_spiral_is_even_along_its_length():
     data = datasets.generator("spiral", 50_000)
     angle = np.sort(data.labels(0, 50_000))
-    assert np.allclose(np.hypot(*data.read(0, 50_000).T), data.labels(0, 50_000), rtol=1e-5)
+    assert np.allclose(np.hypot(*data.block(0, 50_000).T), data.labels(0, 50_000), rtol=1e-5)
     halves = np.searchsorted(angle**2, np.mean([np.pi**2, (6 * np.pi) ** 2])) / len(angle)
     assert abs(halves - 0.5) < 0.01
 
 
 def test_blobs_are_normal_around_their_centres():
     data = datasets.generator("blobs", 30_000)
-    noise = data.read(0, 30_000) - data.centres[data.labels(0, 30_000)]
+    noise = data.block(0, 30_000) - data.centres[data.labels(0, 30_000)]
     assert abs(noise.mean()) < 0.01
     assert abs(noise.std() - 1) < 0.01
     assert abs(np.cov(noise[:, :5].T) - np.eye(5)).max() < 0.05
@@ -176,7 +176,7 @@ def test_no_displacement_leaves_pictures_alone():
 
 def test_digit_rows_are_originals_then_variants():
     data = random_digits(n_points=70 * 17)
-    rows = data.read(0, data.n_points).reshape(17, 70, -1)
+    rows = data.block(0, data.n_points).reshape(17, 70, -1)
     assert np.array_equal(rows[0], data.pictures)
     for variant in range(1, 17):
         assert (rows[variant] != data.pictures).any(axis=1).all()
@@ -187,9 +187,9 @@ def test_digit_rows_are_originals_then_variants():
 def test_deformed_digits_start_with_those_of_scikit_learn():
     data = datasets.generator("deformed-digits", 20_000)
     grey, labels = load_digits(return_X_y=True)
-    assert np.array_equal(data.read(0, 1797), np.rint(grey * 255 / 16))
+    assert np.array_equal(data.block(0, 1797), np.rint(grey * 255 / 16))
     assert np.array_equal(data.labels(1797, 3594), labels)
-    moved = np.linalg.norm(data.read(1797, 3594).astype(float) - data.read(0, 1797), axis=1)
+    moved = np.linalg.norm(data.block(1797, 3594).astype(float) - data.block(0, 1797), axis=1)
     between = np.linalg.norm(grey[:-1] - grey[1:], axis=1) * 255 / 16
     assert 0 < np.median(moved) < 0.5 * np.median(between)
 
@@ -203,7 +203,7 @@ def test_write_equals_the_generator_for_any_number_of_threads(tmp_path, suffix):
         datasets.write(data, path, progress=written.append, workers=workers)
         source = open_points(path)
         assert source.shape == (100_000, 50)
-        assert np.array_equal(source.read(0, 100_000), data.read(0, 100_000))
+        assert np.array_equal(source.read(0, 100_000), data.block(0, 100_000))
         assert np.array_equal(open_labels(tmp_path / f"points{workers}.labels.npy"), data.labels(0, 100_000))
     assert sum(written) == 200_000
     assert not list(tmp_path.glob("*.partial"))
@@ -213,7 +213,7 @@ def test_infinite_digits_of_a_file(tmp_path):
     data = random_digits()
     np.savez_compressed(tmp_path / "digits.npz", X=data.pictures, y=data.picture_labels)
     read = datasets.generator("infinite-digits", 500, source=tmp_path / "digits.npz")
-    assert np.array_equal(read.read(0, 500), data.read(0, 500))
+    assert np.array_equal(read.block(0, 500), data.block(0, 500))
 
 
 @pytest.mark.skipif("SCALEMANI_DATA" not in os.environ, reason="SCALEMANI_DATA names no folder with mnist.npz")
@@ -222,8 +222,8 @@ def test_mnist_has_sixteen_deformations_of_each_training_digit():
     data = datasets.generator("infinite-digits", source=source)
     assert data.shape == (1_020_000, 784)
     originals = open_points(f"{source}::X").read(0, 60_000)
-    assert np.array_equal(data.read(59_990, 60_000), originals[-10:])
-    moved = np.linalg.norm(data.read(1_000_000, 1_000_200).astype(float) - originals[40_000:40_200], axis=1)
+    assert np.array_equal(data.block(59_990, 60_000), originals[-10:])
+    moved = np.linalg.norm(data.block(1_000_000, 1_000_200).astype(float) - originals[40_000:40_200], axis=1)
     ink = np.linalg.norm(originals[40_000:40_200].astype(float), axis=1)
     assert (moved > 0.1 * ink).all()
     assert np.median(moved / ink) < 0.6
