@@ -12,9 +12,11 @@ from scipy import sparse
 from scalemani.kernels.neighbors import exact as search
 from scalemani.kernels.neighbors.exact import (
     ROUNDED_SHARE,
+    Lists,
     SketchedRows,
     Tile,
     by_bytes,
+    cheapest_way,
     common_unit,
     lowered_squares,
     multiplied,
@@ -125,6 +127,22 @@ def test_neighbours_are_the_same_by_sketches_by_bytes_and_by_all_coordinates(dty
     squares = ((points[:, None].astype(float) - points.astype(float)) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)
     np.testing.assert_array_equal(lists[0].indices, np.argsort(squares, axis=1, kind="stable")[:, :9])
+
+
+@pytest.mark.parametrize(
+    ("n_axes", "width", "spread", "way"), [(4, 900, 1.0, 0), (300, 300, 1.0, 1), (300, 300, 1e6, 2)]
+)
+def test_those_vectors_are_multiplied_that_leave_few_pairs_at_least_cost(n_axes, width, spread, way):
+    """Sketches of wide points with leading axes, else bytes; coordinates where points are nearer than bytes tell."""
+    draws = np.random.default_rng(7)
+    points = draws.normal(size=(1024, n_axes)) @ draws.normal(size=(n_axes, width))
+    rows = sketched((points + spread * (np.arange(1024) // 512)[:, np.newaxis]).astype(np.float64))
+    middle, step = common_unit(rows)
+    tiles = [Tile(rows.part(slice(start, start + 512)), middle, step) for start in (0, 512)]
+    nearest = nearest_among(rows, np.arange(1024), rows, 0, no_neighbors(1024, 5), np.full(1024, np.inf))
+    lists = Lists.of(np.arange(1024), nearest, np.full(1024, np.inf), rows.scale)
+    with patch.object(search, "has_byte_products", lambda: True):
+        assert cheapest_way(tiles[0], lists.part(slice(0, 512)), tiles[0], lists.part(slice(0, 512))) == way
 
 
 @pytest.mark.parametrize("n_rows", [64, 100])

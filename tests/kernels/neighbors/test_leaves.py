@@ -1,5 +1,7 @@
 """Leaves: their parts hold every point, and within a part the neighbours are those of brute force."""
 
+from unittest.mock import patch
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -18,6 +20,7 @@ from scalemani.kernels.neighbors.leaves import (
     nearest_leaders,
     split_leaf,
 )
+from scalemani.kernels.rows import byte_products
 from scalemani.kernels.rows.byte_products import MOST_STEPS, step_of_rows
 
 
@@ -69,6 +72,14 @@ def test_candidates_within_parts_are_those_of_brute_force(n_points, width, size,
         nearest = np.sort(away[i][away[i] < reach - off])[:width]
         assert np.all(np.sort(away[i, labels])[: len(nearest)] <= nearest + 2 * off)
         assert len(labels) >= len(nearest)
+
+
+def test_candidates_are_the_same_where_a_processor_multiplies_no_bytes():
+    points = np.random.default_rng(4).normal(size=(300, 40)).astype(np.float32)
+    found = joined(points, 8, 100)
+    with patch.object(byte_products, "has_byte_products", lambda: False):
+        for one, other in zip(joined(points, 8, 100), found, strict=True):
+            np.testing.assert_array_equal(one, other)
 
 
 def test_candidates_of_several_leaves_do_not_depend_on_their_order():
