@@ -25,24 +25,27 @@ def norm(values: np.ndarray) -> float:
     return float(np.sqrt(dot(values, values)))
 
 
+@compiled
 def add_multiple(target: np.ndarray, factor: float, other: np.ndarray) -> None:
-    """Add factor times `other` to `target` in place, both (N, d) float64, with temporaries of a panel."""
-    with np.errstate(all="ignore"):
-        for rows in light_panels(len(target)):
-            target[rows] += factor * other[rows]
+    """Add factor times `other` to `target` in place, both (N, d) float64, without a temporary."""
+    for n in range(target.shape[0]):
+        for d in range(target.shape[1]):
+            target[n, d] += factor * other[n, d]
+
+
+@compiled
+def _scale_and_add(target: np.ndarray, factor: float, other: np.ndarray, other_factor: float) -> None:
+    for n in range(target.shape[0]):
+        for d in range(target.shape[1]):
+            target[n, d] = factor * target[n, d] + other_factor * other[n, d]
 
 
 def scale_and_add(
     target: np.ndarray, factor: float, other: np.ndarray, other_factor: float, over: Mapper = map
 ) -> None:
     """Make `target` factor * target + other_factor * other in place, both (N, d) float64, in one pass."""
-
-    def add(rows: slice) -> None:
-        with np.errstate(all="ignore"):
-            target[rows] *= factor
-            target[rows] += other_factor * other[rows]
-
-    run(over(add, light_panels(len(target))))
+    parts = light_panels(len(target))
+    run(over(lambda part: _scale_and_add(target[part], factor, other[part], other_factor), parts))
 
 
 @compiled
@@ -56,12 +59,17 @@ def _moved(positions: np.ndarray, length: float, direction: np.ndarray, out: np.
     return sums
 
 
+@compiled
 def _shifted(out: np.ndarray, shift: np.ndarray) -> float:
     """Subtract a shift in place; return the largest magnitude, infinite where anything is not finite."""
-    with np.errstate(invalid="ignore"):
-        out -= shift
-    largest = float(np.abs(out).max())
-    return largest if largest < np.inf else np.inf
+    largest = 0.0
+    for n in range(out.shape[0]):
+        for d in range(out.shape[1]):
+            out[n, d] -= shift[d]
+            size = abs(out[n, d])
+            if not size <= largest:
+                largest = size if size < np.inf else np.inf
+    return largest
 
 
 def moved(

@@ -282,6 +282,13 @@ def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, place
 
 
 @compiled
+def _round(positions: np.ndarray, middle: np.ndarray, per_step: float, steps: np.ndarray) -> None:
+    for n in range(positions.shape[0]):
+        for d in range(positions.shape[1]):
+            steps[n, d] = np.int32(np.rint((positions[n, d] - middle[d]) * per_step))
+
+
+@compiled
 def _rounded_gradient(rows: Rows, steps: np.ndarray, step: float, first: int, gradient: np.ndarray) -> None:
     indptr, indices, values = rows
     columns, weights, places = indices.ctypes.data, values.ctypes.data, steps.ctypes.data
@@ -311,7 +318,7 @@ def rounded_attraction_gradient(
     if not LEAST_STEP <= step <= LONGEST_STEP:
         return attraction_gradient(rows, positions, kernel, out, over)
     middle, steps, csr = (low + high) / 2, workspace.empty(positions.shape, np.int32), tuple(rows)
-    run(over(lambda part: np.copyto(steps[part], np.rint((positions[part] - middle) * (1 / step)), "unsafe"), light))
+    run(over(lambda part: _round(positions[part], middle, 1 / step, steps[part]), light))
     run(over(lambda part: _rounded_gradient(csr, steps, step, part.start, out[part]), row_panels(rows.n_points)))
     return out
 

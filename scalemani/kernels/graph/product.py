@@ -11,9 +11,8 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
-from scalemani.kernels.machine.compile import compiled_sums, inlined_sums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.machine.instructions import prefetch_row
 
 _1, _2, _3, GROUP = (np.uint64(i) for i in range(1, 5))
@@ -134,6 +133,28 @@ def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndar
                 target[column] += half * difference * difference
 
 
+@compiled
+def _neighbor_means(
+    rows: Rows,
+    positions: np.ndarray,
+    known: np.ndarray,
+    places: np.ndarray,
+    means: np.ndarray,
+) -> None:
+    indptr, indices, values = rows
+    for at in range(places.shape[0]):
+        row, total = places[at], 0.0
+        means[at] = 0.0
+        for entry in range(indptr[row], indptr[row + 1]):
+            neighbor = indices[entry]
+            if known[neighbor]:
+                total += values[entry]
+                for column in range(positions.shape[1]):
+                    means[at, column] += values[entry] * positions[neighbor, column]
+        for column in range(positions.shape[1]):
+            means[at, column] = means[at, column] / total if total > 0.0 else np.nan
+
+
 def spread_to_neighbors(rows: Rows, positions: np.ndarray, numbers: np.ndarray | None = None) -> np.ndarray:
     """Fill rows of NaN with the affinity-weighted mean of their neighbours that have a position; return their numbers.
 
@@ -148,14 +169,11 @@ def spread_to_neighbors(rows: Rows, positions: np.ndarray, numbers: np.ndarray |
     """
     known = ~np.isnan(positions[:, 0])
     middle, filled = positions[known].mean(axis=0), np.flatnonzero(~known)
-    waiting, (indptr, indices, values) = filled, rows
-    affinities = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, len(positions)))
+    waiting = filled
     while len(waiting):
-        own = affinities[waiting if numbers is None else np.searchsorted(numbers, waiting)].astype(np.float64)
-        with np.errstate(invalid="ignore"):
-            means = (
-                own @ np.where(known[:, np.newaxis], positions, 0.0) / (own @ known.astype(np.float64))[:, np.newaxis]
-            )
+        means = np.empty((len(waiting), positions.shape[1]))
+        places = waiting if numbers is None else np.searchsorted(numbers, waiting)
+        _neighbor_means(tuple(rows), positions, known, places, means)
         reached = ~np.isnan(means[:, 0])
         if not reached.any():
             positions[waiting] = middle

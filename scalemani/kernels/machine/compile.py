@@ -12,6 +12,8 @@ import ctypes
 import functools
 import gc
 import os
+import threading
+import time
 from collections.abc import Callable, Set
 from typing import Any, TypeVar
 
@@ -167,29 +169,40 @@ def square_of(value: float) -> float:
     return value * value
 
 
-class CompileSeconds(event.TimingListener):
-    """Adds up the time of compiling, which one thread does at a time; what is loaded from a cache is not compiled.
+class CompileSeconds(event.Listener):
+    """Adds up the time in which at least one thread compiles; what is loaded from a cache is not compiled.
 
     Garbage is not collected meanwhile, which would take a tenth of the time and find little.
     """
 
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._at_work, self._since, self._total = 0, 0.0, 0.0
+        self._collecting = False
+
     def on_start(self, event: Any) -> None:
-        """Take note that something is compiled, or that what is compiled calls what is to be compiled."""
-        if self._depth == 0:
-            self._collecting = gc.isenabled()
-            gc.disable()
-        super().on_start(event)
+        """Take note that a thread compiles, or that what it compiles calls what is to be compiled."""
+        with self._lock:
+            self._at_work += 1
+            if self._at_work == 1:
+                self._since = time.monotonic()
+                self._collecting = gc.isenabled()
+                gc.disable()
 
     def on_end(self, event: Any) -> None:
         """Take note that one of these is done."""
-        super().on_end(event)
-        if self._depth == 0 and self._collecting:
-            gc.enable()
+        with self._lock:
+            self._at_work -= 1
+            if self._at_work == 0:
+                self._total += time.monotonic() - self._since
+                if self._collecting:
+                    gc.enable()
 
     @property
     def total(self) -> float:
-        """The seconds of what is done."""
-        return float(self.duration if self.done else 0.0)
+        """The seconds until this moment."""
+        with self._lock:
+            return self._total + (time.monotonic() - self._since if self._at_work else 0.0)
 
 
 COMPILING = CompileSeconds()
