@@ -114,22 +114,19 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
 
 def check_growing(run: Run, freeze: bool) -> None:
     """Refuse runs that points cannot be appended to: of given lists, of labels, of components, and unfinished ones."""
-    params, anew = run.params, "embed all points anew"
-    for refused, why in (
-        (run.metric == PRECOMPUTED, "that started from neighbour lists or affinities: it has no points"),
-        (params.neighbors.by_window, "of pixels: these are one image or video"),
-        (StoredClasses.STAGE in run.keys, f"that learns from labels, as they come without: {anew}"),
-        (
-            params.merges_duplicates,
-            f"in which equal rows are one point: new rows would change the weights of earlier points; {anew}",
-        ),
-        (StoredWeights.STAGE in run.keys, f"of points with weights: {anew} with theirs"),
-        (params.neighbors.method == GIVEN_LISTS, f"with neighbour lists of another library: {anew} with theirs"),
-        (params.landmarks.method == GIVEN_LANDMARKS, f"with landmarks of your own: {anew} with them"),
-        (run.is_component, f"that has left out components: {anew}, or with components.disconnected=connect"),
+    params = run.params
+    for refused, why, how in (
+        (run.metric == PRECOMPUTED, "that started from neighbour lists or affinities, and has none", ""),
+        (params.neighbors.by_window, "of pixels, which are one image or video", ""),
+        (StoredClasses.STAGE in run.keys, "that learns from labels, as they come without", ""),
+        (params.merges_duplicates, "in which equal rows are one point, whose weights new rows would change", ""),
+        (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),
+        (params.neighbors.method == GIVEN_LISTS, "with neighbour lists of another library", " with theirs"),
+        (params.landmarks.method == GIVEN_LANDMARKS, "with landmarks of your own", " with them"),
+        (run.is_component, "that has left out components", ", or with components.disconnected=connect"),
     ):
         if refused:
-            raise ConfigError(f"points cannot be appended to a run {why}")
+            raise ConfigError(f"points cannot be appended to a run {why}: embed all points anew{how}")
     unfinished = [stage for stage in run.keys if not run.group(stage).complete]
     if unfinished:
         raise ConfigError(f"{run.store.root} is not finished ({', '.join(unfinished)}): run its command again first")

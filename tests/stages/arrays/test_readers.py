@@ -12,11 +12,11 @@ import zarr
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.reading import Whole
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
-from scalemani.stages.arrays.catalogue import stored_stages
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredCoarseGraphs, StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights, StoredReduced
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints, StoredWorkPoints
+from tests.stages.arrays.specification import stored_stages
 
 READERS = [
     (stored, name)
