@@ -25,7 +25,6 @@ WIDTH, HEIGHT = 320.0, 150.0  # of the frame, in units of the drawing
 BINS = 48
 MOST_DOTS = 400  # of a line
 LONG_TAIL = 100.0  # largest over median, beyond which values are drawn by their logarithm
-MOST_MARKS = 6
 Stored = TypeVar("Stored", bound=StoredStage)
 
 
