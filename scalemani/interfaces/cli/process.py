@@ -139,7 +139,11 @@ def ending_in_time() -> Iterator[None]:
 
 def stop(number: int, frame: FrameType | None) -> None:
     """Unwind on a signal, so that locks, bars and local clusters are let go of."""
-    tell("stopped", f"stopped by {signal.Signals(number).name}: the same command resumes the run")
+    text = f"stopped by {signal.Signals(number).name}: the same command resumes the run"
+    try:
+        tell("stopped", text)
+    except RuntimeError:  # the signal came within a write to the same stream, which cannot be entered again
+        os.write(STANDARD_ERROR, f"\n{text}\n".encode())
     raise SystemExit(STATUS_OF_SIGNALS + number)
 
 

@@ -267,7 +267,7 @@ def test_a_signal_ends_a_run_in_time_leaves_nothing_behind_and_it_goes_on_equal(
         children = psutil.Process(process.pid).children(recursive=True)
         started = time.monotonic()
         process.send_signal(number)
-        assert process.wait(20) == expected
+        assert process.wait(20) == expected, process.stderr.read()
         assert time.monotonic() - started < 5
         assert process.stderr is not None
         assert f"stopped by {signal.Signals(number).name}" in process.stderr.read()
