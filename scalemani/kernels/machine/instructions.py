@@ -125,6 +125,11 @@ def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
     return builder.shuffle_vector(first, first, ir.Constant(ir.VectorType(lane, n_lanes), None))
 
 
+def place_number(value: int) -> Any:
+    """Return a constant of 64 bits: an address, or a number that is added to one."""
+    return ir.Constant(ir.IntType(64), value)
+
+
 def reference_count_bits(word: int) -> int:
     """Return how many bits of a word are set."""
     return int(word).bit_count()

@@ -18,7 +18,7 @@ from llvmlite import ir
 from numba.extending import intrinsic
 
 from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
-from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, spread
+from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, place_number, spread
 
 PANEL_ROWS = 128  # eight strips
 # Sums of as many rows as leave registers for a strip and a factor: 32 registers of 16 lanes, or 16 of eight.
@@ -70,35 +70,35 @@ def multiply_strip(typing_context: Any, rows: Any, bases: Any, n_terms: Any, str
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         rows, bases, n_terms, strip, norms, sums = arguments
         numbers = range(ROWS_AT_ONCE)
-        starts = [_item(builder, rows, builder.mul(_number(i), n_terms)) for i in numbers]
-        norm = builder.load(_lanes_at(builder, norms, _number(0)), align=ITEM_BYTES)
-        begun = [builder.fadd(norm, spread(builder, builder.load(_item(builder, bases, _number(i))))) for i in numbers]
+        starts = [_item(builder, rows, builder.mul(place_number(i), n_terms)) for i in numbers]
+        norm = builder.load(_lanes_at(builder, norms, place_number(0)), align=ITEM_BYTES)
+        begun = [
+            builder.fadd(norm, spread(builder, builder.load(_item(builder, bases, place_number(i))))) for i in numbers
+        ]
         before, loop, after = builder.block, *(builder.append_basic_block(f"terms.{name}") for name in ("add", "end"))
         builder.branch(loop)
         builder.position_at_end(loop)
         term, totals = builder.phi(_PLACE), [builder.phi(_LANES) for _ in numbers]
-        lanes = builder.load(_lanes_at(builder, strip, builder.mul(term, _number(LANES_AT_ONCE))), align=ITEM_BYTES)
+        lanes = builder.load(
+            _lanes_at(builder, strip, builder.mul(term, place_number(LANES_AT_ONCE))), align=ITEM_BYTES
+        )
         added = []
         for start, total in zip(starts, totals, strict=True):
             factor = spread(builder, builder.load(builder.gep(start, [term])))
             added.append(_multiply_and_add(builder, factor, lanes, total))
-        following = builder.add(term, _number(1))
-        for phi, first, later in zip((term, *totals), (_number(0), *begun), (following, *added), strict=True):
+        following = builder.add(term, place_number(1))
+        for phi, first, later in zip((term, *totals), (place_number(0), *begun), (following, *added), strict=True):
             phi.add_incoming(first, before)
             phi.add_incoming(later, loop)
         builder.cbranch(builder.icmp_unsigned("<", following, n_terms), loop, after)
         builder.position_at_end(after)
         for i, total in enumerate(added):
-            place = _lanes_at(builder, sums, _number(i * PANEL_ROWS))
+            place = _lanes_at(builder, sums, place_number(i * PANEL_ROWS))
             builder.store(total, place, align=ITEM_BYTES)
         return context.get_dummy_value()
 
     address = numba.types.int64
     return numba.types.void(*[address] * 6), emit
-
-
-def _number(value: int) -> Any:
-    return ir.Constant(_PLACE, value)
 
 
 def _item(builder: Any, address: Any, number: Any) -> Any:
