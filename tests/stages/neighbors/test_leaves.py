@@ -9,6 +9,7 @@ from scipy.spatial.distance import cdist
 
 import scalemani as sm
 from scalemani.config.params import Parameters
+from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import StageTask
 from scalemani.engine.workers.executor import Executor
@@ -95,6 +96,14 @@ def test_a_round_over_leaves_is_all_pairs_that_share_a_leaf(points, stored):
         met = np.flatnonzero((leaves == leaves[row, :, None, None]).any(axis=(0, 2)))
         expected = np.sort(away[row, met])[:K]
         np.testing.assert_allclose(listed[row], expected, rtol=1e-5)
+
+
+def test_each_draw_has_leaders_of_its_own(stored):
+    leaves, width = stored.group("neighbors").read("leaves_0/leaves"), NeighborsParams.leaf_overlap
+    first, second = (np.bincount(leaves[:, some].ravel() % 84) for some in (slice(width), slice(width, 2 * width)))
+    assert leaves.shape[1] == FIRST_DRAWS * width
+    assert leaves[:, width].min() >= 84  # as many leaders has a draw
+    assert not np.array_equal(np.sort(first), np.sort(second))
 
 
 @pytest.mark.parametrize(("block_rows", "workers"), [(2048, 1), (4096, 3)])
