@@ -35,6 +35,7 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.runs.survey import survey
 from scalemani.stages import neighbors
 from scalemani.stages.neighbors.choice import choose_search
+from scalemani.stages.neighbors.counts import exact_seconds
 
 FEW_ROWS = 3000
 GENES, TYPES, DROPPED = 30_000, 20, 0.1
@@ -89,15 +90,18 @@ def predicted(points: Points, metric: str, k: int, recall: float) -> dict[str, A
     """Return what the plan of a search says."""
     asked = {"points": {"metric": metric}, "neighbors": {"n_neighbors": k, "recall": recall}}
     found = survey(open_points(points), Executor(workers=2))
-    choice = choose_search(found.sample, Sizes(found.dimensions, Parameters().with_values(asked)))
+    sizes = Sizes(found.dimensions, Parameters().with_values(asked))
+    if found.sample is None:  # of few points, which are always compared with all
+        return {"auto": "exact", "predicted": {"exact": exact_seconds(sizes)}}
+    choice = choose_search(found.sample, sizes)
     dimension, kept = choice.difficulty.dimension, choice.difficulty.kept
     return {"auto": choice.resolved, "dimension": dimension, "kept": kept, "predicted": choice.seconds}
 
 
-def search(name: str, rows: int, arguments: argparse.Namespace) -> None:
-    """Print a line for each search of a set."""
-    points, metric = made(name, rows, arguments.work), "cosine" if name == "tfidf" else "euclidean"
-    seconds, run = [], neighbors.run
+def timed_searches() -> list[dict[str, Any]]:
+    """Return a list to which each search from now on adds its processor seconds and certificates."""
+    seconds: list[dict[str, Any]] = []
+    run = neighbors.run
 
     def timed(work: Any) -> dict[str, Any]:
         begun = time.process_time()
@@ -106,6 +110,13 @@ def search(name: str, rows: int, arguments: argparse.Namespace) -> None:
         return certificates
 
     neighbors.run = timed
+    return seconds
+
+
+def search(name: str, rows: int, arguments: argparse.Namespace) -> None:
+    """Print a line for each search of a set."""
+    points, metric = made(name, rows, arguments.work), "cosine" if name == "tfidf" else "euclidean"
+    seconds = timed_searches()
     for method in arguments.methods:
         sm.knn_graph(points[:FEW_ROWS], arguments.k[0], method, metric=metric, workers=2)
     for k in arguments.k:

@@ -19,6 +19,7 @@ from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
 
+COPIED_BYTES = 2**18  # of rows that are gathered, at a time: the second-level cache holds them
 INDPTR, INDICES, VALUES = "indptr", "indices", "values"  # the parts of a block of sparse rows
 
 
@@ -76,10 +77,11 @@ class ArrayReader:
             inside = slice(cuts[position], cuts[position + 1])
             local = ascending[inside] - block * block_rows
             values = PROCESS.blocks.read(self.group, self.path, int(block), cache_bytes)
-            if ordered:
-                table[inside] = values[local]
-            else:
-                table[order[inside]] = values[local]
+            step = max(1, COPIED_BYTES // max(1, values[:1].nbytes))
+            for start in range(0, len(local), step):
+                first = inside.start + start
+                part = slice(first, min(first + step, inside.stop))
+                table[part if ordered else order[part]] = values[local[start : start + step]]
 
     def copy_to(self, table: Table) -> None:
         """Copy all rows to a table of its shape, chunk by chunk."""

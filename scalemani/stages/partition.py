@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
@@ -44,6 +44,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("block that sampled points are in", EACH_TASK, dimensions.block_rows, *row, step="axes"),
         Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
         Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
+        Held("all of them, read once", CACHE, n_sampled, *row),
         Held("block that they are in", EACH_TASK, dimensions.block_rows, *row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
@@ -107,7 +108,8 @@ def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
     step = sketched_together(dimensions)
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
-    sample = gathered_rows(work, rows) if len(rows) <= step else None
+    at_once = len(rows) <= step or len(rows) * dimensions.row_bytes <= task.cache_bytes
+    sample = gathered_rows(work, rows) if at_once else None
     basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
     parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])

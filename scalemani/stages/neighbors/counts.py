@@ -13,7 +13,7 @@ from scalemani.kernels.neighbors.leaves import count_leaders
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wanted
 from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES
 
-COMPARED_NUMBERS = 2e9  # differences of coordinates: a tenth of a second or more, far fewer than an exact search takes
+COMPARED_NUMBERS = 1e9  # differences of coordinates: a tenth of a second, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
 KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances

@@ -45,7 +45,7 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     task = work.task
     blocks = np.unique(rows // task.dimensions.block_rows)
     if len(blocks) <= FEW_BLOCKS:
-        return StoredPoints(task.inputs["points"]).points.gather(rows, task.cache_bytes)
+        return StoredPoints(task.inputs["points"]).points.gather(rows)
     order = np.argsort(rows, kind="stable")
     ascending = rows[order]
     together = np.array_split(blocks, min(MOST_PARTS, len(blocks)))
