@@ -8,7 +8,7 @@ once in each checkout, and the next round in the other order; the first round co
 after over before of one round; the table has their median and range.
 
 The points are digits of `mnist.npz` in SCALEMANI_DATA, beyond 70,000 with deformations; without that file, deformed
-digits of scikit-learn.
+digits of scikit-learn. `graph` takes those of a file instead: --file patches.npy, as `patches.py` writes it.
 """
 
 import argparse
@@ -98,7 +98,7 @@ def words_of(command: str, run: Path, points: dict[str, Path], n_landmarks: int,
     by_command = {
         "t-sne": ["embed", points["t-sne"], run, "--method", EMBEDS["t-sne"]],
         "spectral": ["embed", points["spectral"], run, "--method", EMBEDS["spectral"], *chosen],
-        "graph": ["embed", points["spectral"], run, "--method", EMBEDS["graph"], *settings(neighbors__n_neighbors=15)],
+        "graph": ["embed", points["graph"], run, "--method", EMBEDS["graph"], *settings(neighbors__n_neighbors=15)],
         "plan": ["plan", points["spectral"], run.with_name("planned"), "--method", EMBEDS["spectral"], *chosen],
     }
     return [*by_command[command], "--memory", memory]
@@ -132,12 +132,15 @@ def main() -> None:
     parser.add_argument("--only", nargs="+", choices=COMMANDS, default=COMMANDS)
     parser.add_argument("--repeats", type=int, default=5, help="rounds that are counted")
     parser.add_argument("--points", type=int, default=MILLION, help="of spectral, graph and plan")
+    parser.add_argument("--file", type=Path, help="points of graph, in place of digits")
     parser.add_argument("--t-sne-points", type=int, default=MNIST_POINTS)
     parser.add_argument("--memory", default="4GB")
     arguments = parser.parse_args()
     folder = arguments.folder.resolve()
+    digits = points_file(folder, arguments.points)
     points = {
-        "spectral": points_file(folder, arguments.points),
+        "graph": arguments.file or digits,
+        "spectral": digits,
         "t-sne": points_file(folder, arguments.t_sne_points),
     }
     n_landmarks = min(MOST_LANDMARKS, max(50, arguments.points // POINTS_PER_LANDMARK))

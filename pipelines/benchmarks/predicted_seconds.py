@@ -8,7 +8,8 @@ cells by 50 components; `surface`, as LiDAR: heights over a plane, noise added; 
 of 30,000 genes by a negative binomial law with zeros added; `tfidf`, of 20 Newsgroups without its empty documents,
 twice, with noise, so that it is more than what is always compared with all. Each set is a process of its own, which
 first searches some rows, so that all is compiled. Measured are the seconds of all threads in the stage `neighbors`, its
-certificate included; predicted is what `scalemani plan` says.
+certificate included; predicted is what `scalemani plan` says. --write FILE writes the points of the first set in place of
+a search, .npz of sparse ones, for the command line and `before_after.py --file`.
 """
 
 import argparse
@@ -140,8 +141,13 @@ def main() -> None:
     parser.add_argument("--k", type=int, nargs="+", default=[15, 90])
     parser.add_argument("--recall", type=float, nargs="+", default=[0.9, 0.95, 0.99])
     parser.add_argument("--methods", nargs="+", default=["partition"])
+    parser.add_argument("--write", type=Path)
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
+    if arguments.write:
+        points = made(arguments.sets[0], arguments.rows[0], arguments.work)
+        (sp.save_npz if sp.issparse(points) else np.save)(arguments.write, points)
+        return
     if arguments.one:
         search(arguments.one[0], int(arguments.one[1]), arguments)
         return
