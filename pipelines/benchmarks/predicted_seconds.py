@@ -8,8 +8,8 @@ cells by 50 components; `surface`, as LiDAR: heights over a plane, noise added; 
 of 30,000 genes by a negative binomial law with zeros added; `tfidf`, of 20 Newsgroups without its empty documents,
 twice, with noise, so that it is more than what is always compared with all. Each set is a process of its own, which
 first searches some rows, so that all is compiled. Measured are the seconds of all threads in the stage `neighbors`, its
-certificate included; predicted is what `scalemani plan` says. --write FILE writes the points of the first set in place of
-a search, .npz of sparse ones, for the command line and `before_after.py --file`.
+certificate included; predicted is what `scalemani plan` says. --write FILE writes the points of the first set in place
+of a search, .npz of sparse ones, for the command line and `before_after.py --file`.
 """
 
 import argparse
