@@ -264,9 +264,10 @@ def offer_candidate(indices: np.ndarray, squares: np.ndarray, row: int, label: i
 def merge_candidates(
     indices: np.ndarray, squares: np.ndarray, places: np.ndarray, found: np.ndarray, found_squares: np.ndarray
 ) -> None:
-    """Offer candidates (m, c) to those (n, c) at `places` (m,) int64, which are changed in place."""
+    """Offer candidates (m, c), ascending, to those (n, c) at `places` (m,) int64, which are changed in place."""
+    last = np.uint64(indices.shape[1] - 1)
     for i in range(np.uint64(found.shape[0])):
-        row = np.uint64(places[i])
-        for a in range(np.uint64(found.shape[1])):
-            if found[i, a] >= 0:
-                offer_candidate(indices, squares, row, found[i, a], found_squares[i, a])
+        row, a = np.uint64(places[i]), np.uint64(0)
+        while a <= last and found[i, a] >= 0 and found_squares[i, a] <= squares[row, last]:
+            offer_candidate(indices, squares, row, found[i, a], found_squares[i, a])
+            a += np.uint64(1)

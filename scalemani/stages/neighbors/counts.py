@@ -26,14 +26,16 @@ SECONDS_OF_BYTE_PRODUCT = 3.5e-12  # a coordinate of a pair of points
 SECONDS_OF_PAIR_OF_TILES = 9e-10  # of points, whatever their coordinates
 SECONDS_OF_LISTED = 1.2e-6  # a neighbour of exact search, with all that came before it
 SECONDS_OF_PAIR_OF_LEAF = 2.5e-10  # of points, whatever their coordinates
-SECONDS_OF_COPY, SECONDS_OF_OFFER = 1e-6, 2.5e-8  # of a point in a leaf, and of each candidate that it keeps
+# Of a point in a leaf, and of each pair of candidates that it keeps: they are inserted one by one.
+SECONDS_OF_COPY, SECONDS_OF_INSERTION = 1e-6, 7.6e-10
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compared with
 SECONDS_OF_PAIR = 4.6e-9  # of rows, whatever their columns
 SECONDS_OF_TERM = 2.75e-11  # a coordinate of the sketch of a row, in a cell that is visited
 SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 4.3e-8, 5.5e-11  # that is settled, and of its coordinates
 SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE = 3e-7, 3e-10
-MISSED_AT_FIRST = 0.06  # by the first draws of leaders and the rounds that follow: 0.035 to 0.06 on tokens and sums
+# By the first draws and the rounds that follow: 0.03 of 30,000 tokens, 0.05 of 200,000 sums, 0.11 of a million.
+MISSED_AT_FIRST, MISSED_POINTS, MISSED_GROWTH = 0.06, 200_000, 0.4
 CELLS_OF_DIMENSION = 0.35  # intrinsic, for each tenth of the true neighbours that may lie elsewhere
 LEAST_MISSED = 1e-3
 LEAST_MUTUAL = 10
@@ -188,17 +190,20 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
 
 
 def draw_seconds(search: StageTask | Sizes) -> float:
-    """Return those of a draw of leaders: of products within leaves and with leaders, and to offer what is near."""
+    """Return those of a draw of leaders: of products within leaves and with leaders, and of what is kept and settled."""
     n_copies, size, n_features = n_leaves_of_point(search), n_points_of_leaf(search), search.dimensions.n_features
     compared = LEAF_SPREAD * n_copies * size + n_leaders(search)
     pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
-    return search.dimensions.n_points * (pairs + n_copies * (SECONDS_OF_COPY + n_joined(search) * SECONDS_OF_OFFER))
+    copies = n_copies * (SECONDS_OF_COPY + n_joined(search) ** 2 * SECONDS_OF_INSERTION)
+    settled = n_joined(search) * (SECONDS_OF_CANDIDATE + search.dimensions.row_bytes * SECONDS_OF_BYTE)
+    return search.dimensions.n_points * (pairs + copies + settled)
 
 
 def leaves_seconds(search: StageTask | Sizes) -> float:
     """Return those of a search within leaves, by the recall that is asked for."""
     n_points, n_edges = search.dimensions.n_points, 2 * n_mutual(search.params)
-    later = draws_wanted(MISSED_AT_FIRST, 1.0 - search.params.neighbors.recall)
+    missed = min(1.0, MISSED_AT_FIRST * (n_points / MISSED_POINTS) ** MISSED_GROWTH)
+    later = draws_wanted(missed, 1.0 - search.params.neighbors.recall)
     near = n_points * n_edges**2 * search.dimensions.n_features * SECONDS_OF_NEAR
     return draw_seconds(search) * (FIRST_DRAWS + max(0, later)) + near
 
