@@ -190,7 +190,7 @@ def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
 
 
 def draw_seconds(search: StageTask | Sizes) -> float:
-    """Return those of a draw of leaders: of products within leaves and with leaders, and of what is kept and settled."""
+    """Return those of a draw of leaders: products within leaves and with leaders, and what is kept and settled."""
     n_copies, size, n_features = n_leaves_of_point(search), n_points_of_leaf(search), search.dimensions.n_features
     compared = LEAF_SPREAD * n_copies * size + n_leaders(search)
     pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
