@@ -11,7 +11,6 @@ from scipy import sparse
 
 from scalemani.config.validation import (
     check_exact_columns,
-    check_finite_block,
     check_points,
     check_shape,
     unmasked,
@@ -22,12 +21,12 @@ from scalemani.io.sources.base import (
     ARROW_SUFFIXES,
     HDF5_SUFFIXES,
     PARQUET_SUFFIXES,
+    MetricPoints,
     PointsSource,
     Source,
     as_opening_errors,
     check_file,
     check_rows,
-    read_rows,
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile
@@ -213,10 +212,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
     if source is None or source.nonzeros is None or not keeps_zeros(metric):
         return points_in_memory(points if source is None else source, metric=metric)
     check_shape(source.shape)
-    rows = read_rows(source, 0, source.shape[0], sparse=True)
-    check_finite_block(rows)
-    check_rows(rows, metric)
-    return map_rows(rows, metric)
+    return MetricPoints(source, metric).read_sparse(0, source.shape[0])
 
 
 def open_location(location: str) -> PointsSource:
