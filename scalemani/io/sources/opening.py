@@ -29,7 +29,7 @@ from scalemani.io.sources.base import (
     check_rows,
     without_credentials,
 )
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
@@ -263,7 +263,7 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     )
 
 
-def open_file(path: Path | BucketFile, member: str | None) -> Source:
+def open_file(path: Place, member: str | None) -> Source:
     """Return the source in a single file, of this machine or in a bucket."""
     suffix = path.suffix.lower()
     if isinstance(path, Path):
@@ -282,7 +282,7 @@ def open_file(path: Path | BucketFile, member: str | None) -> Source:
     raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
 
 
-def refuse_member(path: Path | BucketFile, member: str | None) -> None:
+def refuse_member(path: Place, member: str | None) -> None:
     """Refuse the name of an array where there are no names."""
     if member is not None:
         raise ConfigError(f"{path} is a single array; leave out ::{member}")

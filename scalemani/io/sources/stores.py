@@ -24,7 +24,7 @@ from scalemani.errors import (
     refuse_credentials,
 )
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
 from scalemani.store.objects import read_file
@@ -228,13 +228,13 @@ def zarr_names(location: str, member: str | None = None) -> str:
     return f"; found {', '.join(names) or 'nothing'}"
 
 
-def open_h5(path: Path | BucketFile) -> Any:
+def open_h5(path: Place) -> Any:
     """Open an HDF5 file for reading."""
     with as_damage(str(path)):
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
 
 
-def h5ad_node(path: Path | BucketFile, member: str) -> Any:
+def h5ad_node(path: Place, member: str) -> Any:
     """Return the dataset or group `member` of an HDF5 file that stays open."""
     h5py, file = optional_module("h5py", "anndata"), open_h5(path)
     try:
@@ -250,7 +250,7 @@ def h5ad_node(path: Path | BucketFile, member: str) -> Any:
     raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
-def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) -> None:
+def refuse_other_files(file: Any, member: str, path: Place | str) -> None:
     """Refuse a member in another file, or with values from one: a file of points may name any file."""
     h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
     names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
@@ -265,7 +265,7 @@ def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) ->
             return
 
 
-def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
+def open_h5ad(path: Place, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
     with as_damage(str(path)):
         name = member or default_member(path)
@@ -283,7 +283,7 @@ def open_node(node: Any, description: str) -> Source:
     return SlicedPoints(node, description)
 
 
-def default_member(path: Path | BucketFile) -> str:
+def default_member(path: Place) -> str:
     """Return the matrix of the points of an AnnData."""
     with open_h5(path) as file:
         return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

@@ -26,7 +26,7 @@ from scalemani.config.validation import (
 )
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
 from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
@@ -36,7 +36,6 @@ BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
 BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
 PAGE_BYTES = 2**20  # that writers of Parquet fill by default
 COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
-Place = Path | BucketFile
 
 
 def with_numbers(frame: Any, where: str, gaps: bool = False) -> Any:
