@@ -113,10 +113,11 @@ class PointColumns:
 
         Missing values are refused, or NaN where there may be `gaps`.
         """
-        columns = [batch.column(name) for name in self.names]
+        columns = [(name, batch.column(name)) for name in self.names]
         if self.lists:
-            return listed_rows(columns[0], self.names[0], where, first_row, width)
-        missing = [(name, column) for name, column in zip(self.names, columns, strict=True) if column.null_count]
+            name, column = columns[0]
+            return listed_rows(column, name, where, first_row, width)
+        missing = [(name, column) for name, column in columns if column.null_count]
         if missing and not gaps:
             listed = ", ".join(f"{name} ({column.null_count})" for name, column in missing[:5])
             row = first_row + int(np.argmax(np.asarray(missing[0][1].is_null())))
@@ -124,12 +125,11 @@ class PointColumns:
                 f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
                 "remove their rows"
             )
-        named = zip(self.names, columns, strict=True)
-        columns = [without_decimals(column, name, where, first_row) for name, column in named]
-        for name, column in zip(self.names, columns, strict=True):  # before they become one type
+        columns = [(name, without_decimals(column, name, where, first_row)) for name, column in columns]
+        for name, column in columns:  # before they become one type
             if str(column.type) in ("int64", "uint64"):
                 check_exact(np.asarray(column.fill_null(0))[:, np.newaxis], first_row, where, (name,))
-        values = [column.to_numpy(zero_copy_only=False) for column in columns]
+        values = (column.to_numpy(zero_copy_only=False) for _, column in columns)
         return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
 
 
@@ -221,9 +221,8 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
     missing = []
     existing, chosen = set(names), set()
     for one in requested:
-        if one in existing or "*" not in one:
-            fitting = [one] if one in existing else []
-        else:
+        fitting = [one]
+        if one not in existing:  # without a star nothing fits it either
             pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
             fitting = [name for name in names if pattern.fullmatch(name)]
         missing += [] if fitting else [one]
@@ -350,9 +349,8 @@ class TableFiles(Table):
         self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
-        self._batches: Iterator[np.ndarray] | None = None
-        self._row = 0
-        self._left: np.ndarray | None = None
+        # The batches that follow, the first row of the batch that was read last, and its rows.
+        self._open: tuple[Iterator[np.ndarray], int, np.ndarray] | None = None
         files, columns, lengths = table_files(path), None, []
         for file in files:
             with opened(file, mapped=True) as table:
@@ -376,18 +374,18 @@ class TableFiles(Table):
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self._lock:
             part = bisect_right(self.starts, start) - 1
-            batches, self._batches = self._batches, None  # what fails half-way is not resumed
-            if batches is None or start < self._row or self.starts[part] > self._row:
-                batches, self._row, self._left = self._read_from(part, self.shape[1]), self.starts[part], None
-            while self._row < stop:
-                batch = self._left if self._left is not None else next(batches)
-                end = self._row + len(batch)
-                first, last = max(self._row, start), min(end, stop)
+            opened, self._open = self._open, None  # what fails half-way is not resumed
+            if opened is None or start < opened[1] or self.starts[part] > opened[1] + len(opened[2]):
+                opened = self._read_from(part, self.shape[1]), self.starts[part], rows[:0]
+            batches, row, batch = opened
+            while True:
+                first, last = max(row, start), min(row + len(batch), stop)
                 if first < last:
-                    rows[first - start : last - start] = batch[first - self._row : last - self._row]
-                self._left = batch[stop - self._row :] if end > stop else None
-                self._row = min(end, stop)
-            self._batches = batches
+                    rows[first - start : last - start] = batch[first - row : last - row]
+                if last == stop:
+                    break
+                row, batch = row + len(batch), next(batches)
+            self._open = batches, row, batch
         return rows
 
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
