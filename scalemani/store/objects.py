@@ -12,12 +12,12 @@ import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scalemani.config.limits import LIMITS
 from scalemani.errors import (
@@ -42,6 +42,8 @@ READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and
 DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
 
 
@@ -170,6 +172,14 @@ def damaged_object(where: str, reason: str) -> CorruptChunkError:
     )
 
 
+def side_by_side(act: Callable[[Item], Result], items: Sequence[Item], most: int = READS_AT_ONCE) -> list[Result]:
+    """Return act(item) of all items, by up to so many threads: most of the time each waits for a disk or a server."""
+    if len(items) < 2:
+        return [act(item) for item in items]
+    with ThreadPoolExecutor(min(len(items), most)) as pool:
+        return list(pool.map(act, items))
+
+
 class Objects(ABC):
     """Bytes and JSON by key below one place; what is written under a key is seen whole or not at all.
 
@@ -265,10 +275,7 @@ class Objects(ABC):
 
     def many_intact(self, keys: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return the descriptions under several keys, read in parallel."""
-        if not keys:
-            return []
-        with ThreadPoolExecutor(READS_AT_ONCE) as pool:
-            return list(pool.map(self.intact, keys))
+        return side_by_side(self.intact, keys)
 
 
 class LocalObjects(Objects):
@@ -356,8 +363,8 @@ class LocalObjects(Objects):
         def intact(key: str) -> bool:
             return self.intact_bytes(key, committed[key]) is not None
 
-        with ThreadPoolExecutor(threads) as pool:
-            return {key for key, whole in zip(committed, pool.map(intact, committed), strict=True) if not whole}
+        keys = list(committed)
+        return {key for key, whole in zip(keys, side_by_side(intact, keys, threads), strict=True) if not whole}
 
     def prepare(self) -> None:
         """Create the folder, which must be writable."""
