@@ -16,7 +16,6 @@ import numpy as np
 
 from scalemani.config.validation import (
     LARGEST_EXACT,
-    N_REPORTED_ROWS,
     check_dtype,
     check_exact,
     check_shape,
@@ -25,7 +24,15 @@ from scalemani.config.validation import (
     with_nan,
 )
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
-from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
+from scalemani.io.sources.base import (
+    ARROW_SUFFIXES,
+    Source,
+    as_damage,
+    check_file,
+    first_few,
+    natural_order,
+    optional_module,
+)
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.store.objects import read_file
 
@@ -260,11 +267,10 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     width = int(lengths[0]) if width is None and len(lengths) and not column.null_count else width
     wrong = np.flatnonzero(lengths != width)  # of a missing list the length is NaN
     if len(wrong):
-        listed = ", ".join(str(first_row + row) for row in wrong[:N_REPORTED_ROWS])
         raise DataError(
             f"column {name} of {where} must have {width or 'as many'} numbers in every row, and has not in "
-            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or "
-            "remove these rows"
+            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row "
+            f"{first_few(first_row + wrong)}: fill or remove these rows"
         )
     values = without_decimals(column.flatten(), name, where, first_row, int(width or 1))
     if values.null_count:
