@@ -167,15 +167,9 @@ def run_blocks(rows: LazyRows, write: WriteRows, progress: Progress | None = Non
         return stop - start
 
     with ThreadPoolExecutor(workers or cpu_count()) as pool:
-        futures = [pool.submit(move, start) for start in range(0, n_rows, step)]
-        try:
-            for future in futures:
-                moved = future.result()
-                if progress:
-                    progress(moved)
-        finally:
-            for future in futures:
-                future.cancel()
+        for moved in pool.map(move, range(0, n_rows, step)):  # which cancels what has not begun where one fails
+            if progress:
+                progress(moved)
 
 
 def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> contextlib.AbstractContextManager[zarr.Group]:
