@@ -224,13 +224,12 @@ def robust_limits(sample: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -
 
     `sample` (m, d) are rows spread over all of them, `lowest` and `highest` (d,) those of all rows.
     """
-    core = np.percentile(sample, CORE_PERCENT, axis=0)
-    reach = REACH * (core[1] - core[0])
-    within = (sample >= core[0] - reach) & (sample <= core[1] + reach)
-    nearest_low = np.where(within, sample, np.inf).min(axis=0)
-    nearest_high = np.where(within, sample, -np.inf).max(axis=0)
-    low = np.where(lowest >= core[0] - reach, lowest, nearest_low)
-    high = np.where(highest <= core[1] + reach, highest, nearest_high)
+    low, high = np.percentile(sample, CORE_PERCENT, axis=0)
+    reach = REACH * (high - low)
+    first, last = low - reach, high + reach
+    within = (sample >= first) & (sample <= last)
+    low = np.where(lowest >= first, lowest, sample.min(axis=0, where=within, initial=np.inf))
+    high = np.where(highest <= last, highest, sample.max(axis=0, where=within, initial=-np.inf))
     # A constant column gets an extent that its own rounding does not fill.
     constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     widened = np.where(constant, np.maximum(np.abs(low), 1.0) * 0.5, 0.0)
