@@ -54,7 +54,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     A zarr store of the same content may be there, as when a command is given again; anything else is refused.
     """
     path = Path(target)
-    refuse_there(path)
+    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
+        raise already_there(path)
     with as_errors_of(path), temporary_folder(path) as own:
         yield own
         sync_tree(own)
@@ -131,12 +132,6 @@ def leftovers(path: Path) -> Iterator[Path]:
                 yield left
             finally:
                 os.close(descriptor)
-
-
-def refuse_there(path: Path) -> None:
-    """Refuse to write a zarr store over anything else."""
-    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
-        raise already_there(path)
 
 
 def already_there(path: Path | str) -> StoreError:

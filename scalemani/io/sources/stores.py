@@ -268,22 +268,13 @@ def refuse_other_files(file: Any, member: str, path: Place | str) -> None:
 def open_h5ad(path: Place, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
     with as_damage(str(path)):
-        name = member or default_member(path)
-        source = open_node(h5ad_node(path, name), f"{path}::{name}")
+        name = member
+        if not name:
+            with open_h5(path) as file:
+                name = f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE
+        node, description = h5ad_node(path, name), f"{path}::{name}"
+        if hasattr(node, "shape") and node.shape is None:
+            raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
+        source: Source = (SlicedPoints if hasattr(node, "shape") else sparse_group)(node, description)
         source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
         return source
-
-
-def open_node(node: Any, description: str) -> Source:
-    """Return the points in a dataset, or in the compressed sparse rows of a group."""
-    if not hasattr(node, "shape"):
-        return sparse_group(node, description)
-    if node.shape is None:
-        raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
-    return SlicedPoints(node, description)
-
-
-def default_member(path: Place) -> str:
-    """Return the matrix of the points of an AnnData."""
-    with open_h5(path) as file:
-        return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

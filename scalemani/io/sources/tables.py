@@ -325,12 +325,11 @@ class ArrowReader:
         file.seek(0)
         self.file = ipc.open_file(file) if entered else ipc.open_stream(file)
         self.schema = self.file.schema
-        self.n_parts = self.file.num_record_batches if entered else 1
         self.entered = entered
 
     def sizes(self) -> Iterator[tuple[int, int]]:
         """Yield the rows of each part, and the bytes of its largest batch; where the file is mapped, little is read."""
-        for part in range(self.n_parts):
+        for part in range(self.file.num_record_batches if self.entered else 1):
             sizes = [(len(batch), batch.nbytes) for batch in self._whole_batches(part)]
             yield sum(rows for rows, _ in sizes), max((size for _, size in sizes), default=0)
 
@@ -357,23 +356,22 @@ class TableFiles(Table):
         self._lock = threading.Lock()
         # The batches that follow, the first row of the batch that was read last, and its rows.
         self._open: tuple[Iterator[np.ndarray], int, np.ndarray] | None = None
-        files, columns, lengths = table_files(path), None, []
+        files, lengths = table_files(path), []
         for file in files:
             with opened(file, mapped=True) as table:
-                own = point_columns(table.schema, requested, str(file))
-                columns = columns or own
-                check_same(own, columns, file, files[0])
+                columns = point_columns(table.schema, requested, str(file))
+                if file is files[0]:
+                    self.columns = columns
+                check_same(columns, self.columns, file, files[0])
                 for part, (n_rows, n_bytes) in enumerate(table.sizes()):
                     self.parts.append((file, part))
                     lengths.append(n_rows)
                     self.held_bytes = max(self.held_bytes, n_bytes)
-        assert columns is not None  # of at least one file
-        self.columns, self.starts = columns, [0, *accumulate(lengths)]
-        width = columns.width
+        self.starts, width = [0, *accumulate(lengths)], self.columns.width
         if width is None:  # that of the first list
             width = next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
-        super().__init__((self.starts[-1], width), columns.dtype, str(path))
-        self.column_names = () if columns.lists else columns.names
+        super().__init__((self.starts[-1], width), self.columns.dtype, str(path))
+        self.column_names = () if self.columns.lists else self.columns.names
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
