@@ -12,7 +12,7 @@ import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
@@ -130,6 +130,17 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
     if not is_lasting(error):
         return UnreachableStoreError(f"cannot write {path}: {error.strerror or error}; {remedy_of(error)}")
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
+
+
+@contextlib.contextmanager
+def as_errors_of(path: Path) -> Iterator[None]:
+    """Raise the errors of a failed write as those of `as_store_error`."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except OSError as error:
+        raise as_store_error(error, path) from error
 
 
 def sync(path: Path) -> None:
@@ -331,10 +342,8 @@ class LocalObjects(Objects):
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
         path = checked_path(self.root, key)
-        try:
+        with as_errors_of(path):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise as_store_error(error, path) from error
 
     def delete_below(self, prefix: str) -> None:
         """Remove the folder `prefix` with all that it holds, and what a cancelled task still writes meanwhile."""
@@ -368,10 +377,8 @@ class LocalObjects(Objects):
 
     def prepare(self) -> None:
         """Create the folder, which must be writable."""
-        try:
+        with as_errors_of(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise as_store_error(error, self.root) from error
         if not os.access(self.root, os.W_OK):
             raise StoreError(f"{self.root} cannot be written: choose a folder that can")
 
@@ -387,11 +394,9 @@ class LocalObjects(Objects):
     def sweep(self) -> None:
         """Remove temporary files that were never renamed; other files of their suffix stay."""
         for left in self.root.rglob(f"{tempfile.gettempprefix()}*{PARTIAL}"):
-            try:
+            with as_errors_of(left):
                 if not left.is_dir():
                     left.unlink(missing_ok=True)
-            except OSError as error:
-                raise as_store_error(error, left) from error
 
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run by flock, or raise StoreLockedError."""

@@ -20,10 +20,8 @@ from zarr.core.dtype import VariableLengthUTF8
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.export.atomic import (
     ZARR_MARKERS,
-    as_errors_of,
     leftovers,
     replaced_file,
-    sync,
     sync_tree,
     temporary_folder,
 )
@@ -31,6 +29,7 @@ from scalemani.io.export.writers import SparseMatrix, block_rows, blocks, fill, 
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import h5ad_node, is_anndata, refuse_other_files
+from scalemani.store.objects import as_errors_of, sync
 
 WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those that they replace
 ANNDATA = {"encoding-type": "anndata", "encoding-version": "0.1.0"}

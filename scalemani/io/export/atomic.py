@@ -20,9 +20,9 @@ try:
 except ImportError:  # a system without locks of files, on which no leftovers are removed
     fcntl = None  # type: ignore[assignment]
 
-from scalemani.errors import ScalemaniError, StoreError
+from scalemani.errors import StoreError
 from scalemani.io.sources.opening import ZARR_MARKERS
-from scalemani.store.objects import as_store_error, sync
+from scalemani.store.objects import as_errors_of, sync
 
 UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
 LETTERS = 16  # hexadecimal, of each
@@ -151,14 +151,3 @@ def sync_tree(folder: Path) -> None:
         for name in files:
             sync(Path(root, name))
         sync(Path(root))
-
-
-@contextlib.contextmanager
-def as_errors_of(path: Path) -> Iterator[None]:
-    """Raise the errors of failed writes with the name of the output."""
-    try:
-        yield
-    except ScalemaniError:
-        raise
-    except OSError as error:
-        raise as_store_error(error, path) from error
