@@ -18,8 +18,8 @@ from scipy import sparse
 
 from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
-from scalemani.io.sources.base import PointsSource, Source, SourceOfPieces, native_rows
-from scalemani.io.sources.sliced import INDEX_BYTES, compressed_rows, sparse_matrix, sparse_rows
+from scalemani.io.sources.base import PointsSource, SourceOfPieces, native_rows
+from scalemani.io.sources.sliced import INDEX_BYTES, SparseSource, compressed_rows, sparse_matrix, sparse_rows
 from scalemani.io.sources.tables import with_numbers
 from scalemani.store.places import open_objects
 
@@ -106,7 +106,7 @@ def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
     return library is not None and isinstance(points, library.Array)
 
 
-class DaskPoints(Source):
+class DaskPoints(SparseSource):
     """A Dask array of dense or sparse chunks; each is computed once a pass, by the client that holds it if one does.
 
     Where it says that its chunks are sparse, the first is computed at once: `nonzeros` is what all would have like it.
@@ -161,11 +161,6 @@ class DaskPoints(Source):
         if len(parts) <= 2:
             return parts[-1]
         return sparse.vstack(parts[1:], "csr") if any(map(sparse.issparse, parts)) else np.concatenate(parts)
-
-    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
-        self.check_range(start, stop)
-        return sparse_rows(self.rows(start, stop), start, stop, self)
 
     def _chunks_with(self, start: int, stop: int) -> tuple[int, Any]:
         """Return chunks of which the first has row `start`: one, or as many as rows [start, stop) fill."""
