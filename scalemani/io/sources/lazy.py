@@ -4,10 +4,9 @@ import io
 import sys
 import threading
 import zipfile
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -200,9 +199,10 @@ class ComputedPoints(SourceOfPieces):
     def keep(self, start: int, stop: int, given: Any) -> None:
         """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
         read: Any = (native_rows if self.nonzeros is None else sparse_rows)(given, start, stop, self)
-        objects, bounds = open_objects(self.root), self.starts[bisect_left(self.starts, start) :]
-        for first, last in pairwise(bounds[: bisect_left(bounds, stop) + 1]):
-            rows, content = read[first - start : last - start], io.BytesIO()
+        objects = open_objects(self.root)
+        for piece, _, length in self.parts_of(start, stop):
+            first = self.starts[piece]
+            rows, content = read[first - start : first - start + length], io.BytesIO()
             if self.nonzeros is not None:
                 sparse.save_npz(content, rows, compressed=False)
             objects.set(str(first), rows.tobytes() if self.nonzeros is None else content.getvalue())

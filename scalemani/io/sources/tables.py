@@ -254,9 +254,7 @@ def is_number(kind: Any) -> bool:
 
 def number_dtype(kind: Any) -> np.dtype:
     """Return the dtype of a type of numbers."""
-    if str(kind).startswith("decimal"):
-        return np.dtype(np.float64)
-    return np.dtype({"halffloat": "f2", "float": "f4", "double": "f8"}.get(str(kind), str(kind)))
+    return np.dtype(np.float64 if str(kind).startswith("decimal") else kind.to_pandas_dtype())
 
 
 def listed_rows(column: Any, name: str, where: str, first_row: int, width: int | None) -> np.ndarray:
