@@ -103,12 +103,18 @@ def check_length(n_bytes: int, most: int, where: Path | str) -> None:
 
 def checked_path(root: Path, key: str) -> Path:
     """Return the file of `key` below `root`; refuse a key that could leave it, also through a symbolic link."""
-    names = checked_key(key).split("/")
-    below = list(itertools.accumulate(names, os.path.join, initial=str(root)))[1:]
+    path = root / checked_key(key)
+    if leads_out(root, key):
+        raise UnsafeStoreError(f"{path} leads outside the store {root} through a symbolic link: remove the link")
+    return path
+
+
+def leads_out(root: Path, key: str) -> bool:
+    """Return whether what a key names below `root` lies outside it, by a symbolic link on the way."""
+    below = itertools.accumulate(key.split("/"), os.path.join, initial=str(root))
     # Paths are resolved only where there is a link: that asks for every folder from the root of the disk on, twice.
-    if any(map(os.path.islink, below)) and not Path(below[-1]).resolve().is_relative_to(root.resolve()):
-        raise UnsafeStoreError(f"{below[-1]} leads outside the store {root} through a symbolic link: remove the link")
-    return Path(below[-1])
+    linked = any(map(os.path.islink, itertools.islice(below, 1, None)))
+    return linked and not (root / key).resolve().is_relative_to(root.resolve())
 
 
 def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:

@@ -1,9 +1,7 @@
 """Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
 import contextlib
-import itertools
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,7 @@ from scalemani.io.sources.base import Source, as_damage, check_file, optional_mo
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
-from scalemani.store.objects import read_file
+from scalemani.store.objects import leads_out, read_file
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
@@ -88,10 +86,7 @@ class RegularFiles(LocalStore):
     ) -> Buffer | None:
         """Return the object under `key` or None; refuse pipes, devices, and links out of the folder."""
         path = self.root / key
-        below = itertools.accumulate(key.split("/"), os.path.join, initial=str(self.root))
-        if any(map(os.path.islink, itertools.islice(below, 1, None))) and not path.resolve().is_relative_to(
-            self.root.resolve()
-        ):
+        if leads_out(self.root, key):
             raise UnsafeStoreError(f"{path} leads out of {self.root} through a symbolic link: copy what it leads to")
         if not path.is_dir():
             check_file(path)
