@@ -416,11 +416,7 @@ def draw_points(axes: Any, panel: Panel, look: Look, rows: np.ndarray | None) ->
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:
     """Return the line below a picture: points, those outside the view, those to be ringed, names without a place."""
-    parts = [f"{n_points:,} points"]
-    if n_outside:
-        parts.append(f"{n_outside:,} of them outside the view")
-    if n_marked:
-        parts.append(f"{n_marked:,} of them ringed" + ("" if n_marked <= MOST_RINGS else " in part"))
-    if n_nameless:
-        parts.append(f"{n_nameless:,} names have no place")
-    return ", ".join(parts)
+    ringed = "of them ringed" if n_marked <= MOST_RINGS else "of them ringed in part"
+    counts = {"points": n_points, "of them outside the view": n_outside, ringed: n_marked}
+    counts["names have no place"] = n_nameless
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)
