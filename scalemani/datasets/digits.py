@@ -173,11 +173,11 @@ class DeformedPictures(Generator):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        side = round(self.pictures.shape[1] ** 0.5)
-        if side * side != self.pictures.shape[1] or self.pictures.dtype != np.uint8:
+        side = round(self.n_features**0.5)
+        if side * side != self.n_features or self.pictures.dtype != np.uint8:
             raise ConfigError(
                 f"{self.name} deforms square uint8 pictures, one a row; the source has "
-                f"{self.pictures.shape[1]} columns of {self.pictures.dtype}"
+                f"{self.n_features} columns of {self.pictures.dtype}"
             )
 
     @cached_property

@@ -166,8 +166,9 @@ class DaskPoints(SparseSource):
         if self._chunks is None or not self._chunks[0] <= start < self._chunks[0] + self._chunks[1].shape[0]:
             self._chunks = None  # so that they are not held while others are computed
             chunk = bisect_right(self.starts, start) - 1
-            last = max(bisect_right(self.starts, self.starts[chunk] + stop - start) - 1, chunk + 1)
-            self._chunks = self.starts[chunk], self._computed(self.starts[chunk], self.starts[last])
+            first = self.starts[chunk]
+            last = max(bisect_right(self.starts, first + stop - start) - 1, chunk + 1)
+            self._chunks = first, self._computed(first, self.starts[last])
         chunks = self._chunks
         if stop == self.shape[0] == chunks[0] + chunks[1].shape[0]:  # the end of a pass
             self._chunks = None
