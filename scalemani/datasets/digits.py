@@ -169,14 +169,15 @@ class DeformedPictures(Generator):
     picture_labels: np.ndarray = field(kw_only=True, repr=False)
 
     deformation: ClassVar[Deformation]
+    dtype = np.dtype(np.uint8)  # grey values from 0 to 255
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        side = round(self.pictures.shape[1] ** 0.5)
-        if side * side != self.pictures.shape[1] or self.pictures.dtype != np.uint8:
+        side = round(self.n_features**0.5)
+        if side * side != self.n_features or self.pictures.dtype != np.uint8:
             raise ConfigError(
                 f"{self.name} deforms square uint8 pictures, one a row; the source has "
-                f"{self.pictures.shape[1]} columns of {self.pictures.dtype}"
+                f"{self.n_features} columns of {self.pictures.dtype}"
             )
 
     @cached_property
@@ -188,11 +189,6 @@ class DeformedPictures(Generator):
     def n_features(self) -> int:
         """Number of pixels."""
         return int(self.pictures.shape[1])
-
-    @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        """Grey values from 0 to 255."""
-        return np.dtype(np.uint8)
 
     def block(self, start: int, stop: int) -> np.ndarray:
         """Return the pictures of rows [start, stop): (stop - start, pixels) uint8."""

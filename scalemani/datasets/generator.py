@@ -39,11 +39,6 @@ class Generator(PointsSource, ABC):
     def n_features(self) -> int:
         """Number of columns."""
 
-    @property
-    @abstractmethod
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        """Type of the points."""
-
     @abstractmethod
     def block(self, start: int, stop: int) -> np.ndarray:
         """Return the points of rows [start, stop): (stop - start, D), C-contiguous."""
@@ -83,17 +78,8 @@ BLOB_SPREAD = 10.0  # half side of the cube of cluster centres, in standard devi
 class Surface(Generator):
     """Points with real coordinates, float32."""
 
-    columns: ClassVar[int] = 3
-
-    @property
-    def n_features(self) -> int:
-        """Number of coordinates."""
-        return self.columns
-
-    @property
-    def dtype(self) -> np.dtype:  # type: ignore[override]
-        """Type of the coordinates."""
-        return np.dtype(np.float32)
+    n_features = 3  # coordinates
+    dtype = np.dtype(np.float32)
 
 
 class SwissRoll(Surface):
@@ -140,7 +126,7 @@ class Spiral(Surface):
     """A plane spiral (t cos t, t sin t), even along its length, t from pi to 6 pi; the label is t."""
 
     name = "spiral"
-    columns = 2
+    n_features = 2
 
     def labels(self, start: int, stop: int) -> np.ndarray:
         """Return the angle t; the length of a spiral grows as t^2."""
@@ -157,7 +143,7 @@ class Blobs(Surface):
     """Ten Gaussian clusters of unit variance in 50 dimensions, centres drawn from a cube; the label is the cluster."""
 
     name = "blobs"
-    columns = BLOB_FEATURES
+    n_features = BLOB_FEATURES
     n_clusters = 10
 
     @cached_property

@@ -9,7 +9,6 @@ than the coding. Most reads and writes are of one chunk, that of a block, the la
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -21,7 +20,7 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.objects import READS_AT_ONCE, Committed, Objects, damaged_object, digest
+from scalemani.store.objects import Committed, Objects, damaged_object, digest, side_by_side
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 
 Digests = dict[str, Committed]  # by key below the arrays of a group
@@ -203,13 +202,7 @@ def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, 
         inside = chunk[max(-first, 0) : len(rows) - first]
         rows[max(first, 0) : max(first, 0) + len(inside)] = inside
 
-    numbers = range(start // length, -(-stop // length))
-    if len(numbers) == 1:
-        place(numbers[0])
-        return rows
-    with ThreadPoolExecutor(min(len(numbers), READS_AT_ONCE)) as pool:
-        for _ in pool.map(place, numbers):
-            pass
+    side_by_side(place, range(start // length, -(-stop // length)))
     return rows
 
 

@@ -9,8 +9,7 @@ stage's record. `FORMAT.md` is the specification.
 import math
 import threading
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +28,7 @@ from scalemani.store.arrays import (
     read_chunks,
     write_chunk,
 )
-from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest
+from scalemani.store.objects import RECORD_BYTES, checked_key, damaged_object, digest, side_by_side
 from scalemani.store.places import open_objects
 from scalemani.store.schema import ArrayDescription, Kind, RowArray, below, check_described, whole_chunks
 
@@ -83,7 +82,6 @@ SCHEMA_UNIT = "schema"
 WHOLE_UNIT = "whole"
 
 Certified = TypeVar("Certified")
-Item = TypeVar("Item")
 Described = Mapping[ArrayDescription, np.ndarray]
 
 
@@ -393,14 +391,6 @@ class StageGroup:
             for key in entry:
                 self._expected.pop(key, None)
             return entry
-
-
-def side_by_side(write: Callable[[Item], str], items: Sequence[Item]) -> list[str]:
-    """Return write(item) of all items: most of its time a write waits for a disk or a server."""
-    if len(items) < 2:
-        return [write(item) for item in items]
-    with ThreadPoolExecutor(len(items)) as pool:
-        return list(pool.map(write, items))
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:

@@ -8,7 +8,7 @@ import socket
 import stat
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,6 @@ LOCK = "lock"
 # Flags of os.open, on systems that have them: not to wait for a pipe, all bytes as they are; not to follow a link.
 AS_IT_IS = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-TRIED_EVERY_SECONDS = 1.0
 
 
 class RunLock:
@@ -74,26 +73,6 @@ def already_locked(root: object, holder: str) -> StoreLockedError:
     return StoreLockedError(
         f"another run is working on {root} ({holder or 'owner unknown'}): wait for it, or use another folder"
     )
-
-
-def acquire(
-    stack: contextlib.ExitStack,
-    hold: Callable[[], contextlib.AbstractContextManager[RunLock]],
-    wait: float,
-    notify: Callable[[str], None] | None,
-) -> RunLock:
-    """Hold a lock until a stack unwinds; retry for `wait` seconds while another run holds it, and say so once."""
-    end = time.monotonic() + wait
-    while True:
-        try:
-            return stack.enter_context(hold())
-        except StoreLockedError as error:
-            if time.monotonic() >= end:
-                raise
-            if notify is not None:
-                notify(f"waiting up to {wait:g} s: {error}")
-                notify = None
-            time.sleep(TRIED_EVERY_SECONDS)
 
 
 def lock_file(descriptor: int) -> None:

@@ -12,12 +12,12 @@ import stat
 import tempfile
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from scalemani.config.limits import LIMITS
 from scalemani.errors import (
@@ -42,6 +42,8 @@ READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and
 DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
 DIGEST_CHARACTERS = 32  # 128 bits of SHA-256: accidents, not adversaries, are what a manifest guards against
 
+Item = TypeVar("Item")
+Result = TypeVar("Result")
 Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
 
 
@@ -101,12 +103,18 @@ def check_length(n_bytes: int, most: int, where: Path | str) -> None:
 
 def checked_path(root: Path, key: str) -> Path:
     """Return the file of `key` below `root`; refuse a key that could leave it, also through a symbolic link."""
-    names = checked_key(key).split("/")
-    below = list(itertools.accumulate(names, os.path.join, initial=str(root)))[1:]
+    path = root / checked_key(key)
+    if leads_out(root, key):
+        raise UnsafeStoreError(f"{path} leads outside the store {root} through a symbolic link: remove the link")
+    return path
+
+
+def leads_out(root: Path, key: str) -> bool:
+    """Return whether what a key names below `root` lies outside it, by a symbolic link on the way."""
+    below = itertools.accumulate(key.split("/"), os.path.join, initial=str(root))
     # Paths are resolved only where there is a link: that asks for every folder from the root of the disk on, twice.
-    if any(map(os.path.islink, below)) and not Path(below[-1]).resolve().is_relative_to(root.resolve()):
-        raise UnsafeStoreError(f"{below[-1]} leads outside the store {root} through a symbolic link: remove the link")
-    return Path(below[-1])
+    linked = any(map(os.path.islink, itertools.islice(below, 1, None)))
+    return linked and not (root / key).resolve().is_relative_to(root.resolve())
 
 
 def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Exception:
@@ -128,6 +136,17 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
     if not is_lasting(error):
         return UnreachableStoreError(f"cannot write {path}: {error.strerror or error}; {remedy_of(error)}")
     return StoreError(f"cannot write {path}: {error.strerror or error}; choose a place that can be written")
+
+
+@contextlib.contextmanager
+def as_errors_of(path: Path) -> Iterator[None]:
+    """Raise the errors of a failed write as those of `as_store_error`."""
+    try:
+        yield
+    except ScalemaniError:
+        raise
+    except OSError as error:
+        raise as_store_error(error, path) from error
 
 
 def sync(path: Path) -> None:
@@ -168,6 +187,14 @@ def damaged_object(where: str, reason: str) -> CorruptChunkError:
         f"{where} was damaged after it was written: {reason}; run the same command again, or start a new run in "
         "another folder if that does not write it anew"
     )
+
+
+def side_by_side(act: Callable[[Item], Result], items: Sequence[Item], most: int = READS_AT_ONCE) -> list[Result]:
+    """Return act(item) of all items, by up to so many threads: most of the time each waits for a disk or a server."""
+    if len(items) < 2:
+        return [act(item) for item in items]
+    with ThreadPoolExecutor(min(len(items), most)) as pool:
+        return list(pool.map(act, items))
 
 
 class Objects(ABC):
@@ -265,10 +292,7 @@ class Objects(ABC):
 
     def many_intact(self, keys: Sequence[str]) -> list[dict[str, Any] | None]:
         """Return the descriptions under several keys, read in parallel."""
-        if not keys:
-            return []
-        with ThreadPoolExecutor(READS_AT_ONCE) as pool:
-            return list(pool.map(self.intact, keys))
+        return side_by_side(self.intact, keys)
 
 
 class LocalObjects(Objects):
@@ -324,10 +348,8 @@ class LocalObjects(Objects):
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
         path = checked_path(self.root, key)
-        try:
+        with as_errors_of(path):
             path.unlink(missing_ok=True)
-        except OSError as error:
-            raise as_store_error(error, path) from error
 
     def delete_below(self, prefix: str) -> None:
         """Remove the folder `prefix` with all that it holds, and what a cancelled task still writes meanwhile."""
@@ -356,15 +378,13 @@ class LocalObjects(Objects):
         def intact(key: str) -> bool:
             return self.intact_bytes(key, committed[key]) is not None
 
-        with ThreadPoolExecutor(threads) as pool:
-            return {key for key, whole in zip(committed, pool.map(intact, committed), strict=True) if not whole}
+        keys = list(committed)
+        return {key for key, whole in zip(keys, side_by_side(intact, keys, threads), strict=True) if not whole}
 
     def prepare(self) -> None:
         """Create the folder, which must be writable."""
-        try:
+        with as_errors_of(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise as_store_error(error, self.root) from error
         if not os.access(self.root, os.W_OK):
             raise StoreError(f"{self.root} cannot be written: choose a folder that can")
 
@@ -380,11 +400,9 @@ class LocalObjects(Objects):
     def sweep(self) -> None:
         """Remove temporary files that were never renamed; other files of their suffix stay."""
         for left in self.root.rglob(f"{tempfile.gettempprefix()}*{PARTIAL}"):
-            try:
+            with as_errors_of(left):
                 if not left.is_dir():
                     left.unlink(missing_ok=True)
-            except OSError as error:
-                raise as_store_error(error, left) from error
 
     def lock(self) -> AbstractContextManager[RunLock]:
         """Hold the run by flock, or raise StoreLockedError."""

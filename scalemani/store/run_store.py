@@ -2,20 +2,22 @@
 
 import contextlib
 import json
+import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from scalemani.errors import StoreError, StoreVersionError, UnreachableStoreError
+from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnreachableStoreError
 from scalemani.store.groups import StageGroup
-from scalemani.store.locks import RunLock, acquire
+from scalemani.store.locks import RunLock
 from scalemani.store.objects import sync
 from scalemani.store.places import open_objects
 from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
 MARKER = "scalemani.json"
 PLAN = "plan.json"
+TRIED_EVERY_SECONDS = 1.0  # while another run holds the lock
 PLAN_FIELDS = {"method", "params", "dimensions", "keys"}
 
 
@@ -106,6 +108,21 @@ class RunStore:
 
     @contextlib.contextmanager
     def locked(self, wait: float = 0.0, notify: Callable[[str], None] | None = None) -> Iterator[RunLock]:
-        """Hold the run for writing, or raise StoreLockedError after `wait` seconds."""
+        """Hold the run for writing; retry for `wait` seconds while another one holds it, and say so once.
+
+        StoreLockedError is raised after these.
+        """
+        end = time.monotonic() + wait
         with contextlib.ExitStack() as stack:
-            yield acquire(stack, self.objects.lock, wait, notify)
+            lock: RunLock | None = None
+            while lock is None:
+                try:
+                    lock = stack.enter_context(self.objects.lock())
+                except StoreLockedError as error:
+                    if time.monotonic() >= end:
+                        raise
+                    if notify is not None:
+                        notify(f"waiting up to {wait:g} s: {error}")
+                        notify = None
+                    time.sleep(TRIED_EVERY_SECONDS)
+            yield lock

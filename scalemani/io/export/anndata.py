@@ -20,10 +20,8 @@ from zarr.core.dtype import VariableLengthUTF8
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.export.atomic import (
     ZARR_MARKERS,
-    as_errors_of,
     leftovers,
     replaced_file,
-    sync,
     sync_tree,
     temporary_folder,
 )
@@ -31,6 +29,7 @@ from scalemani.io.export.writers import SparseMatrix, block_rows, blocks, fill, 
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.stores import h5ad_node, is_anndata, refuse_other_files
+from scalemani.store.objects import as_errors_of, sync
 
 WRITTEN, REPLACED = "written", "replaced"  # folders of new elements, and of those that they replace
 ANNDATA = {"encoding-type": "anndata", "encoding-version": "0.1.0"}
@@ -212,9 +211,10 @@ def write_frame(root: Any, n_obs: int) -> None:
 
 
 def write_elements(root: Any, annotations: Annotations) -> None:
-    """Write every element at its path, none of which is there."""
+    """Write every element at its path, where none is; groups that are missing are created."""
     for path, element in annotations.elements.items():
-        write_element(*place(root, path), element)
+        parent, _, name = path.rpartition("/")
+        write_element(root[parent] if parent in root else new_group(root, parent, GROUP), name, element)
 
 
 def write_element(group: Any, name: str, element: Element) -> None:
@@ -236,12 +236,6 @@ def write_element(group: Any, name: str, element: Element) -> None:
         array.attrs.update(TEXT if text else NUMBER)
     else:
         fill_matrix(element, group.create_group(name), new_array)
-
-
-def place(root: Any, path: str) -> tuple[Any, str]:
-    """Return the group of an element, which is created where it is missing, and the element's name."""
-    parent, _, name = path.rpartition("/")
-    return (root[parent] if parent in root else new_group(root, parent, GROUP)), name
 
 
 def write_categories(group: Any, clusters: np.ndarray) -> None:

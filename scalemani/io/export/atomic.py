@@ -20,9 +20,9 @@ try:
 except ImportError:  # a system without locks of files, on which no leftovers are removed
     fcntl = None  # type: ignore[assignment]
 
-from scalemani.errors import ScalemaniError, StoreError
+from scalemani.errors import StoreError
 from scalemani.io.sources.opening import ZARR_MARKERS
-from scalemani.store.objects import as_store_error, sync
+from scalemani.store.objects import as_errors_of, sync
 
 UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
 LETTERS = 16  # hexadecimal, of each
@@ -54,7 +54,8 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     A zarr store of the same content may be there, as when a command is given again; anything else is refused.
     """
     path = Path(target)
-    refuse_there(path)
+    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
+        raise already_there(path)
     with as_errors_of(path), temporary_folder(path) as own:
         yield own
         sync_tree(own)
@@ -133,12 +134,6 @@ def leftovers(path: Path) -> Iterator[Path]:
                 os.close(descriptor)
 
 
-def refuse_there(path: Path) -> None:
-    """Refuse to write a zarr store over anything else."""
-    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
-        raise already_there(path)
-
-
 def already_there(path: Path | str) -> StoreError:
     """Return the error of a place where something else lies."""
     return StoreError(f"{path} is already there and is not overwritten: remove it or choose another name")
@@ -156,14 +151,3 @@ def sync_tree(folder: Path) -> None:
         for name in files:
             sync(Path(root, name))
         sync(Path(root))
-
-
-@contextlib.contextmanager
-def as_errors_of(path: Path) -> Iterator[None]:
-    """Raise the errors of failed writes with the name of the output."""
-    try:
-        yield
-    except ScalemaniError:
-        raise
-    except OSError as error:
-        raise as_store_error(error, path) from error

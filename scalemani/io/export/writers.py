@@ -167,15 +167,9 @@ def run_blocks(rows: LazyRows, write: WriteRows, progress: Progress | None = Non
         return stop - start
 
     with ThreadPoolExecutor(workers or cpu_count()) as pool:
-        futures = [pool.submit(move, start) for start in range(0, n_rows, step)]
-        try:
-            for future in futures:
-                moved = future.result()
-                if progress:
-                    progress(moved)
-        finally:
-            for future in futures:
-                future.cancel()
+        for moved in pool.map(move, range(0, n_rows, step)):  # which cancels what has not begun where one fails
+            if progress:
+                progress(moved)
 
 
 def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> contextlib.AbstractContextManager[zarr.Group]:
@@ -224,12 +218,7 @@ def write_parquet(arrays: Arrays, target: str, step: int | None = None, progress
     arrow = optional_module("pyarrow", "parquet")
 
     def table(start: int, stop: int) -> Any:
-        columns: dict[str, np.ndarray] = {}
-        for name, rows in arrays.items():
-            names = column_names(name, rows)
-            block = rows.read(start, stop).reshape(stop - start, len(names))
-            columns |= zip(names, np.ascontiguousarray(block.T), strict=True)
-        return arrow.table(columns)
+        return arrow.table(columns_of(arrays, start, stop))
 
     n_rows = len(next(iter(arrays.values())))
     write_table(table, n_rows, step or min(map(block_rows, arrays.values())), target, progress)
@@ -249,9 +238,15 @@ def write_table(
                 progress(len(block))
 
 
-def column_names(name: str, rows: LazyRows) -> list[str]:
-    """Return the column names of an array in a table."""
-    return [name] if rows.ndim == 1 else [f"{name}_{number + 1}" for number in range(rows.shape[1])]
+def columns_of(arrays: Mapping[Any, LazyRows], start: int, stop: int) -> dict[str, np.ndarray]:
+    """Return rows [start, stop) as columns (n,), of arrays (N, m) those of a tuple of names or name_1 ... name_m."""
+    columns: dict[str, np.ndarray] = {}
+    for name, rows in arrays.items():
+        block = rows.read(start, stop)
+        numbered = [f"{name}_{number + 1}" for number in range(block.shape[1])] if block.ndim > 1 else [name]
+        names = name if isinstance(name, tuple) else numbered
+        columns |= zip(names, np.ascontiguousarray(block.reshape(stop - start, len(names)).T), strict=True)
+    return columns
 
 
 def write_zarr(arrays: Arrays, target: str) -> None:
@@ -400,21 +395,11 @@ def write_map_csv(
     rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str, escaped: bool = False
 ) -> None:
     """Write a .csv table of points as `write_map` does, with the row (N,) of each among the points given."""
-    axes = checked_axes(positions, columns, ROW)
-    table = {ROW: rows, **{axis: coordinate(positions, number) for number, axis in enumerate(axes)}}
+    table: dict[Any, LazyRows] = {ROW: rows, checked_axes(positions, columns, ROW): positions}
     write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target, escaped)
 
 
-def coordinate(positions: LazyRows, number: int) -> LazyRows:
-    """Return one coordinate (N,) of positions (N, d)."""
-
-    def read(start: int, stop: int) -> np.ndarray:
-        return positions.read(start, stop)[:, number]
-
-    return LazyRows((len(positions),), positions.dtype, read, f"coordinate {number + 1}", positions.preferred_rows)
-
-
-def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> Sequence[str]:
+def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> tuple[str, ...]:
     """Return the names of the axes of a map; refuse other dimensions and columns that are called as its own are."""
     n_axes = positions.shape[1]
     if n_axes not in (2, 3):
@@ -440,20 +425,19 @@ def listed_neighbors(arrow: Any, indices: np.ndarray, distances: np.ndarray) -> 
     return arrow.StructArray.from_arrays(lists, ["ids", "distances"])
 
 
-def write_csv(arrays: Arrays, target: str, escaped: bool = False) -> None:
-    """Write arrays (N,) as columns of their names, arrays (N, m) as columns name_1 ... name_m.
+def write_csv(arrays: Mapping[Any, LazyRows], target: str, escaped: bool = False) -> None:
+    """Write arrays as columns, which `columns_of` names.
 
     Numbers have as many digits as it takes to read the same ones again; NaN is an empty cell.
     """
     n_rows, step = len(next(iter(arrays.values()))), min(map(block_rows, arrays.values()))
     with replaced_file(target) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
         table = csv.writer(text, lineterminator="\n")
-        names = [column for name, rows in arrays.items() for column in column_names(name, rows)]
-        table.writerow(map(without_formula, names) if escaped else names)
-        for start in range(0, n_rows, step):
-            row_blocks = (rows.read(start, min(start + step, n_rows)) for rows in arrays.values())
-            columns = [cells(column, escaped) for block in row_blocks for column in block.reshape(len(block), -1).T]
-            table.writerows(zip(*columns, strict=True))
+        for start in range(0, max(1, n_rows), step):
+            columns = columns_of(arrays, start, min(start + step, n_rows))
+            if start == 0:
+                table.writerow(map(without_formula, columns) if escaped else columns)
+            table.writerows(zip(*(cells(column, escaped) for column in columns.values()), strict=True))
 
 
 def cells(values: np.ndarray, escaped: bool) -> list[str]:

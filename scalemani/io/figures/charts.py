@@ -91,7 +91,8 @@ def grid_figure(
     panels = list(np.ndindex(table.shape[2:]))
     if len(panels) > MOST_PANELS:
         raise ConfigError(f"a picture of {len(panels)} panels is too large, at most {MOST_PANELS}: give fewer values")
-    across = len(names) * min(len(panels), 1 if len(names) == 2 else PANELS_A_ROW)
+    two = len(names) == 2
+    across = len(names) * min(len(panels), 1 if two else PANELS_A_ROW)
     shape = -(-len(names) * len(panels) // across), across
     size = PANEL_INCHES[0] * shape[1], PANEL_INCHES[1] * shape[0]
     figure = optional_module("matplotlib.figure", "figures").Figure(figsize=size, layout="constrained")
@@ -99,18 +100,18 @@ def grid_figure(
     limits = (np.nanmin(table), np.nanmax(table)) if np.isfinite(table).any() else (0.0, 1.0)
     for panel in panels:
         shown = table[(..., *panel)]
-        if len(names) == 2:
+        if two:
             marked = places[best][:2] if best is not None and places[best][2:] == panel else None
             draw_map(next(charts), shown, {name: values[name] for name in names}, limits, marked)
         chart, positions = next(charts), range(len(shown))
         lines = shown.reshape(len(shown), -1).T
-        keys = map(str, values[names[1]]) if len(names) == 2 else [label]
+        keys = map(str, values[names[1]]) if two else [label]
         draw_curves(chart, {key: (positions, line) for key, line in zip(keys, lines, strict=True)})
         chart.set_xticks(positions, list(map(str, values[names[0]])))
         title = ", ".join(f"{name} {values[name][at]}" for name, at in zip(others, panel, strict=True))
         chart.set(xlabel=names[0], ylabel=label)
         chart.set_title(title, fontsize="medium")
-        if len(names) == 2:
+        if two:
             chart.legend(frameon=False, title=names[1], fontsize="small", title_fontsize="small")
     save_figure(figure, path)
 

@@ -128,19 +128,20 @@ def shade(canvas: Canvas, density_only: bool, theme: Theme = THEMES["light"], en
     stamp = disc(radius)
     discs = np.stack([convolve(layer, stamp, mode="constant") for layer in np.moveaxis(layers, 2, 0)], axis=2)
     lone = lone_opacity(n_shown)
-    smooth_level = np.log1p(CONTRAST * smooth[..., 0] / top_of(smooth[..., 0])) / math.log1p(CONTRAST)
-    disc_level = np.log(np.maximum(discs[..., 0], 1)) / max(math.log(max(top_of(discs[..., 0]), 1)), 1e-9)
+    mean, sharp = smooth[..., 0], discs[..., 0]  # counts
+    smooth_level = np.log1p(CONTRAST * mean / top_of(mean)) / math.log1p(CONTRAST)
+    disc_level = np.log(np.maximum(sharp, 1)) / max(math.log(max(top_of(sharp), 1)), 1e-9)
     smooth_level, disc_level = np.clip(smooth_level, 0, 1), np.clip(disc_level, 0, 1)
     if density_only:
         level = share * smooth_level + (1 - share) * disc_level
         palest = PALEST_FULL * (lone - FAINTEST) / (FULLEST - FAINTEST) * (1 - share)
         colours = ramp(theme.density)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
-        opacity = np.maximum(np.minimum(discs[..., 0], 1), share)
+        opacity = np.maximum(np.minimum(sharp, 1), share)
     else:
         weight = 4 if layers.shape[2] > 4 else 0  # without one of their own colours weigh as points count
         means = [part[..., 1:4] / np.maximum(part[..., weight, None], 1e-9) for part in (smooth, discs)]
         colours = share[..., None] * means[0] + (1 - share[..., None]) * means[1]
-        one_by_one = np.where(discs[..., 0] < 1, lone * discs[..., 0], lone + (1 - lone) * disc_level)
+        one_by_one = np.where(sharp < 1, lone * sharp, lone + (1 - lone) * disc_level)
         opacity = share * (THINNEST + (1 - THINNEST) * smooth_level) + (1 - share) * one_by_one
     paper = rgb((theme.paper,))[0]
     return paper + opacity[..., None] * (np.clip(colours, 0, 1) - paper)
@@ -224,13 +225,12 @@ def robust_limits(sample: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -
 
     `sample` (m, d) are rows spread over all of them, `lowest` and `highest` (d,) those of all rows.
     """
-    core = np.percentile(sample, CORE_PERCENT, axis=0)
-    reach = REACH * (core[1] - core[0])
-    within = (sample >= core[0] - reach) & (sample <= core[1] + reach)
-    nearest_low = np.where(within, sample, np.inf).min(axis=0)
-    nearest_high = np.where(within, sample, -np.inf).max(axis=0)
-    low = np.where(lowest >= core[0] - reach, lowest, nearest_low)
-    high = np.where(highest <= core[1] + reach, highest, nearest_high)
+    low, high = np.percentile(sample, CORE_PERCENT, axis=0)
+    reach = REACH * (high - low)
+    first, last = low - reach, high + reach
+    within = (sample >= first) & (sample <= last)
+    low = np.where(lowest >= first, lowest, sample.min(axis=0, where=within, initial=np.inf))
+    high = np.where(highest <= last, highest, sample.max(axis=0, where=within, initial=-np.inf))
     # A constant column gets an extent that its own rounding does not fill.
     constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     widened = np.where(constant, np.maximum(np.abs(low), 1.0) * 0.5, 0.0)

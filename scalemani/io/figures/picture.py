@@ -4,7 +4,7 @@ import contextlib
 import math
 import warnings
 from collections.abc import Iterator, Mapping
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +77,12 @@ def draw_names(axes: Any, panel: Panel, look: Look) -> int:
     widths, smallest = widths_of(axes.figure, names, look), max(SMALLEST_TEXT, SMALLEST_SHARE * text)
     extents = np.stack([widths + BOX[0], np.full(len(names), BOX[1])], axis=1)  # in heights of text
     size = min(text, max(smallest, math.sqrt(FULLEST * shape.prod() / max(extents.prod(axis=1).sum(), 1e-9))))
-    centres = place_boxes(anchors, extents * size, shape)
-    while size > smallest and not (np.linalg.norm(centres - anchors, axis=1) <= FARTHEST * math.hypot(*shape)).all():
-        size = max(smallest, size * SHRINK)
+    while True:
         centres = place_boxes(anchors, extents * size, shape)
+        away = np.linalg.norm(centres - anchors, axis=1)
+        if size <= smallest or (away <= FARTHEST * math.hypot(*shape)).all():
+            break
+        size = max(smallest, size * SHRINK)
     effects = optional_module("matplotlib.patheffects", "figures")
     outline = [effects.Stroke(linewidth=look.points(size / 4), foreground=f"#{look.theme.paper}")]
     style = {"fontsize": look.points(size), "ha": "center", "va": "center_baseline", "transform": axes.transAxes}
@@ -231,10 +233,10 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     n_points, n_components = source.shape
     columns = {name: look.theme.recoloured(colours) for name, colours in coloured_columns(labels, n_points).items()}
     pairs: list[Pair | None] = [None] if n_components == 1 else [*combinations(range(min(n_components, 3)), 2)]
-    if len(columns) * len(pairs) > MOST_PANELS:
+    if (n_panels := len(columns) * len(pairs)) > MOST_PANELS:
         raise ConfigError(
             f"a picture has at most {MOST_PANELS} panels, and {len(columns)} labels of {len(pairs)} pairs of "
-            f"components take {len(columns) * len(pairs)}: give fewer labels"
+            f"components take {n_panels}: give fewer labels"
         )
     marks = np.zeros(n_points, bool) if marked is None else np.asarray(marked)
     if marks.shape != (n_points,) or marks.dtype != bool:
@@ -299,12 +301,12 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
         pixels = np.array([size.width, size.height])
         wanted = pixels // (across, rows)
     axes = list(figure.subplots(rows, across, squeeze=False).ravel())
-    for spare in axes[len(columns) * len(pairs) :]:
+    panels = list(zip(axes, product(columns.items(), pairs), strict=False))
+    for spare in axes[len(panels) :]:
         spare.set_axis_off()
     titles = [figure.suptitle(look.title, ha="left", fontsize=look.points(1.4 * text))] if look.title else []
     titles.append(figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=f"#{look.theme.pale}"))
-    for number, place in enumerate(axes[: len(columns) * len(pairs)]):
-        (name, colours), pair = list(columns.items())[number // len(pairs)], pairs[number % len(pairs)]
+    for place, ((name, colours), pair) in panels:
         place.set(xticks=[], yticks=[])
         place.set_title(caption(name, pair, len(pairs)), loc="left")
         if pair == pairs[-1] and colours is not None:  # one legend serves all panels of the same labels
@@ -331,7 +333,7 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
         place.set_position(np.array([left, bottom, *shape]) / np.tile(figure.bbox.size, 2))
     for title in titles:
         title.set_x(axes[0].get_position().x0)
-    return figure, axes[: len(columns) * len(pairs)], shape
+    return figure, axes[: len(panels)], shape
 
 
 def grid_shape(n_labels: int, n_pairs: int, size: Any) -> tuple[int, int]:
@@ -414,11 +416,7 @@ def draw_points(axes: Any, panel: Panel, look: Look, rows: np.ndarray | None) ->
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:
     """Return the line below a picture: points, those outside the view, those to be ringed, names without a place."""
-    parts = [f"{n_points:,} points"]
-    if n_outside:
-        parts.append(f"{n_outside:,} of them outside the view")
-    if n_marked:
-        parts.append(f"{n_marked:,} of them ringed" + ("" if n_marked <= MOST_RINGS else " in part"))
-    if n_nameless:
-        parts.append(f"{n_nameless:,} names have no place")
-    return ", ".join(parts)
+    ringed = "of them ringed" if n_marked <= MOST_RINGS else "of them ringed in part"
+    counts = {"points": n_points, "of them outside the view": n_outside, ringed: n_marked}
+    counts["names have no place"] = n_nameless
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items() if count)

@@ -22,7 +22,7 @@ from scalemani.io.sources.base import (
     natural_order,
     optional_module,
 )
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
@@ -81,7 +81,7 @@ def whole_array(path: Path, member: str | None = None) -> np.ndarray:
         return np.load(path, allow_pickle=False)
 
 
-def check_promised(name: Path | BucketFile | str, size: int, promised: int) -> None:
+def check_promised(name: Place | str, size: int, promised: int) -> None:
     """Refuse a file of fewer bytes than its header promises."""
     if size < promised:
         raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; copy or save it again")
@@ -90,7 +90,7 @@ def check_promised(name: Path | BucketFile | str, size: int, promised: int) -> N
 class NpyPoints(Source):
     """An .npy file, or an uncompressed member of an .npz archive, read by plain reads: nothing stays resident."""
 
-    def __init__(self, path: Path | BucketFile, member: str | None = None) -> None:
+    def __init__(self, path: Place, member: str | None = None) -> None:
         self.path, self.remote = path, isinstance(path, BucketFile)
         self.file = None if isinstance(path, BucketFile) else path.absolute()
         name = str(path) if member is None else f"{path}::{member}"

@@ -265,6 +265,11 @@ def without_credentials(location: str) -> str:
     return without_user(re.sub(r"(://[^?]*)\?.*", r"\1", location))
 
 
+def first_few(rows: np.ndarray) -> str:
+    """Return the first of some numbers of rows (n,), for a message."""
+    return ", ".join(map(str, rows[:N_REPORTED_ROWS]))
+
+
 def natural_order(path: Path | str) -> list[Any]:
     """Return a sort key that puts part.2 before part.10."""
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", str(path))]
@@ -307,10 +312,12 @@ def check_rows(rows: Points, metric: str, first_row: int = 0, with_empty: bool =
     if rows.shape[0] == 0:
         return
     for refusal in METRICS[metric].refusals:
-        refused = np.flatnonzero(refusal.concerns(rows)) if with_empty or not refusal.empty else ()
+        if refusal.empty and not with_empty:
+            continue
+        refused = np.flatnonzero(refusal.concerns(rows))
         if len(refused):
-            listed = ", ".join(str(first_row + row) for row in refused[:N_REPORTED_ROWS])
             raise DataError(
                 f"{len(refused)} of rows [{first_row}, {first_row + rows.shape[0]}) of points {refusal.why}: "
-                f"first rows {listed}. metric={metric!r} cannot take them: remove these rows, or use another metric"
+                f"first rows {first_few(first_row + refused)}. metric={metric!r} cannot take them: remove these rows, "
+                "or use another metric"
             )

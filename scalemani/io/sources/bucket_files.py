@@ -3,7 +3,7 @@
 import contextlib
 import io
 from collections.abc import Iterator
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials
@@ -70,6 +70,9 @@ class BucketFile:
             raise StoreError(
                 f"{self.shown} was replaced while it was read: run again when nothing writes to it"
             ) from error
+
+
+Place = Path | BucketFile  # of a file, on this machine or in a bucket
 
 
 class _Ranges(io.RawIOBase):

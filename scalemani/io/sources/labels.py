@@ -14,6 +14,7 @@ from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, warn
 from scalemani.io.sources.array_files import chosen_member, whole_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
+from scalemani.io.sources.bucket_files import Place
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
@@ -24,7 +25,7 @@ from scalemani.io.sources.label_values import (
 )
 from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import check_codecs, h5ad_node, refuse_other_files, zarr_node
-from scalemani.io.sources.tables import INDEX, Place, check_there, check_unrepeated, columns_of, opened, table_files
+from scalemani.io.sources.tables import INDEX, check_there, check_unrepeated, columns_of, opened, table_files
 
 TABLES = ".parquet, .csv with a header, .h5ad and .zarr of AnnData (file.h5ad::obs or file.h5ad::obs/column)"
 ANNOTATED = (".h5ad", ".zarr")

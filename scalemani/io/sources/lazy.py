@@ -4,10 +4,9 @@ import io
 import sys
 import threading
 import zipfile
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from types import EllipsisType
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -18,8 +17,8 @@ from scipy import sparse
 
 from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
-from scalemani.io.sources.base import PointsSource, Source, SourceOfPieces, native_rows
-from scalemani.io.sources.sliced import INDEX_BYTES, compressed_rows, sparse_matrix, sparse_rows
+from scalemani.io.sources.base import PointsSource, SourceOfPieces, native_rows
+from scalemani.io.sources.sliced import INDEX_BYTES, SparseSource, compressed_rows, sparse_matrix, sparse_rows
 from scalemani.io.sources.tables import with_numbers
 from scalemani.store.places import open_objects
 
@@ -106,7 +105,7 @@ def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
     return library is not None and isinstance(points, library.Array)
 
 
-class DaskPoints(Source):
+class DaskPoints(SparseSource):
     """A Dask array of dense or sparse chunks; each is computed once a pass, by the client that holds it if one does.
 
     Where it says that its chunks are sparse, the first is computed at once: `nonzeros` is what all would have like it.
@@ -162,18 +161,14 @@ class DaskPoints(Source):
             return parts[-1]
         return sparse.vstack(parts[1:], "csr") if any(map(sparse.issparse, parts)) else np.concatenate(parts)
 
-    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
-        self.check_range(start, stop)
-        return sparse_rows(self.rows(start, stop), start, stop, self)
-
     def _chunks_with(self, start: int, stop: int) -> tuple[int, Any]:
         """Return chunks of which the first has row `start`: one, or as many as rows [start, stop) fill."""
         if self._chunks is None or not self._chunks[0] <= start < self._chunks[0] + self._chunks[1].shape[0]:
             self._chunks = None  # so that they are not held while others are computed
             chunk = bisect_right(self.starts, start) - 1
-            last = max(bisect_right(self.starts, self.starts[chunk] + stop - start) - 1, chunk + 1)
-            self._chunks = self.starts[chunk], self._computed(self.starts[chunk], self.starts[last])
+            first = self.starts[chunk]
+            last = max(bisect_right(self.starts, first + stop - start) - 1, chunk + 1)
+            self._chunks = first, self._computed(first, self.starts[last])
         chunks = self._chunks
         if stop == self.shape[0] == chunks[0] + chunks[1].shape[0]:  # the end of a pass
             self._chunks = None
@@ -205,9 +200,10 @@ class ComputedPoints(SourceOfPieces):
     def keep(self, start: int, stop: int, given: Any) -> None:
         """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
         read: Any = (native_rows if self.nonzeros is None else sparse_rows)(given, start, stop, self)
-        objects, bounds = open_objects(self.root), self.starts[bisect_left(self.starts, start) :]
-        for first, last in pairwise(bounds[: bisect_left(bounds, stop) + 1]):
-            rows, content = read[first - start : last - start], io.BytesIO()
+        objects = open_objects(self.root)
+        for piece, _, length in self.parts_of(start, stop):
+            first = self.starts[piece]
+            rows, content = read[first - start : first - start + length], io.BytesIO()
             if self.nonzeros is not None:
                 sparse.save_npz(content, rows, compressed=False)
             objects.set(str(first), rows.tobytes() if self.nonzeros is None else content.getvalue())

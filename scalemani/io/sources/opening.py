@@ -11,7 +11,6 @@ from scipy import sparse
 
 from scalemani.config.validation import (
     check_exact_columns,
-    check_finite_block,
     check_points,
     check_shape,
     unmasked,
@@ -22,15 +21,15 @@ from scalemani.io.sources.base import (
     ARROW_SUFFIXES,
     HDF5_SUFFIXES,
     PARQUET_SUFFIXES,
+    MetricPoints,
     PointsSource,
     Source,
     as_opening_errors,
     check_file,
     check_rows,
-    read_rows,
     without_credentials,
 )
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
@@ -213,10 +212,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
     if source is None or source.nonzeros is None or not keeps_zeros(metric):
         return points_in_memory(points if source is None else source, metric=metric)
     check_shape(source.shape)
-    rows = read_rows(source, 0, source.shape[0], sparse=True)
-    check_finite_block(rows)
-    check_rows(rows, metric)
-    return map_rows(rows, metric)
+    return MetricPoints(source, metric).read_sparse(0, source.shape[0])
 
 
 def open_location(location: str) -> PointsSource:
@@ -267,7 +263,7 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
     )
 
 
-def open_file(path: Path | BucketFile, member: str | None) -> Source:
+def open_file(path: Place, member: str | None) -> Source:
     """Return the source in a single file, of this machine or in a bucket."""
     suffix = path.suffix.lower()
     if isinstance(path, Path):
@@ -286,7 +282,7 @@ def open_file(path: Path | BucketFile, member: str | None) -> Source:
     raise ConfigError(f"points in {path} cannot be read: {suffix or 'no suffix'} is not among {ALLOWED}")
 
 
-def refuse_member(path: Path | BucketFile, member: str | None) -> None:
+def refuse_member(path: Place, member: str | None) -> None:
     """Refuse the name of an array where there are no names."""
     if member is not None:
         raise ConfigError(f"{path} is a single array; leave out ::{member}")

@@ -10,9 +10,9 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from scalemani.config.limits import check_limit
-from scalemani.config.validation import N_REPORTED_ROWS, check_finite_block
+from scalemani.config.validation import check_finite_block
 from scalemani.errors import ConfigError, DataError, StoreError
-from scalemani.io.sources.base import PointsSource, Source
+from scalemani.io.sources.base import PointsSource, Source, first_few
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.io.sources.stores import is_anndata
@@ -432,7 +432,7 @@ def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> 
         f"{missed.max()} in a row"
     )
     if least < FEWEST_FOUND * most or least == 0:
-        few = f"first rows {', '.join(map(str, np.flatnonzero(listed < FEWEST_FOUND * most)[:N_REPORTED_ROWS]))}"
+        few = f"first rows {first_few(np.flatnonzero(listed < FEWEST_FOUND * most))}"
         raise DataError(
             f"{told}, so that lists of {most} would have {least}: {few}. Ask for fewer neighbours, {remedy}"
         )
@@ -558,9 +558,9 @@ class DistanceMatrix(Source):
         check_finite_block(block, start, f"distances in {self.description}")
         own, rows = np.diagonal(block, start), np.arange(stop - start)
         faults = {"have a distance from the point to itself that is not zero": own > SYMMETRIC * block.max(axis=1)}
-        # A copy in either case: rows may be the user's own array.
-        slack = [rounding_of(row, True, self.given_dtype) for row in block] if (block < 0).any() else [0.0] * len(rows)
-        block = np.stack([without_rounding(row, rounding) for row, rounding in zip(block, slack, strict=True)])
+        block = block.copy()  # rows may be the user's own array
+        for row in np.flatnonzero((block < 0).any(axis=1)):
+            block[row] = without_rounding(block[row], rounding_of(block[row], True, self.given_dtype))
         faults["have negative distances"] = block.min(axis=1) < 0
         refuse_rows(faults, listed, LIST_REMEDY, start)
         block[rows, start + rows] = 0
@@ -586,5 +586,4 @@ def refuse_rows(faults: Mapping[str, np.ndarray], what: str, remedy: str, first_
     for fault, faulty in faults.items():
         rows = first_row + np.flatnonzero(faulty)
         if len(rows):
-            listed = ", ".join(map(str, rows[:N_REPORTED_ROWS]))
-            raise DataError(f"{len(rows)} rows of {what} {fault}: first rows {listed}. {remedy}")
+            raise DataError(f"{len(rows)} rows of {what} {fault}: first rows {first_few(rows)}. {remedy}")

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.validation import N_REPORTED_ROWS, check_dtype, check_shape, unmasked
+from scalemani.config.validation import check_dtype, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints
+from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, first_few
 from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
@@ -291,7 +291,7 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
     if len(wrong):
         raise DataError(
             f"{name} must hold finite numbers up to {LARGEST_INIT:g}, or NaN in all columns of a row, and "
-            f"does not in {len(wrong)} rows: first {', '.join(map(str, wrong[:N_REPORTED_ROWS]))}"
+            f"does not in {len(wrong)} rows: first {first_few(wrong)}"
         )
     if without.all():
         raise DataError(f"{name} has coordinates for none of the {n_points} points: give those of one at least")
@@ -363,13 +363,13 @@ def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> 
     counts = given.astype(np.float64)
     wrong = np.flatnonzero(~((counts >= 1.0) & np.isfinite(counts)))
     if len(wrong):
-        first, listed = counts[wrong[0]], ", ".join(map(str, wrong[:N_REPORTED_ROWS]))
+        first = counts[wrong[0]]
         kind = "negative" if first < 0 else "below one" if first else "zero"
         kind = kind if np.isfinite(first) else "NaN or infinite"
         raise DataError(
             f"{where} must be finite and at least 1, as a weight counts the equal points that one stands for: "
-            f"{len(wrong)} are not, in row(s) {listed}; the first is {kind}, {given[wrong[0]]}. Leave points of weight "
-            "zero out, and divide smaller weights by the least"
+            f"{len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {kind}, {given[wrong[0]]}. Leave points "
+            "of weight zero out, and divide smaller weights by the least"
         )
     return counts
 

@@ -254,7 +254,16 @@ def is_sliced(points: Any) -> bool:
     return all(isinstance(length, int | np.integer) for length in shape)
 
 
-class SparseRows(Source):
+class SparseSource(Source):
+    """A source whose rows may be stored as sparse ones."""
+
+    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
+        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
+        self.check_range(start, stop)
+        return sparse_rows(self.rows(start, stop), start, stop, self)
+
+
+class SparseRows(SparseSource):
     """Compressed sparse rows whose parts are arrays in memory, HDF5 datasets or zarr arrays."""
 
     def __init__(self, data: Any, indices: Any, indptr: Any, shape: tuple[int, ...], description: str) -> None:
@@ -285,11 +294,6 @@ class SparseRows(Source):
         as_stored = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
         dtype = values.dtype if as_stored else self.dtype
         return sparse.csr_matrix(parts, shape=(stop - start, self.shape[1]), dtype=dtype)
-
-    def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop): columns ascend, none comes twice, and no zero is stored."""
-        self.check_range(start, stop)
-        return sparse_rows(self.rows(start, stop), start, stop, self)
 
 
 def sparse_rows(given: Any, start: int, stop: int, points: PointsSource) -> sparse.csr_matrix:

@@ -1,9 +1,7 @@
 """Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
 import contextlib
-import itertools
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,10 +22,10 @@ from scalemani.errors import (
     refuse_credentials,
 )
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
-from scalemani.store.objects import read_file
+from scalemani.store.objects import leads_out, read_file
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
@@ -88,10 +86,7 @@ class RegularFiles(LocalStore):
     ) -> Buffer | None:
         """Return the object under `key` or None; refuse pipes, devices, and links out of the folder."""
         path = self.root / key
-        below = itertools.accumulate(key.split("/"), os.path.join, initial=str(self.root))
-        if any(map(os.path.islink, itertools.islice(below, 1, None))) and not path.resolve().is_relative_to(
-            self.root.resolve()
-        ):
+        if leads_out(self.root, key):
             raise UnsafeStoreError(f"{path} leads out of {self.root} through a symbolic link: copy what it leads to")
         if not path.is_dir():
             check_file(path)
@@ -228,13 +223,13 @@ def zarr_names(location: str, member: str | None = None) -> str:
     return f"; found {', '.join(names) or 'nothing'}"
 
 
-def open_h5(path: Path | BucketFile) -> Any:
+def open_h5(path: Place) -> Any:
     """Open an HDF5 file for reading."""
     with as_damage(str(path)):
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
 
 
-def h5ad_node(path: Path | BucketFile, member: str) -> Any:
+def h5ad_node(path: Place, member: str) -> Any:
     """Return the dataset or group `member` of an HDF5 file that stays open."""
     h5py, file = optional_module("h5py", "anndata"), open_h5(path)
     try:
@@ -250,7 +245,7 @@ def h5ad_node(path: Path | BucketFile, member: str) -> Any:
     raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
 
 
-def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) -> None:
+def refuse_other_files(file: Any, member: str, path: Place | str) -> None:
     """Refuse a member in another file, or with values from one: a file of points may name any file."""
     h5py, parts = optional_module("h5py", "anndata"), member.strip("/").split("/")
     names = ["/".join(parts[: length + 1]) for length in range(len(parts))]
@@ -265,25 +260,16 @@ def refuse_other_files(file: Any, member: str, path: Path | BucketFile | str) ->
             return
 
 
-def open_h5ad(path: Path | BucketFile, member: str | None) -> Source:
+def open_h5ad(path: Place, member: str | None) -> Source:
     """Open a matrix of an .h5ad file, dense or in compressed sparse rows, by default that of the points."""
     with as_damage(str(path)):
-        name = member or default_member(path)
-        source = open_node(h5ad_node(path, name), f"{path}::{name}")
+        name = member
+        if not name:
+            with open_h5(path) as file:
+                name = f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE
+        node, description = h5ad_node(path, name), f"{path}::{name}"
+        if hasattr(node, "shape") and node.shape is None:
+            raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
+        source: Source = (SlicedPoints if hasattr(node, "shape") else sparse_group)(node, description)
         source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
         return source
-
-
-def open_node(node: Any, description: str) -> Source:
-    """Return the points in a dataset, or in the compressed sparse rows of a group."""
-    if not hasattr(node, "shape"):
-        return sparse_group(node, description)
-    if node.shape is None:
-        raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
-    return SlicedPoints(node, description)
-
-
-def default_member(path: Path | BucketFile) -> str:
-    """Return the matrix of the points of an AnnData."""
-    with open_h5(path) as file:
-        return f"obsm/{COMPONENTS}" if f"obsm/{COMPONENTS}" in file else WHOLE

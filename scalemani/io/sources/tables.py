@@ -16,7 +16,6 @@ import numpy as np
 
 from scalemani.config.validation import (
     LARGEST_EXACT,
-    N_REPORTED_ROWS,
     check_dtype,
     check_exact,
     check_shape,
@@ -25,8 +24,16 @@ from scalemani.config.validation import (
     with_nan,
 )
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
-from scalemani.io.sources.base import ARROW_SUFFIXES, Source, as_damage, check_file, natural_order, optional_module
-from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.base import (
+    ARROW_SUFFIXES,
+    Source,
+    as_damage,
+    check_file,
+    first_few,
+    natural_order,
+    optional_module,
+)
+from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
@@ -36,7 +43,6 @@ BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
 BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
 PAGE_BYTES = 2**20  # that writers of Parquet fill by default
 COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
-Place = Path | BucketFile
 
 
 def with_numbers(frame: Any, where: str, gaps: bool = False) -> Any:
@@ -114,10 +120,11 @@ class PointColumns:
 
         Missing values are refused, or NaN where there may be `gaps`.
         """
-        columns = [batch.column(name) for name in self.names]
+        columns = [(name, batch.column(name)) for name in self.names]
         if self.lists:
-            return listed_rows(columns[0], self.names[0], where, first_row, width)
-        missing = [(name, column) for name, column in zip(self.names, columns, strict=True) if column.null_count]
+            name, column = columns[0]
+            return listed_rows(column, name, where, first_row, width)
+        missing = [(name, column) for name, column in columns if column.null_count]
         if missing and not gaps:
             listed = ", ".join(f"{name} ({column.null_count})" for name, column in missing[:5])
             row = first_row + int(np.argmax(np.asarray(missing[0][1].is_null())))
@@ -125,12 +132,11 @@ class PointColumns:
                 f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
                 "remove their rows"
             )
-        named = zip(self.names, columns, strict=True)
-        columns = [without_decimals(column, name, where, first_row) for name, column in named]
-        for name, column in zip(self.names, columns, strict=True):  # before they become one type
+        columns = [(name, without_decimals(column, name, where, first_row)) for name, column in columns]
+        for name, column in columns:  # before they become one type
             if str(column.type) in ("int64", "uint64"):
                 check_exact(np.asarray(column.fill_null(0))[:, np.newaxis], first_row, where, (name,))
-        values = [column.to_numpy(zero_copy_only=False) for column in columns]
+        values = (column.to_numpy(zero_copy_only=False) for _, column in columns)
         return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
 
 
@@ -222,9 +228,8 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
     missing = []
     existing, chosen = set(names), set()
     for one in requested:
-        if one in existing or "*" not in one:
-            fitting = [one] if one in existing else []
-        else:
+        fitting = [one]
+        if one not in existing:  # without a star nothing fits it either
             pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
             fitting = [name for name in names if pattern.fullmatch(name)]
         missing += [] if fitting else [one]
@@ -249,9 +254,7 @@ def is_number(kind: Any) -> bool:
 
 def number_dtype(kind: Any) -> np.dtype:
     """Return the dtype of a type of numbers."""
-    if str(kind).startswith("decimal"):
-        return np.dtype(np.float64)
-    return np.dtype({"halffloat": "f2", "float": "f4", "double": "f8"}.get(str(kind), str(kind)))
+    return np.dtype(np.float64 if str(kind).startswith("decimal") else kind.to_pandas_dtype())
 
 
 def listed_rows(column: Any, name: str, where: str, first_row: int, width: int | None) -> np.ndarray:
@@ -262,11 +265,10 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
     width = int(lengths[0]) if width is None and len(lengths) and not column.null_count else width
     wrong = np.flatnonzero(lengths != width)  # of a missing list the length is NaN
     if len(wrong):
-        listed = ", ".join(str(first_row + row) for row in wrong[:N_REPORTED_ROWS])
         raise DataError(
             f"column {name} of {where} must have {width or 'as many'} numbers in every row, and has not in "
-            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row {listed}: fill or "
-            "remove these rows"
+            f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row "
+            f"{first_few(first_row + wrong)}: fill or remove these rows"
         )
     values = without_decimals(column.flatten(), name, where, first_row, int(width or 1))
     if values.null_count:
@@ -321,12 +323,11 @@ class ArrowReader:
         file.seek(0)
         self.file = ipc.open_file(file) if entered else ipc.open_stream(file)
         self.schema = self.file.schema
-        self.n_parts = self.file.num_record_batches if entered else 1
         self.entered = entered
 
     def sizes(self) -> Iterator[tuple[int, int]]:
         """Yield the rows of each part, and the bytes of its largest batch; where the file is mapped, little is read."""
-        for part in range(self.n_parts):
+        for part in range(self.file.num_record_batches if self.entered else 1):
             sizes = [(len(batch), batch.nbytes) for batch in self._whole_batches(part)]
             yield sum(rows for rows, _ in sizes), max((size for _, size in sizes), default=0)
 
@@ -351,44 +352,42 @@ class TableFiles(Table):
         self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
-        self._batches: Iterator[np.ndarray] | None = None
-        self._row = 0
-        self._left: np.ndarray | None = None
-        files, columns, lengths = table_files(path), None, []
+        # The batches that follow, the first row of the batch that was read last, and its rows.
+        self._open: tuple[Iterator[np.ndarray], int, np.ndarray] | None = None
+        files, lengths = table_files(path), []
         for file in files:
             with opened(file, mapped=True) as table:
-                own = point_columns(table.schema, requested, str(file))
-                columns = columns or own
-                check_same(own, columns, file, files[0])
+                columns = point_columns(table.schema, requested, str(file))
+                if file is files[0]:
+                    self.columns = columns
+                check_same(columns, self.columns, file, files[0])
                 for part, (n_rows, n_bytes) in enumerate(table.sizes()):
                     self.parts.append((file, part))
                     lengths.append(n_rows)
                     self.held_bytes = max(self.held_bytes, n_bytes)
-        assert columns is not None  # of at least one file
-        self.columns, self.starts = columns, [0, *accumulate(lengths)]
-        width = columns.width
+        self.starts, width = [0, *accumulate(lengths)], self.columns.width
         if width is None:  # that of the first list
             width = next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
-        super().__init__((self.starts[-1], width), columns.dtype, str(path))
-        self.column_names = () if columns.lists else columns.names
+        super().__init__((self.starts[-1], width), self.columns.dtype, str(path))
+        self.column_names = () if self.columns.lists else self.columns.names
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self._lock:
             part = bisect_right(self.starts, start) - 1
-            batches, self._batches = self._batches, None  # what fails half-way is not resumed
-            if batches is None or start < self._row or self.starts[part] > self._row:
-                batches, self._row, self._left = self._read_from(part, self.shape[1]), self.starts[part], None
-            while self._row < stop:
-                batch = self._left if self._left is not None else next(batches)
-                end = self._row + len(batch)
-                first, last = max(self._row, start), min(end, stop)
+            opened, self._open = self._open, None  # what fails half-way is not resumed
+            if opened is None or start < opened[1] or self.starts[part] > opened[1] + len(opened[2]):
+                opened = self._read_from(part, self.shape[1]), self.starts[part], rows[:0]
+            batches, row, batch = opened
+            while True:
+                first, last = max(row, start), min(row + len(batch), stop)
                 if first < last:
-                    rows[first - start : last - start] = batch[first - self._row : last - self._row]
-                self._left = batch[stop - self._row :] if end > stop else None
-                self._row = min(end, stop)
-            self._batches = batches
+                    rows[first - start : last - start] = batch[first - row : last - row]
+                if last == stop:
+                    break
+                row, batch = row + len(batch), next(batches)
+            self._open = batches, row, batch
         return rows
 
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
