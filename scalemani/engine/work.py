@@ -14,7 +14,7 @@ import numpy as np
 from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
-from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.executor import Combine, Executor
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
@@ -41,7 +41,6 @@ class PointsInput:
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
 FoldFunction = Callable[[StageTask, Any], Any]
-Combine = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
