@@ -28,12 +28,11 @@ from scalemani.io.sources import open_columns
 from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix, InputOrder
+from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredWorkPoints
 
 SCANPY_NAMES = {"t-sne": "tsne"}  # of methods that scanpy has under another name
 GIVEN = ("obsm/X_pca",)  # by which neighbours are found: not replaced by another method's components
@@ -107,9 +106,8 @@ def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
     are one point, that is so of all rows: each has its share of the degree of the point.
     """
     stored = run.stored(StoredEmbedding)
-    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
     graph = run.stored(StoredNormalizedAffinities)
-    degrees = graph.read_degrees(run.dimensions.n_points)[order.work_rows]
+    degrees = graph.read_degrees(run.dimensions.n_points)[run.order.work_rows]
     if run.rows.points is not None:
         degrees = degrees / np.bincount(run.rows.points)
     vectors = np.sqrt(degrees)[:, np.newaxis] * np.insert(stored.embedding.read(), 0, 1.0, axis=1)
