@@ -10,7 +10,7 @@ import zarr
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, known_values
-from scalemani.config.stages import WEIGHTS, Stage
+from scalemani.config.stages import WEIGHTS, Route
 from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, StoreError
@@ -114,7 +114,7 @@ class Run:
         return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
 
     @property
-    def route(self) -> tuple[Stage, ...]:
+    def route(self) -> Route:
         """The stages of the run, in the order in which they run."""
         return self.params.route(self.method, WEIGHTS.name in self.keys)
 
