@@ -51,12 +51,17 @@ def annotations_of(run: Run) -> Annotations:
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     coordinates: dict[str, Any] = {f"obsm/X_{name}": run.embedding} if run.embeds else {}
     found: dict[str, Any] = {}
-    matrices, rows = graphs_of(run), run.input_rows
+    matrices: dict[str, SparseMatrix] = {}
+    if StoredNeighbors.STAGE in run.keys:
+        matrices["distances"] = GraphMatrix(run.graph)
+    if StoredSymmetricAffinities.STAGE in run.keys:
+        matrices["connectivities"] = run.affinities
     if StoredDiffusionCoordinates.STAGE in run.keys:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
         found["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
     for path, stored in coordinates.items():
         found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
+    rows = run.input_rows
     for key, matrix in matrices.items():
         found[f"obsp/{key}"] = matrix if rows is None else MatrixOfEveryRow(matrix, rows, run.n_input_points)
     if StoredClustering.STAGE in run.keys:
@@ -77,16 +82,6 @@ def parameters_of(run: Run) -> dict[str, Any]:
         if value is not None
     }
     return {"scalemani": version("scalemani"), "method": run.method, "random_state": run.params.seed, **values}
-
-
-def graphs_of(run: Run) -> dict[str, SparseMatrix]:
-    """Return the distances and the affinities (M, M) of a run that has them."""
-    found: dict[str, SparseMatrix] = {}
-    if StoredNeighbors.STAGE in run.keys:
-        found["distances"] = GraphMatrix(run.graph)
-    if StoredSymmetricAffinities.STAGE in run.keys:
-        found["connectivities"] = run.affinities
-    return found
 
 
 def neighbor_settings(run: Run, matrices: Mapping[str, SparseMatrix]) -> dict[str, Any]:

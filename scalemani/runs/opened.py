@@ -17,7 +17,7 @@ from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order, stored_graph
+from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
 from scalemani.stages.arrays.catalogue import of_method
@@ -222,9 +222,9 @@ class Run:
     def graph(self) -> Graph:
         """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
-            return stored_graph(self.stored(StoredGraph))
-        neighbors = self._finished(StoredNeighbors)
-        return graph_in_input_order(neighbors, self.order, self.metric)
+            stored = self.stored(StoredGraph)
+            return Graph(stored.indices.zarr(), stored.distances.zarr())
+        return graph_in_input_order(self._finished(StoredNeighbors), self.order, self.metric)
 
     @property
     def affinities(self) -> AffinityMatrix:
@@ -383,11 +383,8 @@ def list_results(run: Run) -> list[StoredResult]:
         record = group.record if group.complete else {}
         used = run.keys.get(stage) == key
         found.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
-    order = list(run.keys)
-    last = len(order)
-    return sorted(
-        found, key=lambda one: (not one.used, order.index(one.stage) if one.stage in order else last, one.stage)
-    )
+    order = {stage: place for place, stage in enumerate(run.keys)}
+    return sorted(found, key=lambda one: (not one.used, order.get(one.stage, len(order)), one.stage))
 
 
 def remove_unused(run: Run) -> list[StoredResult]:
