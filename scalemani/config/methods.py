@@ -68,9 +68,9 @@ def declarations() -> list[ModuleType]:
 def declared(table: str) -> dict[str, str]:
     """Return what the folders' own modules declare under a name: dotted names of functions and classes, by theirs."""
     return {
-        name: f"{package_of(method)}.{place}"
-        for method in METHODS
-        for name, place in getattr(importlib.import_module(package_of(method)), table, {}).items()
+        name: f"{module.__name__}.{place}"
+        for module in declarations()
+        for name, place in getattr(module, table, {}).items()
     }
 
 

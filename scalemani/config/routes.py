@@ -27,12 +27,13 @@ from scalemani.config.stages import (
     NORMALIZED_AFFINITIES,
     REDUCED,
     WEIGHTED_ROUTE,
+    Route,
     Stage,
 )
 
 # Solvers of the eigenproblem that is reduced to the landmarks: methods have some that make a Z of their own.
 REDUCING_SOLVERS = (*LANDMARK_SOLVERS, *declared("REDUCTIONS"))
-WEIGHTS_STAGES: tuple[Stage, ...] = listed("WEIGHTS_STAGES")
+WEIGHTS_STAGES: Route = listed("WEIGHTS_STAGES")
 
 
 def reading_weights(stage: Stage) -> Stage:
@@ -55,12 +56,12 @@ EIGENVECTOR_STAGES = (
 )
 SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
 # Solvers of the spectral embedding that have a route of their own, and the stages that only these have.
-SOLVER_ROUTES: dict[str, tuple[Stage, ...]] = {
+SOLVER_ROUTES: dict[str, Route] = {
     name: route for method in declarations() for name, route in getattr(method, "SOLVER_ROUTES", {}).items()
 }
 SOLVER_STAGES = tuple(dict.fromkeys(stage for route in SOLVER_ROUTES.values() for stage in route if stage.solvers))
 
-ROUTES: dict[str, tuple[Stage, ...]] = {
+ROUTES: dict[str, Route] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES),
     "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, *SOLVER_STAGES, CLUSTERING),
     "diffusion-maps": (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES),

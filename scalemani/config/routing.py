@@ -31,6 +31,7 @@ from scalemani.config.stages import (
     WEIGHTS,
     WINDOW,
     WORK_POINTS,
+    Route,
     Stage,
 )
 from scalemani.errors import ConfigError, nearest_name
@@ -44,7 +45,7 @@ def route(
     neighbors: str = "",
     affinities: str | None = None,
     optional: Collection[str] = (),
-) -> tuple[Stage, ...]:
+) -> Route:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
     `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
@@ -86,13 +87,13 @@ def given_instead(metric: str, affinities: str | None) -> str:
     return "metric=precomputed gives neighbours" if metric == PRECOMPUTED else ""
 
 
-def with_inputs_among(stages: Sequence[Stage]) -> tuple[Stage, ...]:
+def with_inputs_among(stages: Sequence[Stage]) -> Route:
     """Return the stages of a route, each with those inputs alone that are stages of it."""
     names = {stage.name for stage in stages}
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
 
 
-def stages_of_solver(method: str, solver: str, given: str, optional: Collection[str]) -> tuple[Stage, ...]:
+def stages_of_solver(method: str, solver: str, given: str, optional: Collection[str]) -> Route:
     """Return the stages of a method by the route of a solver; raise ConfigError where it has no such route."""
     own = [stage for stage in SOLVER_ROUTES[solver] if stage.solvers]
     others = [name for name, stages in ROUTES.items() if set(own) <= set(stages)]

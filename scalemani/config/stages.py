@@ -13,6 +13,7 @@ AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the d
 REFINE, LLL = "refine", "lll"
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
+Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -34,20 +35,22 @@ class Stage:
     """
 
     name: str
-    inputs: tuple[str, ...]
+    inputs: Names
     seeded: bool = False
     by_block: bool = True
-    solvers: tuple[str, ...] = ()
-    also_reads: tuple[str, ...] = ()
-    parameters: tuple[str, ...] = ()
-    follows: tuple[str, ...] = ()
-    reads: tuple[str, ...] = ()
+    solvers: Names = ()
+    also_reads: Names = ()
+    parameters: Names = ()
+    follows: Names = ()
+    reads: Names = ()
     optional: bool = False
-    continues: tuple[str, ...] = ()
+    continues: Names = ()
     continued_version: int = 1
     version: int = 1
     package: str = "scalemani.stages"
 
+
+Route = tuple[Stage, ...]  # in an order in which every stage follows its inputs
 
 LEAVE_OUT = "leave-out"  # of points.missing
 DUPLICATES = Stage("duplicates", (), by_block=False, reads=("duplicates",), optional=True)

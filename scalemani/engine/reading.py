@@ -3,7 +3,7 @@
 import functools
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import ClassVar, Generic, NamedTuple, TypeVar, overload
 
@@ -152,28 +152,26 @@ class SparseRowsReader:
     def gather(self, rows: np.ndarray, cache_bytes: int = 0) -> sp.csr_matrix:
         """Return rows at row numbers (n,) int, in any order; `cache_bytes` of decoded blocks stay for the next."""
         lengths = np.zeros(len(rows), np.int64)
-        for block, places in self._by_block(rows):
-            local = rows[places] - block * self.group.block_rows
+        for block, places, local in self._by_block(rows):
             lengths[places] = np.diff(self.read_bounds(block))[local]
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        indptr = bounds_of(lengths)
         columns, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.dtype)
-        for block, places in self._by_block(rows):
+        for block, places, local in self._by_block(rows):
             held = PROCESS.blocks.read(self.group, self.step, block, cache_bytes, self.read_block)
-            local = rows[places] - block * self.group.block_rows
             copy_rows((held.indptr, held.indices, held.data), local, (indptr, columns, values), places)
         return sparse_matrix(indptr, columns, values, self.n_features)
 
     def count(self, rows: np.ndarray) -> int:
         """Return the nonzeros of rows by numbers (n,)."""
-        local = ((block, rows[places] - block * self.group.block_rows) for block, places in self._by_block(rows))
-        return int(sum(np.diff(self.read_bounds(block))[numbers].sum() for block, numbers in local))
+        return int(sum(np.diff(self.read_bounds(block))[local].sum() for block, _, local in self._by_block(rows)))
 
-    def _by_block(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the blocks that rows (n,) lie in, and which of the rows these are: (m,) int64."""
+    def _by_block(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+        """Yield the blocks that rows (n,) lie in, which of the rows these are, (m,) int64, and their rows there."""
         blocks = rows // self.group.block_rows
         order = np.argsort(blocks, kind="stable")
         for block, part in itertools.groupby(order, key=blocks.__getitem__):
-            yield int(block), np.fromiter(part, np.int64)
+            places = np.fromiter(part, np.int64)
+            yield int(block), places, rows[places] - block * self.group.block_rows
 
 
 class SparseTable:
@@ -193,9 +191,14 @@ class SparseTable:
             entries = slice(int(bounds[0]), int(bounds[-1]))
             return sparse_matrix(bounds - bounds[0], self._columns[entries], self._values[entries], self._n_features)
         starts, lengths = self._indptr[rows], self._indptr[rows + 1] - self._indptr[rows]
-        indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
+        indptr = bounds_of(lengths)
         columns, values = taken_runs(self._columns, starts, lengths), taken_runs(self._values, starts, lengths)
         return sparse_matrix(indptr, columns, values, self._n_features)
+
+
+def bounds_of(lengths: np.ndarray) -> np.ndarray:
+    """Return where each of some runs (n,) begins and ends, one behind the other: (n + 1,) int64."""
+    return np.concatenate([np.zeros(1, np.int64), np.cumsum(lengths)])
 
 
 def taken_runs(table: Table, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -208,8 +211,7 @@ def taken_runs(table: Table, starts: np.ndarray, lengths: np.ndarray) -> np.ndar
 
 def table_of(reader: SparseRowsReader, folder: Path | None = None) -> SparseTable:
     """Return a table of all rows that a group holds: in memory, or in files in a folder."""
-    bounds = [reader.read_bounds(block) for block in reader.blocks]
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(np.concatenate([np.diff(part) for part in bounds]))])
+    indptr = bounds_of(np.concatenate([np.diff(reader.read_bounds(block)) for block in reader.blocks]))
     shape, columns_dtype = (int(indptr[-1]),), reader.group.array(f"{block_unit(0, reader.step)}/{INDICES}").dtype
     columns, values = (
         np.empty(shape, dtype) if folder is None else RowsInFile(folder, shape, dtype)
@@ -267,8 +269,8 @@ class Declared(Generic[Reader]):
         folders: tuple[str, ...] = ("",),
         name: str = "",
     ) -> None:
-        self.name, self._dims, self._dtype, self._units = name, tuple(dims.split()), dtype, units
-        self._meaning, self._folders = meaning, folders
+        self.name = name
+        self._described = ArrayDescription("", "", self.kind, tuple(dims.split()), dtype, units, meaning, folders)
 
     def __set_name__(self, owner: type["StoredStage"], name: str) -> None:
         self.name = self.name or name
@@ -284,9 +286,7 @@ class Declared(Generic[Reader]):
 
     def description(self, stage: str) -> ArrayDescription:
         """Return what the format says of the array in the groups of a stage."""
-        return ArrayDescription(
-            stage, self.name, self.kind, self._dims, self._dtype, self._units, self._meaning, self._folders
-        )
+        return replace(self._described, stage=stage, name=self.name)
 
     def open(self, group: StageGroup) -> Reader:
         """Return what reads the array of a group."""

@@ -129,13 +129,9 @@ class Sizes:
         while nodes > DENSE_NODES:
             unmerged += min(self.nonzeros, nodes**2)
             nodes *= NODES_PER_NODE
-        return int(MERGED_SHARE * self.nonzeros + self.unmerged_share * (unmerged + nodes**2))
-
-    @property
-    def unmerged_share(self) -> float:
-        """The share of W that stays on every level, as expected."""
         known = self.counted_nonzeros is not None
-        return (self.one_way_share if known else min(self.one_way_share, MOST_OF_STRUCTURED)) ** 2
+        one_way = self.one_way_share if known else min(self.one_way_share, MOST_OF_STRUCTURED)
+        return int(MERGED_SHARE * self.nonzeros + one_way**2 * (unmerged + nodes**2))
 
     @property
     def coarse_nodes(self) -> int:

@@ -14,7 +14,7 @@ import numpy as np
 from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
-from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.executor import Combine, Executor
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
@@ -41,7 +41,6 @@ class PointsInput:
 BlockFunction = Callable[[StageTask, int], Arrays]
 RunFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
 FoldFunction = Callable[[StageTask, Any], Any]
-Combine = Callable[[Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -73,30 +72,32 @@ class StageWork:
 
     def map_blocks(self, function: BlockFunction, step: str = "") -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block."""
-        self._map(functools.partial(one_by_one, function), self._runs(1), step)
+        self._map(functools.partial(one_by_one, function), step)
 
-    def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
+    def map_blocks_here(self, function: BlockFunction, sequential: bool = False, ragged: bool = False) -> None:
         """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
 
         `sequential` computes them one by one, in their order.
         """
-        self._map_here(function, sequential)
+        write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", ragged, self.task)
+        self.executor.map_locally(write, self._missing(), sequential)
+        self.task.output.refresh()
 
     def map_parts_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks_here`, for ragged arrays."""
-        self._map_here(function, sequential, ragged=True)
+        self.map_blocks_here(function, sequential, ragged=True)
 
     def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
-        self._map(functools.partial(one_by_one, function), self._runs(1, count), step, ragged=True, rows=count is None)
+        self._map(functools.partial(one_by_one, function), step, count=count, ragged=True)
 
     def map_runs(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        self._map(function, self._runs(blocks), step)
+        self._map(function, step, blocks)
 
     def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """As `map_runs`, for ragged arrays."""
-        self._map(function, self._runs(blocks), step, ragged=True)
+        self._map(function, step, blocks, ragged=True)
 
     def fold(
         self,
@@ -126,30 +127,21 @@ class StageWork:
         """The batch of tasks that are blocks or block ranges: their rows can be named."""
         return replace(self.batch, rows=self.task.dimensions.rows)
 
-    def _runs(self, blocks: int, count: int | None = None) -> list[list[int]]:
-        n_blocks = self.task.dimensions.n_blocks if count is None else count
-        return [list(range(start, min(start + blocks, n_blocks))) for start in range(0, n_blocks, blocks)]
-
-    def _map_here(self, function: BlockFunction, sequential: bool, ragged: bool = False) -> None:
-        write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", ragged, self.task)
-        self.executor.map_locally(write, self._missing(self._runs(1)), sequential)
-        self.task.output.refresh()
-
     def _map(
-        self,
-        function: RunFunction,
-        runs: Sequence[Sequence[int]],
-        step: str = "",
-        ragged: bool = False,
-        rows: bool = True,
+        self, function: RunFunction, step: str, together: int = 1, count: int | None = None, ragged: bool = False
     ) -> None:
         write = functools.partial(write_blocks, function, step, ragged, self.task)
-        batch = self._block_batch if rows else self.batch
-        self.executor.each(write, self._missing(runs, step), self.at_once, batch)
+        batch = self._block_batch if count is None else self.batch
+        self.executor.each(write, self._missing(step, together, count), self.at_once, batch)
         self.task.output.refresh()
 
-    def _missing(self, runs: Sequence[Sequence[int]], step: str = "") -> list[list[int]]:
-        """Return the blocks of every run that are missing, and start the progress over these runs."""
+    def _missing(self, step: str = "", together: int = 1, count: int | None = None) -> list[list[int]]:
+        """Return the blocks that are missing, of so many `together`, and start the progress over these runs.
+
+        `count` is that of the parts of a step, None that of the blocks.
+        """
+        n_blocks = self.task.dimensions.n_blocks if count is None else count
+        runs = [range(start, min(start + together, n_blocks)) for start in range(0, n_blocks, together)]
         missing = [[block for block in run if not self.task.output.committed(block_unit(block, step))] for run in runs]
         missing = [run for run in missing if run]
         self.executor.progress.start(

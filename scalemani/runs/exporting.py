@@ -28,12 +28,11 @@ from scalemani.io.sources import open_columns
 from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix, InputOrder
+from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredWorkPoints
 
 SCANPY_NAMES = {"t-sne": "tsne"}  # of methods that scanpy has under another name
 GIVEN = ("obsm/X_pca",)  # by which neighbours are found: not replaced by another method's components
@@ -52,12 +51,17 @@ def annotations_of(run: Run) -> Annotations:
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     coordinates: dict[str, Any] = {f"obsm/X_{name}": run.embedding} if run.embeds else {}
     found: dict[str, Any] = {}
-    matrices, rows = graphs_of(run), run.input_rows
+    matrices: dict[str, SparseMatrix] = {}
+    if StoredNeighbors.STAGE in run.keys:
+        matrices["distances"] = GraphMatrix(run.graph)
+    if StoredSymmetricAffinities.STAGE in run.keys:
+        matrices["connectivities"] = run.affinities
     if StoredDiffusionCoordinates.STAGE in run.keys:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
         found["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
     for path, stored in coordinates.items():
         found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
+    rows = run.input_rows
     for key, matrix in matrices.items():
         found[f"obsp/{key}"] = matrix if rows is None else MatrixOfEveryRow(matrix, rows, run.n_input_points)
     if StoredClustering.STAGE in run.keys:
@@ -80,16 +84,6 @@ def parameters_of(run: Run) -> dict[str, Any]:
     return {"scalemani": version("scalemani"), "method": run.method, "random_state": run.params.seed, **values}
 
 
-def graphs_of(run: Run) -> dict[str, SparseMatrix]:
-    """Return the distances and the affinities (M, M) of a run that has them."""
-    found: dict[str, SparseMatrix] = {}
-    if StoredNeighbors.STAGE in run.keys:
-        found["distances"] = GraphMatrix(run.graph)
-    if StoredSymmetricAffinities.STAGE in run.keys:
-        found["connectivities"] = run.affinities
-    return found
-
-
 def neighbor_settings(run: Run, matrices: Mapping[str, SparseMatrix]) -> dict[str, Any]:
     """Return the entry of `uns` that leads scanpy to the matrices; it counts a point among its neighbours."""
     params: dict[str, Any] = {"method": "scalemani", "random_state": run.params.seed}
@@ -107,9 +101,8 @@ def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
     are one point, that is so of all rows: each has its share of the degree of the point.
     """
     stored = run.stored(StoredEmbedding)
-    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
     graph = run.stored(StoredNormalizedAffinities)
-    degrees = graph.read_degrees(run.dimensions.n_points)[order.work_rows]
+    degrees = graph.read_degrees(run.dimensions.n_points)[run.order.work_rows]
     if run.rows.points is not None:
         degrees = degrees / np.bincount(run.rows.points)
     vectors = np.sqrt(degrees)[:, np.newaxis] * np.insert(stored.embedding.read(), 0, 1.0, axis=1)

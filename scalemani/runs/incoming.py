@@ -216,7 +216,8 @@ def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) ->
             return
         writers = [dask.delayed(functools.partial(kept.keep, *bound), pure=False, traverse=False) for bound in bounds]
         values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
-        executor.compute(values, chunks_at_once(points, executor), STAGE, holder)
+        need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)  # of a chunk, which threads compute side by side
+        executor.compute(values, min(budget.fit(need) for budget in executor.processes), STAGE, holder)
     except PoisonTaskError as error:
         raise DataError(
             f"{points.description} cannot be computed: workers died whenever they worked on one of its chunks, which "
@@ -229,12 +230,6 @@ def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) ->
             f"{points.description} cannot be computed: {type(error).__name__}: {error}. Workers take what "
             "pickle can send; the error above this one says where it arose"
         ) from error
-
-
-def chunks_at_once(points: DaskPoints, executor: Executor) -> int:
-    """Return how many chunks threads compute side by side within the budget."""
-    need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)
-    return min(budget.fit(need) for budget in executor.processes)
 
 
 class SelectedRows(PointsSource):

@@ -17,7 +17,7 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.stages.arrays.affinities import StoredAffinityMatrix
-from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
+from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
 PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
@@ -137,11 +137,6 @@ class Graph(NamedTuple):
     def tocsr(self) -> sp.csr_matrix:
         """Return the distances (N, N) in CSR form, in memory; neighbours at distance zero are stored entries."""
         return GraphMatrix(self).rows(0, self.indices.shape[0])
-
-
-def stored_graph(graph: StoredGraph) -> Graph:
-    """Return the graph of a run that stores it in input order."""
-    return Graph(graph.indices.zarr(), graph.distances.zarr())
 
 
 def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: str) -> Graph:

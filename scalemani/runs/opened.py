@@ -10,14 +10,14 @@ import zarr
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, known_values
-from scalemani.config.stages import WEIGHTS, Stage
+from scalemani.config.stages import WEIGHTS, Route
 from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order, stored_graph
+from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
 from scalemani.stages.arrays.catalogue import of_method
@@ -114,7 +114,7 @@ class Run:
         return {stage: checked_record(group) for stage, group in groups.items() if group.complete}
 
     @property
-    def route(self) -> tuple[Stage, ...]:
+    def route(self) -> Route:
         """The stages of the run, in the order in which they run."""
         return self.params.route(self.method, WEIGHTS.name in self.keys)
 
@@ -132,7 +132,7 @@ class Run:
     def rows(self) -> ResultRows:
         """Which of the rows that were given results have, and the point that each is."""
         if StoredDuplicates.STAGE in self.keys:
-            points = StoredDuplicates(self._finished(StoredDuplicates.STAGE)).points.read()
+            points = self._finished(StoredDuplicates).points.read()
             kept = points != LEFT_OUT
             return ResultRows(len(points), None if kept.all() else np.flatnonzero(kept), points[kept])
         n_given = self._origins[0].n_points if self._origins else self.dimensions.n_points
@@ -177,9 +177,8 @@ class Run:
     @property
     def stored_embedding(self) -> ArrayReader:
         """The reader of the embedding of the stored points, which knows ways to read it that zarr does not."""
-        stage = self.last_stage
-        stored = self.reduction or EMBEDDINGS[stage]
-        return stored(self._finished(stage)).embedding
+        kind: type[Any] = self.reduction or EMBEDDINGS[self.last_stage]
+        return self._finished(kind).embedding
 
     @property
     def embeds(self) -> bool:
@@ -211,46 +210,46 @@ class Run:
 
         Those of L v = lambda D v; of principal components the variances, of discriminants the shares between classes.
         """
-        stored = self.reduction or StoredEmbedding
-        return stored(self._finished(stored.STAGE, "eigenvalues")).eigenvalues.read()
+        kind: type[Any] = self.reduction or StoredEmbedding
+        return self._finished(kind, "eigenvalues").eigenvalues.read()
 
     @property
     def labels(self) -> zarr.Array:
         """The clusters (n_points,) of spectral clustering, rows in input order."""
-        return StoredClustering(self._finished(StoredClustering.STAGE, "labels")).labels.zarr()
+        return self._finished(StoredClustering, "labels").labels.zarr()
 
     @property
     def graph(self) -> Graph:
         """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
-            return stored_graph(self.stored(StoredGraph))
-        neighbors = StoredNeighbors(self._finished(StoredNeighbors.STAGE))
-        return graph_in_input_order(neighbors, self._order(), self.metric)
+            stored = self.stored(StoredGraph)
+            return Graph(stored.indices.zarr(), stored.distances.zarr())
+        return graph_in_input_order(self._finished(StoredNeighbors), self.order, self.metric)
 
     @property
     def affinities(self) -> AffinityMatrix:
         """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it."""
-        inputs = {StoredSymmetricAffinities.STAGE: self._finished(StoredSymmetricAffinities.STAGE, "affinities")}
-        stored = affinity_graph({**inputs, StoredWorkPoints.STAGE: self._finished(StoredWorkPoints.STAGE)})
-        return AffinityMatrix(stored, self._order(), self.dimensions.n_points, self.dimensions.block_rows)
+        inputs = self._finished(StoredSymmetricAffinities, "affinities"), self._finished(StoredWorkPoints)
+        stored = affinity_graph({one.STAGE: one.group for one in inputs})
+        return AffinityMatrix(stored, self.order, self.dimensions.n_points, self.dimensions.block_rows)
 
     @property
     def landmarks(self) -> LandmarksOfRun:
         """The landmarks: `points` (L, n_features), and the `rows` (L,) that they are, None where they are no points."""
-        stored = StoredLandmarks(self._finished(StoredLandmarks.STAGE, "landmarks"))
+        stored = self._finished(StoredLandmarks, "landmarks")
         rows = None if stored.off_data else self.rows.numbered(stored.rows.read())
         return LandmarksOfRun(rows, stored.points.read())
 
     @property
     def curve(self) -> Curve:
         """The learning curve of a descent: `iteration`, `objective` and `gradient_norm`, (n,) each."""
-        iteration, objective, gradient_norm = StoredLayout(self._finished(StoredLayout.STAGE, "curve")).curve.read().T
+        iteration, objective, gradient_norm = self._finished(StoredLayout, "curve").curve.read().T
         return Curve(iteration.astype(np.int64), objective.copy(), gradient_norm.copy())
 
     @property
     def snapshots(self) -> Snapshots:
         """The positions that a descent kept on its way: `positions` (S, n_points, d) after `iteration` (S,)."""
-        stored = StoredLayout(self._finished(StoredLayout.STAGE, "snapshots"))
+        stored = self._finished(StoredLayout, "snapshots")
         iterations = stored.snapshot_iterations
         if not iterations:
             raise StoreError(
@@ -267,21 +266,24 @@ class Run:
             np.array(iterations), LazyRows((len(kept), *kept[0].shape), np.dtype(np.float64), read, where, 1)
         )
 
-    def _order(self) -> InputOrder:
-        return InputOrder(StoredWorkPoints(self._finished(StoredWorkPoints.STAGE)), self.rows)
+    @property
+    def order(self) -> InputOrder:
+        """The way between the order of the results and that in which later stages store their rows."""
+        return InputOrder(self._finished(StoredWorkPoints), self.rows)
 
-    def _finished(self, stage: str, what: str = "") -> StageGroup:
-        """Return the group of a finished stage; `what` of it is wanted is said where the method has no such stage."""
+    def _finished(self, kind: type[Stored], what: str = "") -> Stored:
+        """Return the reader of a finished stage; `what` of it is wanted is said where the method has no such stage."""
+        stage = kind.STAGE
         if stage not in self.keys and stage in HOW_TO_GET:
             raise StoreError(
                 f"{self.store.root} was last run with method {self.method}, which has no {what}: these "
                 f"{HOW_TO_GET[stage]}, which goes on from the same graph"
             )
-        group = self.group(stage)
-        if not group.complete:
-            group.check_mark()
+        stored = self.stored(kind)
+        if not stored.group.complete:
+            stored.group.check_mark()
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
-        return group
+        return stored
 
 
 def checked_dimensions(values: dict[str, Any]) -> Dimensions:
@@ -336,18 +338,14 @@ def poor_points(run: Run) -> np.ndarray:
     StoreError
         For a run without entropic affinities: others certify no single point.
     """
-    stage = StoredAffinities.STAGE
-    if stage not in run.keys or run.params.affinities.kind != "entropic":
+    if StoredAffinities.STAGE not in run.keys or run.params.affinities.kind != "entropic":
         raise StoreError(
             f"{run.store.root} has no certificate of each point: entropic affinities have one, in a run of a method "
             "such as t-sne or laplacian-eigenmaps"
         )
-    if not run.group(stage).complete:
-        raise StoreError(f"stage {stage} of {run.store.root} is not finished: run the same command again")
-    stored = StoredAffinities(run.group(stage))
+    stored = run._finished(StoredAffinities)
     short = (stored.saturated.read() != 0) | (np.abs(stored.residuals.read()) > entropy_limit(run.params))
-    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
-    return short[order.of_results(slice(None))]
+    return short[run.order.of_results(slice(None))]
 
 
 @dataclass(frozen=True)
@@ -380,17 +378,13 @@ def list_results(run: Run) -> list[StoredResult]:
     """Return all results in the store of a run, those of the last run first, each in the order of its stages."""
     found, objects = [], run.store.objects
     places = [(stage, key) for stage in objects.names(FOLDER) for key in objects.names(f"{FOLDER}/{stage}")]
-    for place in places:
-        group = run.store.group(*place, run.dimensions.block_rows)
+    for stage, key in places:
+        group = run.store.group(stage, key, run.dimensions.block_rows)
         record = group.record if group.complete else {}
-        stage, key = group.stage, group.path.rsplit("/", 1)[1]
         used = run.keys.get(stage) == key
         found.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
-    order = list(run.keys)
-    last = len(order)
-    return sorted(
-        found, key=lambda one: (not one.used, order.index(one.stage) if one.stage in order else last, one.stage)
-    )
+    order = {stage: place for place, stage in enumerate(run.keys)}
+    return sorted(found, key=lambda one: (not one.used, order.get(one.stage, len(order)), one.stage))
 
 
 def remove_unused(run: Run) -> list[StoredResult]:

@@ -1,7 +1,7 @@
 """What is decided of a run before its store is looked at: parameters, solver, stages, and the keys of results."""
 
 import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,17 @@ from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
-from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, LLL, PRECOMPUTED, REFINE, Stage
+from scalemani.config.stages import (
+    AUTO,
+    GIVEN_LANDMARKS,
+    GIVEN_LISTS,
+    GIVEN_START,
+    LLL,
+    PRECOMPUTED,
+    REFINE,
+    Route,
+    Stage,
+)
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.engine.needs import PROCESS_BYTES, memory_need
@@ -77,7 +87,7 @@ class Outline:
     asked: Parameters
     params: Parameters
     notes: tuple[str, ...]
-    stages: tuple[Stage, ...]
+    stages: Route
     keys: dict[str, str]
     survey: Survey
     origins: tuple[dict[str, Any], ...] = ()
@@ -179,7 +189,7 @@ def stored_solver(outline: Outline, store: RunStore) -> str | None:
 
 
 def decide_parameters(
-    requested: Parameters, method: str, found: Survey, route: Sequence[Stage]
+    requested: Parameters, method: str, found: Survey, route: Route
 ) -> tuple[Parameters, tuple[str, ...], SearchChoice | None]:
     """Return the parameters that a run uses, resolved and checked, notes on those without effect, and the search."""
     names = {stage.name for stage in route}
@@ -247,19 +257,19 @@ def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool
     return asked.with_values({"landmarks": {"n_landmarks": count}})
 
 
-def provided_by(route: Sequence[Stage], name: str) -> list[Any]:
+def provided_by(route: Route, name: str) -> list[Any]:
     """Return what the methods that a route is of define under a name, in the modules of their stages."""
     own = (provided(stage.package, stage.name, name) for stage in route)
     return [found for found in own if found is not None]
 
 
-def most_components(found: Survey, route: Sequence[Stage]) -> int | None:
+def most_components(found: Survey, route: Route) -> int | None:
     """Return how many components the data leave a linear or kernel method; None for other methods."""
     bounds = [most(found) for most in provided_by(route, "most_components")]
     return bounds[0] if bounds else None
 
 
-def placed_by_landmarks(route: Sequence[Stage]) -> bool:
+def placed_by_landmarks(route: Route) -> bool:
     """Return whether new points are placed by their weights over the landmarks, which a method may do otherwise."""
     names = {stage.name for stage in route}
     return {"landmarks", "layout"} & names == {"landmarks"} and all(

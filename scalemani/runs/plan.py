@@ -1,8 +1,7 @@
 """What a run would do: stages, keys, missing blocks, memory and disk. Plain data, made before anything is computed."""
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, NamedTuple
 
 from dask.utils import format_bytes
@@ -186,7 +185,7 @@ class PlannedStage:
     @property
     def tasks_in_one_process(self) -> int:
         """How many tasks run at the same moment in one process."""
-        return min(self.fit.in_one_process, self.fit.at_once)
+        return self.fit.in_one_process
 
     @property
     def memory(self) -> int:
@@ -266,7 +265,7 @@ class Plan:
         """Return what the store keeps of the plan."""
         earlier = self.outline.earlier
         appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
-        solver = {} if self.outline.solver is None else {SOLVER: dataclasses.asdict(self.outline.solver)}
+        solver = {} if self.outline.solver is None else {SOLVER: asdict(self.outline.solver)}
         search = {} if self.outline.search is None else {SEARCH: self.outline.search.as_dict()}
         return {
             **appended,
@@ -295,7 +294,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     n_rows = 0 if surveyed.side.duplicates is None else len(surveyed.side.duplicates.points_of_rows)
     sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows)
-    sizes = dataclasses.replace(sizes, **counted(groups))
+    sizes = replace(sizes, **counted(groups))
     planned = tuple(
         planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
         for stage in outline.stages
@@ -320,7 +319,7 @@ def planned_stage(
 def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     """Return a stage as planned by what was counted since the plan was made; refuse it where it fits no more."""
     counts = counted({found.stage.name: found.group for found in plan.stages})
-    sizes, stage, group = dataclasses.replace(plan.sizes, **counts), planned.stage, planned.group
+    sizes, stage, group = replace(plan.sizes, **counts), planned.stage, planned.group
     if sizes == plan.sizes:
         return planned
     found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.outline.survey.stored_row_bytes)
@@ -337,6 +336,6 @@ def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dim
         return dimensions
     # All but the rows a block is in the key of the points; blocks that do not fit the stored ones would mix with them.
     rows = stored.get("block_rows") if isinstance(stored, dict) else None
-    if not isinstance(rows, int) or stored != dataclasses.replace(dimensions, block_rows=rows).as_dict():
+    if not isinstance(rows, int) or stored != replace(dimensions, block_rows=rows).as_dict():
         raise damaged_object(f"{store.root}/{where}", "not the dimensions of these points")
-    return dataclasses.replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))
+    return replace(dimensions, block_rows=checked_block_rows(rows, dimensions.n_points))

@@ -20,7 +20,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
 from scalemani.io.sources.base import read_rows
-from scalemani.io.sources.side_data import Labels, SideData, points_of, side_data_of
+from scalemani.io.sources.side_data import SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import Points
@@ -52,12 +52,12 @@ class Outlier(NamedTuple):
     times: float
 
 
-def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray) -> Outlier | None:
+def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray, first_row: int = 0) -> Outlier | None:
     """Return the row that lies farthest from the median of the widest column, None where it is not far out.
 
     Parameters
     ----------
-    rows : (n, D) real, finite
+    rows : (n, D) real, finite, numbered from `first_row` on
     minima, maxima : (D,) of the columns
     """
     with np.errstate(over="ignore"):
@@ -66,7 +66,7 @@ def outlying_row(rows: np.ndarray, minima: np.ndarray, maxima: np.ndarray) -> Ou
         away = np.abs(values - np.median(values))
         usual, row = float(np.quantile(away, MOST, method="lower")), int(np.argmax(away))
         times = float(away[row]) / usual if usual else 0.0
-    return Outlier(row, column, float(values[row]), times) if times > FAR else None
+    return Outlier(first_row + row, column, float(values[row]), times) if times > FAR else None
 
 
 class SeenRows(NamedTuple):
@@ -192,7 +192,6 @@ def survey(
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
-    tell_of_lonely(side.labels, executor)
     components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
     extremes = Extremes(n_points, seen.minima, seen.maxima)
     kept = len(sampled) and not instead
@@ -218,15 +217,6 @@ def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions
     extremes = np.minimum(before.minima, seen.minima), np.maximum(before.maxima, seen.maxima)
     tiles = [UNREAD] * unread + seen.tiles
     return seen._replace(tiles=tiles, minima=extremes[0], maxima=extremes[1]), before.n_points // TILE_ROWS
-
-
-def tell_of_lonely(labels: Labels | None, executor: Executor) -> None:
-    """Warn of classes that have one member."""
-    if labels is not None and (lonely := labels.lonely):
-        executor.progress.warn(
-            f"{len(lonely)} classes have one member and add nothing to what varies within classes: "
-            f"{', '.join(lonely[:SHOWN_CLASSES])}"
-        )
 
 
 def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:
@@ -257,13 +247,17 @@ def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: in
 
 
 def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
-    """Tell of constant features, of the row of the input that lies farthest out, and what the source says itself."""
+    """Tell of constant features, of the row of the input that lies farthest out, what the source says itself.
+
+    And of classes that have one member.
+    """
+    side = side_data_of(source)
     if constant:
         executor.progress.note(
             f"{constant} of {source.shape[1]} features are constant: they add nothing to any distance"
         )
     if outlier is not None:
-        merged = side_data_of(source).duplicates
+        merged = side.duplicates
         row = outlier.row if merged is None else int(np.flatnonzero(merged.points_of_rows == outlier.row)[0])
         executor.progress.warn(
             f"row {row} is {outlier.value:.3g} in column {outlier.column}, {outlier.times:.0e} times as far from the "
@@ -272,6 +266,11 @@ def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None,
         )
     if remark := source.remark:
         executor.progress.warn(remark)
+    if side.labels is not None and (lonely := side.labels.lonely):
+        executor.progress.warn(
+            f"{len(lonely)} classes have one member and add nothing to what varies within classes: "
+            f"{', '.join(lonely[:SHOWN_CLASSES])}"
+        )
 
 
 def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsSource) -> None:
@@ -308,21 +307,14 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
     check_finite_block(rows, start, columns=source.column_names)
     sample = rows[:TILE_ROWS]
     minima, maxima = rows.min(axis=0), rows.max(axis=0)
-    if sp.issparse(rows):
+    if not sp.issparse(rows):
+        outlier, stored = outlying_row(rows, minima, maxima, start), encoded_bytes(sample)
+    else:
         minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
-    nonzeros = int(rows.nnz) if sp.issparse(rows) else rows.size
-    found = None if sp.issparse(rows) else outlying_row(rows, minima, maxima)
-    outlier = None if found is None else found._replace(row=start + found.row)
+        outlier, stored = None, sum(map(encoded_bytes, stored_parts(sample)))
     here = sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start
     tiles, kept = tile_digests(rows), [rows[here]] if len(here) else []
-    return SeenRows(tiles, minima, maxima, sample.shape[0], bytes_as_stored(sample), nonzeros, outlier, kept)
-
-
-def bytes_as_stored(rows: Points) -> int:
-    """Return the bytes that rows take in a store."""
-    if sp.issparse(rows):
-        return sum(encoded_bytes(part) for part in stored_parts(rows))
-    return encoded_bytes(rows)
+    return SeenRows(tiles, minima, maxima, sample.shape[0], stored, int(rows.size), outlier, kept)
 
 
 def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:

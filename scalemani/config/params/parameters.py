@@ -29,7 +29,7 @@ from scalemani.config.params.fields import fields_of, names_of, parameters, tune
 from scalemani.config.params.parsing import checked, replaced, set_value
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LEAVE_OUT, LISTS, WEIGHTS, Stage
+from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LEAVE_OUT, LISTS, WEIGHTS, Route
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -258,7 +258,7 @@ class Parameters:
         """The weight of the repulsion: as asked, or that of the objective."""
         return self.layout.strength or objective_of(str(self.layout.objective)).strength
 
-    def route(self, method: str, weighted: bool = False) -> tuple[Stage, ...]:
+    def route(self, method: str, weighted: bool = False) -> Route:
         """Return the stages of a method that these parameters need, of points with weights or without.
 
         Raises ConfigError for an unknown method, and for one that does not take what is asked for.

@@ -114,39 +114,35 @@ class RowsInFile:
     def __setitem__(self, rows: slice | np.ndarray, values: np.ndarray) -> None:
         """Write a slice of rows, or rows by numbers (n,) in any order."""
         if isinstance(rows, slice):
-            self._write(*self._run(rows), values)
+            self._move(*self._run(rows), values)
             return
         order = np.argsort(rows, kind="stable")
         for first in range(0, len(order), ROWS_AT_ONCE):
             chosen = order[first : first + ROWS_AT_ONCE]
-            self._write(np.asarray(rows[chosen], np.int64), np.ones(len(chosen), np.int64), values[chosen])
+            self._move(np.asarray(rows[chosen], np.int64), np.ones(len(chosen), np.int64), values[chosen])
 
     def take_runs(self, starts: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """Return runs of rows, one behind the other; they begin at `starts` (n,), and have `lengths`."""
-        self._check(starts, lengths)
-        found = np.empty((int(lengths.sum()), *self.shape[1:]), self.dtype)
-        self._move(False, starts, lengths, found)
-        return found
-
-    def _write(self, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray) -> None:
-        self._check(starts, lengths)
-        shape = (int(lengths.sum()), *self.shape[1:])
-        given = np.ascontiguousarray(np.broadcast_to(values, shape), self.dtype)
-        self._move(True, starts, lengths, given)
+        return self._move(starts, lengths)
 
     def _run(self, rows: slice) -> tuple[np.ndarray, np.ndarray]:
         start, stop, _ = rows.indices(len(self))
         return np.array([start], np.int64), np.array([max(0, stop - start)], np.int64)
 
-    def _check(self, starts: np.ndarray, lengths: np.ndarray) -> None:
+    def _move(self, starts: np.ndarray, lengths: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
+        """Write runs of rows from the values that are given, or else read them; return the values."""
         if len(starts) and not (starts.min() >= 0 and (starts + lengths).max() <= len(self)):
             raise IndexError(f"rows {starts.min()} to {(starts + lengths).max() - 1} of a table of {len(self)}")
-
-    def _move(self, writes: bool, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray) -> None:
+        shape = (int(lengths.sum()), *self.shape[1:])
+        if given is None:
+            values = np.empty(shape, self.dtype)
+        else:
+            values = np.ascontiguousarray(np.broadcast_to(given, shape), self.dtype)
         in_bytes = values.reshape(-1).view(np.uint8)
-        if not move_runs(writes, self._file.fileno(), self._row_bytes, starts, lengths, in_bytes):
+        if not move_runs(given is not None, self._file.fileno(), self._row_bytes, starts, lengths, in_bytes):
             error = OSError(errno.EIO, "a row of a file without a name could not be read or written")
             raise as_store_error(error, self._folder) from error
+        return values
 
 
 Table = np.ndarray | RowsInFile

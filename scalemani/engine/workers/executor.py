@@ -32,6 +32,8 @@ LOCAL = (None, "threads", "processes")
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 ANY_BATCH = Batch()
 HERE = "here"  # the name of tasks of what only this process holds
+UnitFunction = Callable[[Any], Any]
+Combine = Callable[[Any, Any], Any]
 
 
 @dataclass
@@ -162,8 +164,8 @@ class Executor:
 
     def fold(
         self,
-        function: Callable[[Any], Any],
-        combine: Callable[[Any, Any], Any],
+        function: UnitFunction,
+        combine: Combine,
         units: Sequence[Any],
         at_once: int | None = None,
         batch: Batch = ANY_BATCH,
@@ -176,8 +178,8 @@ class Executor:
 
     def fold_locally(
         self,
-        function: Callable[[Any], Any],
-        combine: Callable[[Any, Any], Any],
+        function: UnitFunction,
+        combine: Combine,
         units: Sequence[Any],
         sequential: bool = False,
         at_once: int | None = None,
@@ -195,7 +197,7 @@ class Executor:
 
     def map_locally(
         self,
-        function: Callable[[Any], Any],
+        function: UnitFunction,
         units: Sequence[Any],
         sequential: bool = False,
         at_once: int | None = None,
@@ -230,7 +232,7 @@ class Executor:
         ):
             dask.compute(*values, scheduler="threads", pool=pool)
 
-    def over(self, function: Callable[[Any], Any], units: Sequence[Any]) -> list[Any]:
+    def over(self, function: UnitFunction, units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
         if len(units) == 1:
             return [function(units[0])]
@@ -240,7 +242,7 @@ class Executor:
     def _on_cluster(
         self,
         client: "Client",
-        function: Callable[[Any], Any],
+        function: UnitFunction,
         units: Sequence[Any],
         batch: Batch,
         fetch: bool = False,
@@ -253,7 +255,7 @@ class Executor:
         with self._lock:
             self.progress.advance()
 
-    def _counted(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    def _counted(self, function: UnitFunction) -> UnitFunction:
         def counted(unit: Any) -> Any:
             result = function(unit)
             self._advance()
@@ -261,7 +263,7 @@ class Executor:
 
         return counted
 
-    def _graph(self, function: Callable[[Any], Any], units: Mapping[Any, Any]) -> dict[Any, Any]:
+    def _graph(self, function: UnitFunction, units: Mapping[Any, Any]) -> dict[Any, Any]:
         counted = self._counted(function)
         return {key: (functools.partial(counted, unit),) for key, unit in units.items()}
 

@@ -56,7 +56,8 @@ class NeighborIndex:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
         points = self._comparable(points)
         if len(self.sketches) <= self.tuning.exact_below:
-            return self._exact(points, n_neighbors)
+            none, unlimited = no_neighbors(points.shape[0], n_neighbors), np.full(points.shape[0], np.inf)
+            return self._nearest_among(points, slice(0, len(self.sketches)), none, unlimited)
         own = sketch_points(points, self.basis)
         n_probes = min(self.tuning.first_probes, len(self.centroids))
         probes = nearest_indexed_cells(own, self.cells, n_probes)
@@ -86,7 +87,12 @@ class NeighborIndex:
         dtype = np.result_type(points.dtype, self.dtype)
         if self.sparse:
             return sp.csr_matrix(points, dtype=dtype)
-        return np.ascontiguousarray(self._within_sight(points), dtype)
+        # Sketches of coordinates too far away would overflow; distances say nothing out there.
+        farthest = IN_SIGHT * self.basis.scale
+        if points.dtype.kind == "f" and not max(points.max(), -points.min()) < farthest:
+            bounds = self.basis.mean - farthest, self.basis.mean + farthest
+            points = np.clip(points, *bounds).astype(points.dtype, copy=False)
+        return np.ascontiguousarray(points, dtype)
 
     def _nearest_among(self, points: Points, rows: slice, known: Neighbors, limits: np.ndarray) -> Neighbors:
         """Return the nearest of what is known and consecutive training points, by exact distance."""
@@ -96,22 +102,11 @@ class NeighborIndex:
         block = SketchedRows(compared_rows(held, self.metric), self.sketches[rows], self.basis.scale)
         return nearest_among(queries, none, block, rows.start, known, limits)
 
-    def _within_sight(self, points: np.ndarray) -> np.ndarray:
-        """Return points with no coordinate so far away that sketches overflow; distances say nothing out there."""
-        farthest = IN_SIGHT * self.basis.scale
-        if points.dtype.kind != "f" or max(points.max(), -points.min()) < farthest:
-            return points
-        return np.clip(points, self.basis.mean - farthest, self.basis.mean + farthest).astype(points.dtype, copy=False)
 
-    def _exact(self, points: Points, n_neighbors: int) -> Neighbors:
-        none, unlimited = no_neighbors(points.shape[0], n_neighbors), np.full(points.shape[0], np.inf)
-        return self._nearest_among(points, slice(0, len(self.sketches)), none, unlimited)
-
-
-def neighbor_index(run: Run, in_memory: bool, cache_bytes: int = CACHE_BYTES) -> NeighborIndex:
+def neighbor_index(run: Run, in_memory: bool) -> NeighborIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
     partition, stored = run.stored(StoredPartition), run.stored(StoredWorkPoints)
-    gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=cache_bytes)
+    gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=CACHE_BYTES)
     if in_memory:
         gather = functools.partial(operator.getitem, stored.points.read())
     centroids, sketches = partition.centroids.read(), stored.sketch.read()

@@ -327,12 +327,12 @@ class AffinityPlacement(NeighborPlacement):
 
 def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
     """Return the placement of a finished run; `in_memory` reads its points, so that its store may go."""
-    order = StoredWorkPoints(run.group("work_points")).input_rows.read()
+    order = run.stored(StoredWorkPoints).input_rows.read()
     chosen = np.zeros(len(order), np.bool_)
-    chosen[StoredLandmarks(run.group("landmarks")).rows.read()] = True
+    chosen[run.stored(StoredLandmarks).rows.read()] = True
     densities = np.ones(len(order))
     if StoredNormalizedAffinities.STAGE in run.keys:
-        degrees = StoredSymmetricAffinities(run.group("symmetric_affinities")).read_degrees(len(order))
+        degrees = run.stored(StoredSymmetricAffinities).read_degrees(len(order))
         densities = degrees**run.params.normalized_affinities.alpha
     return AffinityPlacement(*read_training_points(run, in_memory), chosen[order], densities)
 

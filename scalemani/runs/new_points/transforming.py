@@ -31,7 +31,7 @@ from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.base import innermost, read_rows
-from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -101,21 +101,17 @@ def write(
     labels, centers : where clusters go, and centres (K, d); None where there are none
     told : attributes of an array of zarr, which it has once all rows are written
     """
-
-    def read(start: int, stop: int) -> np.ndarray:
-        return np.asarray(coordinates[start:stop])
-
+    rows = lazy_rows(coordinates, target)
     if labels is not None and centers is not None:
 
         def clusters(start: int, stop: int) -> np.ndarray:
-            return nearest_clusters(read(start, stop), centers)
+            return nearest_clusters(rows.read(start, stop), centers)
 
-        write_rows(clusters, (coordinates.shape[0],), np.int32, labels)
+        write_rows(clusters, (len(rows),), np.int32, labels)
     if not told or not target.lower().endswith(".zarr"):
-        write_rows(read, coordinates.shape, coordinates.dtype, target)
+        write_rows(rows.read, rows.shape, rows.dtype, target)
         return
-    kind = np.dtype(coordinates.dtype)
-    rows = LazyRows(coordinates.shape, kind, read, target, rows_per_block(coordinates.shape[1] * kind.itemsize))
+    rows = replace(rows, preferred_rows=rows_per_block(rows.shape[1] * rows.dtype.itemsize))
     with zarr_writer(target, rows, told) as write:
         run_blocks(rows, write)
 
@@ -251,11 +247,10 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
     MemoryBudgetError
         Where not even the smallest block does.
     """
-    (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
-    least = executor.least_memory
     nonzeros = source.nonzeros if run.dimensions.sparse else None
-    dimensions = Dimensions(n_points, n_features, dtype.name, 1, nonzeros)
-    rows = checked_block_rows(default_block_rows(n_points, dimensions.row_bytes, least), n_points)
+    dimensions = Dimensions(*source.shape, np.dtype(source.dtype).name, 1, nonzeros)
+    usual = default_block_rows(dimensions.n_points, dimensions.row_bytes, executor.least_memory)
+    rows = checked_block_rows(usual, dimensions.n_points)
     while rows > TILE_ROWS and not fit_of(run, dimensions, rows, executor).at_once:
         rows = max(TILE_ROWS, rows // 2 // TILE_ROWS * TILE_ROWS)
     check_memory({StoredPlacement.STAGE: fit_of(run, dimensions, rows, executor)}, executor.processes, TILE_ROWS)
