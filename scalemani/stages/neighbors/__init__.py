@@ -29,7 +29,6 @@ from scalemani.kernels.neighbors.rounds import (
     still_fresh,
 )
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import fill_short_lists, first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
@@ -38,12 +37,11 @@ from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
-from scalemani.stages.neighbors.tables import list_tables
+from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup, block_unit
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
-OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
@@ -82,7 +80,7 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
     """Return the rows (N, k + 1) that pynndescent finds for all points in memory: it compiles for some 30 seconds."""
     from pynndescent import NNDescent  # its import alone takes seconds
 
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read().astype(np.float32)
+    points = work_points_of(task).points.read().astype(np.float32)
     width = min(task.params.n_neighbors + 1, task.dimensions.n_points)
     index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)
@@ -93,7 +91,7 @@ def handed_block(task: StageTask, block: int) -> Arrays:
 
     The entries of lists that miss some are fresh: these points alone look among the neighbours of their neighbours.
     """
-    given = StoredGivenLists(task.inputs[StoredGivenLists.STAGE]).indices.read_block(block)
+    given = task.stored(StoredGivenLists).indices.read_block(block)
     found = dict(nearest_of_candidates(task, task.dimensions.rows(block)[0], given, no_known(task, block)))
     found[StoredNeighbors.fresh] &= given[:, -1:] < 0
     found[StoredNeighbors.distances] = np.minimum(found[StoredNeighbors.distances], BEYOND_ALL)
@@ -113,7 +111,7 @@ def completed_block(task: StageTask, block: int) -> Arrays:
 
 def n_incomplete(task: StageTask, block: int) -> int:
     """Return how many of the lists of a block that accompany the points miss entries."""
-    given = StoredGivenLists(task.inputs[StoredGivenLists.STAGE]).indices.read_block(block)
+    given = task.stored(StoredGivenLists).indices.read_block(block)
     return int(np.count_nonzero(given[:, -1] < 0))
 
 
@@ -223,7 +221,7 @@ def following_round(
         error = recalls[-1].error * np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9)))
         sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * error)
         return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought, most_draws(task))
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    n_cells = len(centroids_of(task))
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
     if not continued:
         return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)

@@ -17,10 +17,9 @@ from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared, paired_bytes
 from scalemani.stages.neighbors.lists import no_known, round_arrays
-from scalemani.stages.neighbors.tables import sketch_tables, work_points_of
+from scalemani.stages.neighbors.tables import basis_of, sketch_tables, work_points_of
 
 
 def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
@@ -34,7 +33,7 @@ def search_pairs(work: StageWork) -> Neighbors:
     """Return the neighbours of all points, on threads of this process."""
     task, executor = work.task, work.executor
     points = compared_rows(work_points_of(task).points.read(), task.params.points.metric)
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    scale = basis_of(task).scale
     executor.progress.start(task.stage, len(pair_rounds(*points.shape)), "round")
 
     def map_round(function: Callable[[Any], Any], pairs: Sequence[Any]) -> list[Any]:
@@ -65,7 +64,7 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    scale = basis_of(task).scale
     points = compared_rows(work_points_of(task).points.gather(rows), task.params.points.metric)
     return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
 
@@ -73,7 +72,7 @@ def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
 def sketched_block(task: StageTask, block: int) -> SketchedRows:
     """Return the points of a block, with their sketches."""
     rows = slice(*task.dimensions.rows(block))
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    scale = basis_of(task).scale
     points = compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
     return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
 
@@ -103,7 +102,7 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
     """Compare the stored lists of the sample with a block of points."""
     start, _ = task.dimensions.rows(block)
     sample = task.once(stored_lists)
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    points = work_points_of(task).points.read_block(block)
     of_sets = METRICS[task.params.points.metric].of_sets
     queries, points = (rows > 0 if of_sets else rows for rows in (sample.points, points))
     return compared(queries, sample.rows, sample.lists, points, start)
@@ -112,5 +111,5 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
 def stored_lists(task: StageTask) -> StoredLists:
     """Return the sample by which an exact search is judged."""
     rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, n_compared(task.dimensions))
-    points = StoredWorkPoints(task.inputs["work_points"]).points.gather(rows)
+    points = work_points_of(task).points.gather(rows)
     return StoredLists(points, rows, StoredNeighbors(task.output).indices(round_step(0)).gather(rows))

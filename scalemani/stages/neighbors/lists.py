@@ -8,8 +8,8 @@ from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
-from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
-from scalemani.stages.neighbors.tables import filled_by_blocks
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.neighbors.tables import filled_by_blocks, work_points_of
 from scalemani.stages.shared.tiled_search import refine_by_tiles
 from scalemani.store.schema import RowArray
 
@@ -38,7 +38,7 @@ def empty_lists(task: StageTask, count: int) -> Neighbors:
 
 def given_block(task: StageTask, block: int) -> Arrays:
     """Return the lists of a block that were given in the place of points."""
-    rows = StoredPoints(task.inputs["points"]).points.read_block(block)
+    rows = task.stored(StoredPoints).points.read_block(block)
     indices, distances = np.split(rows, 2, axis=1)
     lists = Neighbors(indices.astype(np.int32), np.ascontiguousarray(distances))
     return round_arrays(lists, np.zeros(indices.shape, np.uint8))
@@ -68,7 +68,7 @@ def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
 
 def points_at_hand(task: StageTask) -> Table | SparseTable:
     """Return all points as they are stored: in memory where a process holds them, else rows in a file."""
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    stored = work_points_of(task).points
     return stored.read_once() if holds_points(task) else stored.keep_in_file()
 
 
@@ -86,9 +86,7 @@ def sets_of_points(task: StageTask) -> Table:
 
 def set_block(task: StageTask, block: int) -> np.ndarray:
     """Return the points of a block as neighbours are compared."""
-    return compared_rows(
-        StoredWorkPoints(task.inputs["work_points"]).points.read_block(block), task.params.points.metric
-    )
+    return compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
 
 
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
