@@ -6,6 +6,7 @@ from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import SparseTable
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints
@@ -81,10 +82,12 @@ def compared_points(task: StageTask) -> Table | SparseTable:
 def sets_of_points(task: StageTask) -> Table:
     """Return all dense points as sets (N, W) uint64."""
     width = n_words(task.dimensions.n_features)
-    return filled_by_blocks(task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, set_block)
+    return filled_by_blocks(
+        task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, compared_block
+    )
 
 
-def set_block(task: StageTask, block: int) -> np.ndarray:
+def compared_block(task: StageTask, block: int) -> Points:
     """Return the points of a block as neighbours are compared."""
     return compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
 
