@@ -24,7 +24,7 @@ BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
 COMPRESSED_VALUES = CompressedRows._fields.index("values")
-BYTE_TYPES = (numba.uint8, numba.int8)
+BYTE_TYPES = ("uint8", "int8")
 PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
 Rows = np.ndarray | CompressedRows
 
@@ -61,20 +61,12 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
     -------
     float64
     """
-    if isinstance(queries, CompressedRows):
-        of_sets = queries.values.dtype == np.bool_
-        compressed_distance = set_distance_of_compressed if of_sets else squared_distance_of_compressed
-        return float(compressed_distance(queries, query, rows, row))
-    if queries.dtype == np.uint64:
-        return _set_distance(queries, query, rows, row, limit)
-    distance = _byte_distance if queries.dtype.itemsize == 1 else _float_distance
-    return distance(queries, query, rows, row, limit)
+    distance: Any = _squared_row_distance(queries, query, rows, row, limit)
+    return float(distance(queries, query, rows, row, limit))
 
 
 def prefetch_for_distance(rows: Rows, row: int) -> None:
     """Ask for a row that will be compared, where that helps: rows that are dense and short. For compiled code."""
-    if not isinstance(rows, CompressedRows) and rows.itemsize * rows.shape[1] <= PREFETCH_BYTES:
-        prefetch_row(rows, row)
 
 
 def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
@@ -167,7 +159,8 @@ def _float_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.f
     return total
 
 
-# numba asks for the annotations of the implementations; what comes here are numba types, what goes is a function.
+# numba asks for the annotations of the implementations; what comes here are tables, or numba types of these, and what
+# goes is a function.
 @overload(squared_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
 def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
@@ -177,10 +170,10 @@ def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row
         return set_distance_of_compressed(queries, query, rows, row)
 
     if is_compressed(queries):
-        return of_compressed_sets if queries[COMPRESSED_VALUES].dtype == numba.boolean else of_compressed
-    if queries.dtype == numba.uint64:
+        return of_compressed_sets if str(queries[COMPRESSED_VALUES].dtype) == "bool" else of_compressed
+    if str(queries.dtype) == "uint64":
         return _set_distance
-    return _byte_distance if queries.dtype in BYTE_TYPES else _float_distance
+    return _byte_distance if str(queries.dtype) in BYTE_TYPES else _float_distance
 
 
 @overload(prefetch_for_distance, jit_options={"nogil": True, "error_model": "numpy"})
@@ -195,9 +188,9 @@ def _prefetch_for_distance(rows: np.ndarray, row: int) -> None:
     return of_compressed if is_compressed(rows) else of_array
 
 
-def is_compressed(kind: Any) -> bool:
-    """Return whether a type of numba is that of sparse rows."""
-    return getattr(kind, "instance_class", None) is CompressedRows
+def is_compressed(table: Any) -> bool:
+    """Return whether a table, or a type of numba, is that of sparse rows."""
+    return getattr(table, "instance_class", type(table)) is CompressedRows
 
 
 @overload(squared_distance, jit_options={"nogil": True, "error_model": "numpy"})
