@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
     NearestRows,
     basis_of_landmarks,
@@ -95,9 +96,9 @@ def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, fi
     block : (n, D) real, points [first_row, first_row + n)
     """
     centroids = state.centroids.astype(np.float32)
-    for start in range(0, len(block), SNAP_ROWS):
-        rows = _normalised(state, block[start : start + SNAP_ROWS])
-        snapped = nearer_rows(snapped, centroids, rows, first_row + start, state.basis)
+    for part in slices(len(block), SNAP_ROWS):
+        rows = _normalised(state, block[part])
+        snapped = nearer_rows(snapped, centroids, rows, first_row + part.start, state.basis)
     return snapped
 
 

@@ -393,12 +393,10 @@ def _kmeans_plus_plus(points: PointsByRow, choice: Choice) -> Selected:
 
 def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choice: Choice) -> Selected:
     """Return the centroids of mini-batch k-means over tiles of all points in random order, or the rows next to them."""
-    n_points = len(points)
-    state = minibatch_start(sample, points[seeds])
-    n_tiles = -(-n_points // TILE_ROWS)
-    order = generator(choice.seed, "landmarks/tiles").permutation(n_tiles)
-    for tile in order[: max(1, choice.sample_points // TILE_ROWS)]:
-        state = minibatch_step(state, points[_tile_rows(int(tile), n_points)])
+    state, parts = minibatch_start(sample, points[seeds]), slices(len(points), TILE_ROWS)
+    order = generator(choice.seed, "landmarks/tiles").permutation(len(parts))
+    for number in order[: max(1, choice.sample_points // TILE_ROWS)]:
+        state = minibatch_step(state, points[np.arange(parts[number].start, parts[number].stop)])
     if not choice.snap:
         return Selected(_distinct(state.centroids * state.scale + state.mean, points[seeds]), None)
     return at_rows(points, _snapped(points, state, seeds))
@@ -419,10 +417,6 @@ def _snapped(points: PointsByRow, state: MinibatchState, seeds: np.ndarray) -> n
     candidates = np.concatenate([nearest[nearest >= 0], seeds])
     candidates = candidates[np.sort(np.unique(candidates, return_index=True)[1])]
     return candidates[first_of_equal_rows(points[candidates])[: len(seeds)]]
-
-
-def _tile_rows(tile: int, n_points: int) -> np.ndarray:
-    return np.arange(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, n_points))
 
 
 def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
