@@ -113,7 +113,7 @@ def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.nd
     """
     offsets, cells = task.once(stretches_of_cells).among(start, stop)
     near, own = task.once(nearby_cells, asked.last), sketch_tables(task).by_row[start:stop]
-    probes = nearest_nearby_cells(own, 0, len(own), offsets, centroids_of(task), near[cells], asked.last)
+    probes = nearest_nearby_cells(own, offsets, centroids_of(task), near[cells], asked.last)
     return np.ascontiguousarray(probes[:, asked.first :])
 
 

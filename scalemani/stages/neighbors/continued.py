@@ -76,7 +76,7 @@ def appended_points(task: StageTask) -> Appended:
     near = task.once(nearby_cells, n_probes)
     sizes = np.bincount(task.stored(StoredPartition).cells.gather(order[new]), minlength=len(centroids))
     offsets = np.concatenate([[0], np.cumsum(sizes)])  # those of one cell follow each other in either order
-    probes = nearest_nearby_cells(sketches, 0, len(new), offsets, centroids, near, n_probes)
+    probes = nearest_nearby_cells(sketches, offsets, centroids, near, n_probes)
     known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
     earlier_rows[known] = np.arange(len(known))
     return Appended(known, earlier_rows, new, order[new], sketches, probes)
