@@ -5,6 +5,7 @@ to a place it has yet to count. Processors without such instructions move the la
 cache are for kernels that visit rows out of order: a row of neighbours is a dozen lines of cache.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding
@@ -104,12 +105,36 @@ def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     """Return the lanes of `vector` under `mask`, moved to its front; what stands behind them means nothing."""
     element = "f32" if isinstance(vector.type.element, ir.FloatType) else "i32"
-    compress = builder.module.declare_intrinsic(
-        f"llvm.experimental.vector.compress.v{LANES_AT_ONCE}{element}",
-        (),
-        ir.FunctionType(vector.type, [vector.type, _MASK, vector.type]),
-    )
-    return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
+    name = f"llvm.experimental.vector.compress.v{LANES_AT_ONCE}{element}"
+    return call_llvm(builder, name, vector.type, vector, mask, ir.Constant(vector.type, ir.Undefined))
+
+
+def call_llvm(builder: Any, name: str, returned: Any, *arguments: Any) -> Any:
+    """Call an intrinsic function of LLVM, which returns a value of a type."""
+    kind = ir.FunctionType(returned, [argument.type for argument in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, (), kind), arguments)
+
+
+def emit_loop(builder: Any, count: Any, begun: Sequence[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+    """Emit a loop over the numbers below `count`, at least one; return the values that are carried out of it.
+
+    Parameters
+    ----------
+    begun : the values that are carried into the loop
+    step : emits what is done with a number and the values so far, and returns these after it
+    """
+    before, loop, after = builder.block, *(builder.append_basic_block(f"terms.{name}") for name in ("add", "end"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    number, carried = builder.phi(count.type), [builder.phi(value.type) for value in begun]
+    added = step(number, carried)
+    following = builder.add(number, place_number(1))
+    for phi, first, later in zip((number, *carried), (place_number(0), *begun), (following, *added), strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, count), loop, after)
+    builder.position_at_end(after)
+    return added
 
 
 def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
@@ -144,11 +169,11 @@ def ignore_hint(*place: Any) -> None:
 @emitted(numba.types.void, numba.types.intp)
 def prefetch_line(builder: Any, address: Any) -> None:
     """Emit the hint that the cache line at an address, in bytes, will be read."""
-    word, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
+    pointer = ir.IntType(8).as_pointer()
     prefetch = builder.module.declare_intrinsic(
-        "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
+        "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, _COUNT, _COUNT, _COUNT])
     )
-    hints = [word(WILL_BE_READ), word(KEEP_IN_ALL_LEVELS), word(DATA_CACHE)]
+    hints = [_COUNT(WILL_BE_READ), _COUNT(KEEP_IN_ALL_LEVELS), _COUNT(DATA_CACHE)]
     builder.call(prefetch, [builder.inttoptr(address, pointer), *hints])
 
 
