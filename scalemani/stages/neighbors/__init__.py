@@ -48,20 +48,19 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
-    indices, distances, fresh = round_block(task, number - 1, block)
+    known, own = round_block(task, number - 1, block)
     sketches, unit, lists = list_tables(task, step, asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
-        limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    own = NeighborLists(indices, fresh.astype(bool))
+        limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
     if asked.of_leaves:
-        rows = slice(start, start + len(indices))
+        rows = slice(start, start + len(known.indices))
         own = NeighborLists(*(np.ascontiguousarray(table[rows]) for table in lists))
     visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
-    found = dict(nearest_of_candidates(task, start, candidates, Neighbors(indices, distances)))
+    found = dict(nearest_of_candidates(task, start, candidates, known))
     if asked.of_changed:
         found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
     return found

@@ -31,12 +31,12 @@ def near_cells_block(task: StageTask, block: int) -> Arrays:
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking through further cells, beside those of the round before."""
-    indices, distances, _ = round_block(task, number - 1, block)
+    before, _ = round_block(task, number - 1, block)
     first, parts = task.dimensions.rows(block)[0], []
     # With more candidates fewer rows are searched at a time: the memory is that of the first round.
-    for part in slices(len(indices), -(-len(indices) // asked.candidates)):
+    for part in slices(len(before.indices), -(-len(before.indices) // asked.candidates)):
         found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
-        known = Neighbors(indices[part], distances[part])
+        known = Neighbors(before.indices[part], before.distances[part])
         parts.append(nearest_of_candidates(task, first + part.start, without_known(found, known.indices), known))
     return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
 

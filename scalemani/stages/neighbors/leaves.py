@@ -263,8 +263,7 @@ def settle(candidates: np.ndarray, number: int, task: StageTask, block: int) -> 
     known = no_known(task, block)
     before = NeighborLists(known.indices, np.zeros(known.indices.shape, bool))
     if number:
-        indices, distances, fresh = round_block(task, number - 1, block)
-        known, before = Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
+        known, before = round_block(task, number - 1, block)
     found = nearest_of_candidates(task, start, without_known(candidates, known.indices), known)
     lists = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
     fill_short_lists(task, start, lists)

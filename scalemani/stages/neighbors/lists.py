@@ -5,6 +5,7 @@ import numpy as np
 from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import SparseTable
 from scalemani.engine.work import Arrays, StageTask
+from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
@@ -54,12 +55,12 @@ def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
     }
 
 
-def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (indices, distances, fresh), (n, k) each, of a block after a round."""
+def round_block(task: StageTask, number: int, block: int) -> tuple[Neighbors, NeighborLists]:
+    """Return the lists (n, k) of a block after a round, with distances and with what is fresh in them."""
     output, step = StoredNeighbors(task.output), round_step(number)
     readers = output.indices(step), output.distances(step), output.fresh(step)
     indices, distances, fresh = (array.read_block(block) for array in readers)
-    return indices, distances, fresh
+    return Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
 
 
 def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
