@@ -212,23 +212,22 @@ def following_round(
     work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
 ) -> Round | None:
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
-    task = work.task
-    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
+    task, asked = work.task, work.task.params.neighbors.recall
+    values, error = [recall.value for recall in recalls], recalls[-1].error
     if rounds[0].draws:
         # The error falls with the share that is missed, until that is what was asked.
-        allowed, missed = 1.0 - task.params.neighbors.recall, 1.0 - recalls[-1].value
-        error = recalls[-1].error * np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9)))
-        sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * error)
-        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought, most_draws(task))
+        allowed, missed = 1.0 - asked, 1.0 - values[-1]
+        error *= float(np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9))))
+    sought = min(1.0, asked + STANDARD_ERRORS * error)
+    if rounds[0].draws:
+        return next_round_of_leaves(rounds, values, sought, most_draws(task))
     n_cells = len(centroids_of(task))
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
-    if not continued:
-        return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
     # Appended points have been through cells alone, which the recall of all points does not show. What the round among
     # changed lists brings says nothing of one among all.
-    if len(rounds) == 1:
+    if continued and len(rounds) == 1:
         return Round(rounds[0].last, rounds[0].last, of_changed=True)
-    return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
+    return next_round(rounds, values[1:] if continued else values, sought, n_cells, most)
 
 
 def find_round(asked: Round, work: StageWork, number: int) -> None:
