@@ -34,12 +34,19 @@ from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
-from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
+from scalemani.stages.neighbors.lists import (
+    arrays,
+    given_block,
+    is_whole,
+    nearest_of_candidates,
+    no_known,
+    round_block,
+)
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
 from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
-from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.groups import StageGroup
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
 
@@ -132,8 +139,7 @@ def run(work: StageWork) -> dict[str, Any]:
     first = pynndescent_block if method == "pynndescent" else near_cells_block
     continued = method == "partition" and task.earlier is not None
     if method == "exact":
-        done = whole(task.output, 0, task.dimensions.n_blocks)
-        run_round(work, 0, exact_block if done else exact_search(work))
+        run_round(work, 0, exact_block if is_whole(task, 0) else exact_search(work))
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
@@ -276,9 +282,8 @@ def first_needed(work: StageWork) -> int:
     """
     if work.executor.keep:
         return 0
-    output, n_blocks = work.task.output, work.task.dimensions.n_blocks
-    measured = n_measured(output)
-    return next((number for number in (measured - 1, measured - 2) if whole(output, number, n_blocks)), 0)
+    measured = n_measured(work.task.output)
+    return next((number for number in (measured - 1, measured - 2) if is_whole(work.task, number)), 0)
 
 
 def n_measured(output: StageGroup) -> int:
@@ -287,11 +292,6 @@ def n_measured(output: StageGroup) -> int:
     while all(output.committed(unit) for unit in (QUERIES, TRUTH, recall_unit(count))):
         count += 1
     return count
-
-
-def whole(output: StageGroup, number: int, n_blocks: int) -> bool:
-    """Return whether all blocks of a round are there."""
-    return all(output.committed(block_unit(block, round_step(number))) for block in range(n_blocks))
 
 
 def exact_certificates(work: StageWork) -> dict[str, Any]:

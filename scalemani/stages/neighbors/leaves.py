@@ -48,6 +48,7 @@ from scalemani.stages.neighbors.counts import (
 from scalemani.stages.neighbors.lists import (
     arrays,
     holds_points,
+    is_whole,
     nearest_of_candidates,
     no_known,
     points_at_hand,
@@ -94,7 +95,7 @@ def search_leaves(asked: Round, work: StageWork, number: int) -> None:
     """Compute the missing blocks of a round within leaves, whose lists follow those of the round before."""
     task, output, step = work.task, work.task.output, round_step(number)
     output.create(task.dimensions.n_points, arrays(task), step)
-    if all(output.committed(block_unit(block, step)) for block in range(task.dimensions.n_blocks)):
+    if is_whole(task, number):
         pass
     elif work.executor.on_threads and holds_points(task, joined_bytes(task)):
         work.map_blocks(functools.partial(settled_block, search_in_memory(asked, work, number), number), step)

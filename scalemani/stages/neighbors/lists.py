@@ -13,6 +13,7 @@ from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.neighbors.tables import filled_by_blocks, work_points_of
 from scalemani.stages.shared.tiled_search import refine_by_tiles
+from scalemani.store.groups import block_unit
 from scalemani.store.schema import RowArray
 
 
@@ -61,6 +62,12 @@ def round_block(task: StageTask, number: int, block: int) -> tuple[Neighbors, Ne
     readers = output.indices(step), output.distances(step), output.fresh(step)
     indices, distances, fresh = (array.read_block(block) for array in readers)
     return Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
+
+
+def is_whole(task: StageTask, number: int) -> bool:
+    """Return whether all blocks of a round are there."""
+    step = round_step(number)
+    return all(task.output.committed(block_unit(block, step)) for block in range(task.dimensions.n_blocks))
 
 
 def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
