@@ -5,7 +5,7 @@ import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.distances import comparable, squared_distance
+from scalemani.kernels.rows.distances import comparable, squared_row_distance
 
 
 def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
@@ -46,7 +46,7 @@ def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray,
 def _squared_distances(rows: np.ndarray, landmarks: np.ndarray, squares: np.ndarray) -> None:
     for i in range(rows.shape[0]):
         for j in range(landmarks.shape[0]):
-            squares[i, j] = squared_distance(rows[i], landmarks[j], np.inf)
+            squares[i, j] = squared_row_distance(rows, i, landmarks, j, np.inf)
 
 
 def total_variance(points: np.ndarray) -> float:

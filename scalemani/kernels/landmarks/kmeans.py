@@ -22,7 +22,7 @@ from scalemani.kernels.landmarks.nearest import (
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis
 
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
@@ -257,7 +257,7 @@ def _assign(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, distanc
     for i in range(points.shape[0]):
         nearest, least = 0, np.inf
         for k in range(centers.shape[0]):
-            distance = squared_distance(points[i], centers[k], least)
+            distance = squared_row_distance(points, i, centers, k, least)
             if distance < least:
                 nearest, least = k, distance
         labels[i] = nearest

@@ -3,8 +3,8 @@
 The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares. There
 are three functions, which round differently:
 
-squared_row_distance, squared_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of
-    sets, as `metrics.compared_rows` returns them, they are Jaccard distances, which are squares of distances too.
+squared_row_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of sets, as
+    `metrics.compared_rows` returns them, it is the Jaccard distance, which is a square of a distance too.
 squared_distance_in_one_sum: points; float64, one sum over all coordinates.
 sketch_distance: sketches; float32 (exact for int8).
 """
@@ -67,11 +67,6 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
 
 def prefetch_for_distance(rows: Rows, row: int) -> None:
     """Ask for a row that will be compared, where that helps: rows that are dense and short. For compiled code."""
-
-
-def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    """Return what `squared_row_distance` does, to the last bit, of two rows (D,) of one dtype. For compiled code."""
-    return squared_row_distance(a[None], 0, b[None], 0, limit)
 
 
 def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
@@ -191,14 +186,6 @@ def _prefetch_for_distance(rows: np.ndarray, row: int) -> None:
 def is_compressed(table: Any) -> bool:
     """Return whether a table, or a type of numba, is that of sparse rows."""
     return getattr(table, "instance_class", type(table)) is CompressedRows
-
-
-@overload(squared_distance, jit_options={"nogil": True, "error_model": "numpy"})
-def _squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    def of_rows(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-        return squared_row_distance(a.reshape((1, a.size)), 0, b.reshape((1, b.size)), 0, limit)
-
-    return of_rows
 
 
 @overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
