@@ -36,9 +36,7 @@ def gaussian_affinities(squared_distances: np.ndarray, sigma: float) -> np.ndarr
     squared_distances : (n, k) float64 or float32, finite, not negative
     sigma : above zero, in the unit of the distances
     """
-    weights = np.empty(squared_distances.shape)
-    fill_weights(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)), weights)
-    return weights
+    return weights_at(np.ascontiguousarray(squared_distances), np.full(squared_distances.shape[0], float(sigma)))
 
 
 def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
@@ -48,10 +46,7 @@ def self_tuning_affinities(squared_distances: np.ndarray, kth: int = 7) -> np.nd
     of thumb that needs nothing but the row. Zelnik-Manor and Perona, Self-tuning spectral clustering, 2004, take the
     bandwidths of both ends of an edge, and 7.
     """
-    weights = np.empty(squared_distances.shape)
-    bandwidths = self_tuning_bandwidths(squared_distances, kth)
-    fill_weights(np.ascontiguousarray(squared_distances), bandwidths, weights)
-    return weights
+    return weights_at(np.ascontiguousarray(squared_distances), self_tuning_bandwidths(squared_distances, kth))
 
 
 def self_tuning_bandwidths(squared_distances: np.ndarray, kth: int = 7) -> np.ndarray:
@@ -82,11 +77,13 @@ def typical_bandwidth(squared_distances: np.ndarray, kth: int = 7) -> float:
 
 
 @compiled
-def fill_weights(squared_distances: np.ndarray, bandwidths: np.ndarray, weights: np.ndarray) -> None:
-    """Fill `weights` (n, k) float64 with exp(-d^2 / (2 sigma_n^2)), `bandwidths` (n,) being sigma_n."""
+def weights_at(squared_distances: np.ndarray, bandwidths: np.ndarray) -> np.ndarray:
+    """Return exp(-d^2 / (2 sigma_n^2)), (n, k) float64, `bandwidths` (n,) being sigma_n."""
+    weights = np.empty(squared_distances.shape)
     for i in range(weights.shape[0]):
         bandwidth = bandwidths[i]
         for m in range(weights.shape[1]):
             # divided twice: the square of the bandwidth under- or overflows long before the ratio does
             x = 0.5 * ((np.float64(squared_distances[i, m]) / bandwidth) / bandwidth)
             weights[i, m] = max(exp_nonpositive(-x), LEAST_WEIGHT)
+    return weights

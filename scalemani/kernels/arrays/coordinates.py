@@ -1,6 +1,6 @@
 """Sums, steps, extents and scales of embeddings (N, d), without BLAS: results do not depend on its threads."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -107,18 +107,11 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
     return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
 
 
-def scale_exponent(parts: Iterable[np.ndarray]) -> int:
-    """Return e of the power of two that arrays are divided by: 0 where the largest entry of all is of ordinary size."""
-    largest = max((float(np.max(np.abs(part), initial=0.0)) for part in parts), default=0.0)
-    exponent = int(np.frexp(largest)[1])
-    return exponent if abs(exponent) > ORDINARY_EXPONENT else 0
-
-
 def at_unit_scale(array: Any) -> tuple[Any, int]:
     """Return an array over 2^e, and e; the array itself where its largest entry is of ordinary size."""
     entries = array.data if sp.issparse(array) else array
-    exponent = scale_exponent([entries])
-    if exponent == 0:
+    exponent = int(np.frexp(float(np.max(np.abs(entries), initial=0.0)))[1])
+    if abs(exponent) <= ORDINARY_EXPONENT:
         return array, 0
     scaled = np.ldexp(np.asarray(entries, np.float64), -exponent)
     return (

@@ -4,8 +4,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.distances import comparable, squared_distance
+from scalemani.kernels.landmarks.nearest import squares_to
+from scalemani.kernels.rows.distances import comparable
 
 
 def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
@@ -28,8 +28,7 @@ def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray,
     """
     if isinstance(points, np.ndarray):
         rows, columns = comparable(points, landmarks)
-        features = np.empty((len(rows), len(columns)))
-        _squared_distances(rows, columns, features)
+        features = squares_to(rows, columns, np.broadcast_to(np.arange(len(columns)), (len(rows), len(columns))))
     else:
         places = landmarks.astype(np.float64)
         squares = np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).reshape(-1, 1)
@@ -40,13 +39,6 @@ def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray,
         np.maximum(features, 0.0, out=features)
     features /= -eta
     return np.exp(features, out=features)
-
-
-@compiled
-def _squared_distances(rows: np.ndarray, landmarks: np.ndarray, squares: np.ndarray) -> None:
-    for i in range(rows.shape[0]):
-        for j in range(landmarks.shape[0]):
-            squares[i, j] = squared_distance(rows[i], landmarks[j], np.inf)
 
 
 def total_variance(points: np.ndarray) -> float:

@@ -13,6 +13,7 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
     NearestRows,
     basis_of_landmarks,
@@ -21,7 +22,7 @@ from scalemani.kernels.landmarks.nearest import (
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis
 
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
@@ -95,9 +96,9 @@ def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, fi
     block : (n, D) real, points [first_row, first_row + n)
     """
     centroids = state.centroids.astype(np.float32)
-    for start in range(0, len(block), SNAP_ROWS):
-        rows = _normalised(state, block[start : start + SNAP_ROWS])
-        snapped = nearer_rows(snapped, centroids, rows, first_row + start, state.basis)
+    for part in slices(len(block), SNAP_ROWS):
+        rows = _normalised(state, block[part])
+        snapped = nearer_rows(snapped, centroids, rows, first_row + part.start, state.basis)
     return snapped
 
 
@@ -256,7 +257,7 @@ def _assign(points: np.ndarray, centers: np.ndarray, labels: np.ndarray, distanc
     for i in range(points.shape[0]):
         nearest, least = 0, np.inf
         for k in range(centers.shape[0]):
-            distance = squared_distance(points[i], centers[k], least)
+            distance = squared_row_distance(points, i, centers, k, least)
             if distance < least:
                 nearest, least = k, distance
         labels[i] = nearest

@@ -71,7 +71,7 @@ def nearest_landmarks(
     nowhere, unlimited = np.full(len(rows), -1), np.full(len(rows), np.inf)
     others = SketchedRows(columns, prepared.sketches, basis.scale)
     indices = nearest_among(queries, nowhere, others, 0, no_neighbors(len(rows), n_neighbors), unlimited).indices
-    squares = _squares_to(rows, columns, indices)
+    squares = squares_to(rows, columns, indices)
     if np.any(squares[:, 1:] < squares[:, :-1]):  # whose roots are equal
         order = np.lexsort((indices, squares), axis=1)
         indices, squares = (np.take_along_axis(one, order, axis=1) for one in (indices, squares))
@@ -79,8 +79,8 @@ def nearest_landmarks(
 
 
 @compiled
-def _squares_to(rows: np.ndarray, columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
-    """Return the squared distances (n, k) float64 of rows (n, D) to listed columns."""
+def squares_to(rows: np.ndarray, columns: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return the squared distances (n, k) float64 of rows (n, D) to those listed for each of columns (L, D)."""
     squares = np.empty(indices.shape)
     for i in range(indices.shape[0]):
         for k in range(indices.shape[1]):

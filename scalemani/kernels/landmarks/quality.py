@@ -175,8 +175,8 @@ def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
         return 1.0  # a single landmark repels none that follows
     some = points[rows]
     queries = some[np.linspace(0, len(rows) - 1, min(len(rows), SIGMA_QUERIES)).astype(np.int64)]
-    starts = range(0, len(rows), TILE_ROWS)
-    squares = np.concatenate([cdist(queries, some[start : start + TILE_ROWS], "sqeuclidean") for start in starts], 1)
+    tiles = slices(len(rows), TILE_ROWS)
+    squares = np.concatenate([cdist(queries, some[tile], "sqeuclidean") for tile in tiles], 1)
     unit = float(np.sqrt(squares.max()))
     squares /= unit**2
     wanted = 1.0 + min(KERNELS_AT_A_POINT, 0.5 * (n_landmarks - 1))

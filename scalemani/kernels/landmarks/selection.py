@@ -29,7 +29,7 @@ from scalemani.kernels.landmarks.kmeans import (
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, no_rows
 from scalemani.kernels.machine.compile import compiled, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
-from scalemani.kernels.rows.distances import sketch_distance, squared_distance
+from scalemani.kernels.rows.distances import sketch_distance, squared_row_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
 
@@ -217,7 +217,7 @@ def _nearest_left(rows: np.ndarray, alive: np.ndarray, position: int) -> tuple[i
     nearest, least = -1, np.inf
     for other in range(rows.shape[0]):
         if alive[other] and other != position:
-            distance = squared_distance(rows[position], rows[other], least)
+            distance = squared_row_distance(rows, position, rows, other, least)
             if distance < least:
                 nearest, least = other, distance
     return nearest, least
@@ -299,13 +299,13 @@ def _lower(
     rows: np.ndarray, sketch: np.ndarray, norms: np.ndarray, unit: float, landmark: int, least: np.ndarray
 ) -> None:
     """Lower `least` to the squared distances to one more landmark; a bound that is not finite skips nothing."""
-    center, center_norm = rows[landmark], norms[landmark]
+    center_norm = norms[landmark]
     for i in range(rows.shape[0]):
         square = np.float64(sketch_distance(sketch, i, landmark))
         bound = square * (1.0 - RELATIVE_MARGIN) - norms[i] - center_norm
         if least[i] < bound * unit < np.inf:
             continue
-        distance = squared_distance(rows[i], center, least[i])
+        distance = squared_row_distance(rows, i, rows, landmark, least[i])
         if distance < least[i]:
             least[i] = distance
 
@@ -393,12 +393,10 @@ def _kmeans_plus_plus(points: PointsByRow, choice: Choice) -> Selected:
 
 def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choice: Choice) -> Selected:
     """Return the centroids of mini-batch k-means over tiles of all points in random order, or the rows next to them."""
-    n_points = len(points)
-    state = minibatch_start(sample, points[seeds])
-    n_tiles = -(-n_points // TILE_ROWS)
-    order = generator(choice.seed, "landmarks/tiles").permutation(n_tiles)
-    for tile in order[: max(1, choice.sample_points // TILE_ROWS)]:
-        state = minibatch_step(state, points[_tile_rows(int(tile), n_points)])
+    state, parts = minibatch_start(sample, points[seeds]), slices(len(points), TILE_ROWS)
+    order = generator(choice.seed, "landmarks/tiles").permutation(len(parts))
+    for number in order[: max(1, choice.sample_points // TILE_ROWS)]:
+        state = minibatch_step(state, points[np.arange(parts[number].start, parts[number].stop)])
     if not choice.snap:
         return Selected(_distinct(state.centroids * state.scale + state.mean, points[seeds]), None)
     return at_rows(points, _snapped(points, state, seeds))
@@ -419,10 +417,6 @@ def _snapped(points: PointsByRow, state: MinibatchState, seeds: np.ndarray) -> n
     candidates = np.concatenate([nearest[nearest >= 0], seeds])
     candidates = candidates[np.sort(np.unique(candidates, return_index=True)[1])]
     return candidates[first_of_equal_rows(points[candidates])[: len(seeds)]]
-
-
-def _tile_rows(tile: int, n_points: int) -> np.ndarray:
-    return np.arange(tile * TILE_ROWS, min((tile + 1) * TILE_ROWS, n_points))
 
 
 def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:

@@ -298,9 +298,8 @@ def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:
     The kernel of the nearest is divided out first: far from all landmarks it would be zero.
     """
     shares = np.empty(squares.shape)
-    rows_at_once = max(1, SHARES_AT_ONCE // squares.shape[1])
-    for start in range(0, len(squares), rows_at_once):
-        rows, part = squares[start : start + rows_at_once], shares[start : start + rows_at_once]
+    for some in slices(len(squares), max(1, SHARES_AT_ONCE // squares.shape[1])):
+        rows, part = squares[some], shares[some]
         with np.errstate(over="ignore"):  # of what is infinitely farther than the nearest, the kernel is zero
             np.exp(-0.5 * ((rows - rows[:, :1]) / sigma) / sigma, out=part)
         part /= part.sum(axis=1, keepdims=True)

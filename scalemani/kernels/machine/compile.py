@@ -24,6 +24,7 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler, Flags
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import CPUDispatcher
+from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.machine.code_cache import CodeCache
@@ -60,6 +61,28 @@ def numbers_at(
     n_bytes = np.dtype(dtype).itemsize + sum((n - 1) * stride for n, stride in zip(shape, strides, strict=True))
     memory = (ctypes.c_char * n_bytes).from_address(int(address))
     return np.ndarray(shape, dtype, memory, strides=strides)
+
+
+def emitted(returned: Any, *taken: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Return a decorator that makes a function for kernels of one that emits its instructions.
+
+    Parameters
+    ----------
+    returned, taken : types of numba, of what the function returns and of its arguments
+    """
+
+    def declare(emit: Callable[..., Any]) -> Any:
+        @functools.wraps(emit)  # numba takes the names of arguments from here, the builder in place of the context
+        def typed(typing_context: Any, *kinds: Any) -> Any:
+            def lower(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+                value = emit(builder, *arguments)
+                return context.get_dummy_value() if value is None else value
+
+            return returned(*taken), lower
+
+        return intrinsic(typed)
+
+    return declare
 
 
 class InnerLibrary(JITCodeLibrary):

@@ -5,19 +5,20 @@ to a place it has yet to count. Processors without such instructions move the la
 cache are for kernels that visit rows out of order: a row of neighbours is a dozen lines of cache.
 """
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
+from scalemani.kernels.machine.compile import compiled, emitted, in_plain_mode, numbers_at
 
 LANES_AT_ONCE = 16
 ITEM_BYTES = 4  # of a value and of a label
 
+_ADDRESS = numba.types.int64
 _COUNT, _SINGLE = ir.IntType(32), ir.FloatType()
 _MASK = ir.VectorType(ir.IntType(1), LANES_AT_ONCE)
 
@@ -60,26 +61,20 @@ def by_one_instruction() -> bool:
 
 
 @in_plain_mode(reference_compress_lanes)
-@intrinsic
-def compress_lanes(typing_context: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
+@emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.float32, _ADDRESS, _ADDRESS)
+def compress_lanes(builder: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
     """Emit what `reference_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        values, labels, bound, values_to, labels_to = arguments
-        single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
-        read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
-        mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
-        bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
-        if by_one_instruction():
-            named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
-            builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
-            builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
-        else:
-            _move_by_lane(builder, bits, ((values, values_to), (labels, labels_to)))
-        return builder.zext(builder.ctpop(bits), ir.IntType(64))
-
-    address = numba.types.int64
-    return address(address, address, numba.types.float32, address, address), emit
+    single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
+    read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
+    mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
+    bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
+    if by_one_instruction():
+        named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
+        builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
+        builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
+    else:
+        _move_by_lane(builder, bits, ((values, values_to), (labels, labels_to)))
+    return builder.zext(builder.ctpop(bits), ir.IntType(64))
 
 
 def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -> None:
@@ -110,12 +105,36 @@ def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
     """Return the lanes of `vector` under `mask`, moved to its front; what stands behind them means nothing."""
     element = "f32" if isinstance(vector.type.element, ir.FloatType) else "i32"
-    compress = builder.module.declare_intrinsic(
-        f"llvm.experimental.vector.compress.v{LANES_AT_ONCE}{element}",
-        (),
-        ir.FunctionType(vector.type, [vector.type, _MASK, vector.type]),
-    )
-    return builder.call(compress, [vector, mask, ir.Constant(vector.type, ir.Undefined)])
+    name = f"llvm.experimental.vector.compress.v{LANES_AT_ONCE}{element}"
+    return call_llvm(builder, name, vector.type, vector, mask, ir.Constant(vector.type, ir.Undefined))
+
+
+def call_llvm(builder: Any, name: str, returned: Any, *arguments: Any) -> Any:
+    """Call an intrinsic function of LLVM, which returns a value of a type."""
+    kind = ir.FunctionType(returned, [argument.type for argument in arguments])
+    return builder.call(builder.module.declare_intrinsic(name, (), kind), arguments)
+
+
+def emit_loop(builder: Any, count: Any, begun: Sequence[Any], step: Callable[[Any, list[Any]], list[Any]]) -> list[Any]:
+    """Emit a loop over the numbers below `count`, at least one; return the values that are carried out of it.
+
+    Parameters
+    ----------
+    begun : the values that are carried into the loop
+    step : emits what is done with a number and the values so far, and returns these after it
+    """
+    before, loop, after = builder.block, *(builder.append_basic_block(f"terms.{name}") for name in ("add", "end"))
+    builder.branch(loop)
+    builder.position_at_end(loop)
+    number, carried = builder.phi(count.type), [builder.phi(value.type) for value in begun]
+    added = step(number, carried)
+    following = builder.add(number, place_number(1))
+    for phi, first, later in zip((number, *carried), (place_number(0), *begun), (following, *added), strict=True):
+        phi.add_incoming(first, before)
+        phi.add_incoming(later, loop)
+    builder.cbranch(builder.icmp_unsigned("<", following, count), loop, after)
+    builder.position_at_end(after)
+    return added
 
 
 def spread(builder: Any, scalar: Any, n_lanes: int = LANES_AT_ONCE) -> Any:
@@ -136,14 +155,10 @@ def reference_count_bits(word: int) -> int:
 
 
 @in_plain_mode(reference_count_bits)
-@intrinsic
-def count_bits(typing_context: Any, word: Any) -> Any:
+@emitted(numba.types.int64, numba.types.uint64)
+def count_bits(builder: Any, word: Any) -> Any:
     """Emit what `reference_count_bits` does, of an unsigned word of 64 bits."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.ctpop(arguments[0])
-
-    return numba.types.int64(numba.types.uint64), emit
+    return builder.ctpop(word)
 
 
 def ignore_hint(*place: Any) -> None:
@@ -151,20 +166,15 @@ def ignore_hint(*place: Any) -> None:
 
 
 @in_plain_mode(ignore_hint)
-@intrinsic
-def prefetch_line(typing_context: Any, address: Any) -> Any:
+@emitted(numba.types.void, numba.types.intp)
+def prefetch_line(builder: Any, address: Any) -> None:
     """Emit the hint that the cache line at an address, in bytes, will be read."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word, pointer = ir.IntType(32), ir.IntType(8).as_pointer()
-        prefetch = builder.module.declare_intrinsic(
-            "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, word, word, word])
-        )
-        hints = [word(WILL_BE_READ), word(KEEP_IN_ALL_LEVELS), word(DATA_CACHE)]
-        builder.call(prefetch, [builder.inttoptr(arguments[0], pointer), *hints])
-        return context.get_dummy_value()
-
-    return numba.types.void(numba.types.intp), emit
+    pointer = ir.IntType(8).as_pointer()
+    prefetch = builder.module.declare_intrinsic(
+        "llvm.prefetch", [pointer], ir.FunctionType(ir.VoidType(), [pointer, _COUNT, _COUNT, _COUNT])
+    )
+    hints = [_COUNT(WILL_BE_READ), _COUNT(KEEP_IN_ALL_LEVELS), _COUNT(DATA_CACHE)]
+    builder.call(prefetch, [builder.inttoptr(address, pointer), *hints])
 
 
 @in_plain_mode(ignore_hint)

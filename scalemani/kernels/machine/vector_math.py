@@ -5,9 +5,8 @@ from typing import Any
 
 import numba
 from llvmlite import ir
-from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled, compiled_fused, in_plain_mode
+from scalemani.kernels.machine.compile import compiled, compiled_fused, emitted, in_plain_mode
 
 LEAST_EXPONENT = -700.0  # exp(-700) = 1e-304: a normal number, negligible compared with the 1 that every sum here holds
 
@@ -30,26 +29,16 @@ OFFSET = 0x3FE6A09E667F3BCD  # the bits of sqrt(1/2): a number's bits less these
 MANTISSA = (1 << EXPONENT_POSITION) - 1
 
 
-def _bits_of(typing_context: Any, number: Any) -> Any:
+@emitted(numba.types.int64, numba.types.float64)
+def bits_of(builder: Any, number: Any) -> Any:
     """Emit the bits of a float64, as an int64."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(64))
-
-    return numba.types.int64(numba.types.float64), emit
+    return builder.bitcast(number, ir.IntType(64))
 
 
-def _number_of(typing_context: Any, bits: Any) -> Any:
+@emitted(numba.types.float64, numba.types.int64)
+def number_of(builder: Any, bits: Any) -> Any:
     """Emit the float64 that has the bits of an int64."""
-
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.DoubleType())
-
-    return numba.types.float64(numba.types.int64), emit
-
-
-bits_of: Any = intrinsic(_bits_of)
-number_of: Any = intrinsic(_number_of)
+    return builder.bitcast(bits, ir.DoubleType())
 
 
 # Nothing but fused multiply-add: reassociation would cancel ROUNDING_SHIFT away.

@@ -49,41 +49,37 @@ def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) ->
 @compiled
 def nearest_nearby_cells(
     sketches: np.ndarray,
-    start: int,
-    stop: int,
     cell_offsets: np.ndarray,
     centroids: np.ndarray,
     nearby: np.ndarray,
     n_probes: int,
 ) -> np.ndarray:
-    """Return the cells nearest to work rows, among those near the cell that a row lies in.
+    """Return the cells nearest to rows that are sorted by cell, among those near the cell that a row lies in.
 
     A row of the answer depends on its own sketch only.
 
     Parameters
     ----------
-    sketches : (N, s) float32, of all work rows
-    cell_offsets : (C + 1,) int64, cell c is rows [offsets[c], offsets[c + 1])
+    sketches : (n, s) float32
+    cell_offsets : (S + 1,) int64, the rows of one cell are [offsets[c], offsets[c + 1])
     centroids : (C, s) float32
-    nearby : (C, m) int32, cells near each cell
+    nearby : (S, m) int32, cells near each of these
     n_probes : cells for each row, at most m
 
     Returns
     -------
-    (stop - start, n_probes) int32, ascending by distance of the centroids
+    (n, n_probes) int32, ascending by distance of the centroids
     """
-    probes = np.empty((stop - start, n_probes), dtype=np.int32)
-    first = start
+    probes = np.empty((sketches.shape[0], n_probes), dtype=np.int32)
     for cell in range(cell_offsets.size - 1):
-        last = min(cell_offsets[cell + 1], stop)
+        first, last = cell_offsets[cell], cell_offsets[cell + 1]
         if last > first:
             nearest = no_cells(last - first, n_probes)
             offer_cells(sketches, np.arange(first, last), first, centroids[nearby[cell]], 0, nearest)
             for i in range(last - first):
                 for j in range(n_probes):
                     number = nearest.cells[i, j]
-                    probes[first - start + i, j] = nearby[cell, number] if number >= 0 else -1
-            first = last
+                    probes[first + i, j] = nearby[cell, number] if number >= 0 else -1
     return probes
 
 

@@ -14,11 +14,18 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.machine.compile import PLAIN, compiled, in_plain_mode, numbers_at
-from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, has_features, place_number, spread
+from scalemani.kernels.machine.compile import PLAIN, compiled, emitted, in_plain_mode, numbers_at
+from scalemani.kernels.machine.instructions import (
+    ITEM_BYTES,
+    LANES_AT_ONCE,
+    call_llvm,
+    emit_loop,
+    has_features,
+    place_number,
+    spread,
+)
 
 TERMS_OF_LANE = 4  # that one instruction multiplies and adds
 ROWS_AT_ONCE, REGISTERS = 6, 4  # whose sums, of 16 lanes each, are in registers together
@@ -29,7 +36,7 @@ MOST_STEPS = 127
 LONGEST = 46_000.0  # steps of a row: a product of two is less than 2**31
 CLIPPED_ROWS = 0.01  # with the largest coordinates: one far row must not make the steps of all others long
 
-_PLACE, _SUM = ir.IntType(64), ir.IntType(32)
+_SUM = ir.IntType(32)
 _LANES = ir.VectorType(_SUM, LANES_AT_ONCE)
 
 
@@ -139,60 +146,31 @@ def plain_multiply_group(rows: int, begun: int, n_groups: int, panel: int, produ
 
 
 @in_plain_mode(plain_multiply_group)
-@intrinsic
-def multiply_group(
-    typing_context: Any, rows: Any, begun: Any, n_groups: Any, panel: Any, products: Any, stride: Any
-) -> Any:
+@emitted(numba.types.void, *[numba.types.int64] * 6)
+def multiply_group(builder: Any, rows: Any, begun: Any, n_groups: Any, panel: Any, products: Any, stride: Any) -> None:
     """Emit what `plain_multiply_group` does: 24 sums of 16 lanes in registers, four terms of each an instruction."""
+    row_bytes = builder.mul(n_groups, place_number(TERMS_OF_LANE))
+    starts = [builder.add(rows, builder.mul(row_bytes, place_number(i))) for i in range(ROWS_AT_ONCE)]
+    first = [spread(builder, _load(builder, begun, place_number(ITEM_BYTES * i), _SUM)) for i in range(ROWS_AT_ONCE)]
+    places = [place_number(ITEM_BYTES * LANES_AT_ONCE * j) for j in range(REGISTERS)]
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, begun, n_groups, panel, products, stride = arguments
-        row_bytes = builder.mul(n_groups, place_number(TERMS_OF_LANE))
-        starts = [builder.add(rows, builder.mul(row_bytes, place_number(i))) for i in range(ROWS_AT_ONCE)]
-        first = [
-            spread(builder, _load(builder, begun, place_number(ITEM_BYTES * i), _SUM)) for i in range(ROWS_AT_ONCE)
-        ]
-        before, loop, after = builder.block, *(builder.append_basic_block(f"terms.{name}") for name in ("add", "end"))
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        group, sums = builder.phi(_PLACE), [[builder.phi(_LANES) for _ in range(REGISTERS)] for _ in starts]
+    def add_products(group: Any, sums: list[Any]) -> list[Any]:
         place = builder.mul(group, place_number(ITEM_BYTES * PANEL_ROWS))
-        lanes = [
-            _load(builder, panel, builder.add(place, place_number(ITEM_BYTES * LANES_AT_ONCE * i)), _LANES)
-            for i in range(REGISTERS)
-        ]
-        added = []
-        for start, of_row in zip(starts, sums, strict=True):
-            terms = spread(builder, _load(builder, start, builder.mul(group, place_number(TERMS_OF_LANE)), _SUM))
-            added.append([_add_products(builder, total, one, terms) for total, one in zip(of_row, lanes, strict=True)])
-        following = builder.add(group, place_number(1))
-        group.add_incoming(place_number(0), before)
-        group.add_incoming(following, loop)
-        for of_row, later, base in zip(sums, added, first, strict=True):
-            for total, one in zip(of_row, later, strict=True):
-                total.add_incoming(base, before)
-                total.add_incoming(one, loop)
-        builder.cbranch(builder.icmp_unsigned("<", following, n_groups), loop, after)
-        builder.position_at_end(after)
-        for i, of_row in enumerate(added):
-            for j, total in enumerate(of_row):
-                place = builder.add(builder.mul(stride, place_number(i)), place_number(ITEM_BYTES * LANES_AT_ONCE * j))
-                target = builder.inttoptr(builder.add(products, place), _LANES.as_pointer())
-                builder.store(total, target, align=ITEM_BYTES)
-        return context.get_dummy_value()
+        lanes = [_load(builder, panel, builder.add(place, at), _LANES) for at in places]
+        added, offset, name = [], builder.mul(group, place_number(TERMS_OF_LANE)), "llvm.x86.avx512.vpdpbusd.512"
+        for row, start in zip(slices(len(sums), REGISTERS), starts, strict=True):
+            terms = spread(builder, _load(builder, start, offset, _SUM))
+            # To each sum, the products of four bytes without and four with a sign.
+            added += [call_llvm(builder, name, _LANES, *pair, terms) for pair in zip(sums[row], lanes, strict=True)]
+        return added
 
-    address = numba.types.int64
-    return numba.types.void(*[address] * 6), emit
+    sums = emit_loop(builder, n_groups, [one for one in first for _ in places], add_products)
+    for i, row in enumerate(slices(len(sums), REGISTERS)):
+        for total, at in zip(sums[row], places, strict=True):
+            place = builder.add(builder.mul(stride, place_number(i)), at)
+            builder.store(total, builder.inttoptr(builder.add(products, place), _LANES.as_pointer()), align=ITEM_BYTES)
 
 
 def _load(builder: Any, address: Any, offset: Any, kind: Any) -> Any:
     """Return what lies so many bytes behind an address."""
     return builder.load(builder.inttoptr(builder.add(address, offset), kind.as_pointer()), align=1)
-
-
-def _add_products(builder: Any, totals: Any, unsigned: Any, signed: Any) -> Any:
-    """Return sums (16,) and to each the products of four bytes without and four with a sign."""
-    function = builder.module.declare_intrinsic(
-        "llvm.x86.avx512.vpdpbusd.512", (), ir.FunctionType(_LANES, [_LANES] * 3)
-    )
-    return builder.call(function, [totals, unsigned, signed])

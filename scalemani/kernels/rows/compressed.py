@@ -175,8 +175,8 @@ def dense_tiles(rows: Points) -> Iterator[np.ndarray]:
     if not sp.issparse(rows):
         yield rows
         return
-    for start in range(0, rows.shape[0], TILE_ROWS):
-        yield rows[start : start + TILE_ROWS].toarray()
+    for tile in slices(rows.shape[0], TILE_ROWS):
+        yield rows[tile].toarray()
 
 
 @compiled

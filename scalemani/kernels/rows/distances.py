@@ -3,8 +3,8 @@
 The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares. There
 are three functions, which round differently:
 
-squared_row_distance, squared_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of
-    sets, as `metrics.compared_rows` returns them, they are Jaccard distances, which are squares of distances too.
+squared_row_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of sets, as
+    `metrics.compared_rows` returns them, it is the Jaccard distance, which is a square of a distance too.
 squared_distance_in_one_sum: points; float64, one sum over all coordinates.
 sketch_distance: sketches; float32 (exact for int8).
 """
@@ -24,7 +24,7 @@ BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
 COMPRESSED_VALUES = CompressedRows._fields.index("values")
-BYTE_TYPES = (numba.uint8, numba.int8)
+BYTE_TYPES = ("uint8", "int8")
 PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
 Rows = np.ndarray | CompressedRows
 
@@ -61,25 +61,12 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
     -------
     float64
     """
-    if isinstance(queries, CompressedRows):
-        of_sets = queries.values.dtype == np.bool_
-        compressed_distance = set_distance_of_compressed if of_sets else squared_distance_of_compressed
-        return float(compressed_distance(queries, query, rows, row))
-    if queries.dtype == np.uint64:
-        return _set_distance(queries, query, rows, row, limit)
-    distance = _byte_distance if queries.dtype.itemsize == 1 else _float_distance
-    return distance(queries, query, rows, row, limit)
+    distance: Any = _squared_row_distance(queries, query, rows, row, limit)
+    return float(distance(queries, query, rows, row, limit))
 
 
 def prefetch_for_distance(rows: Rows, row: int) -> None:
     """Ask for a row that will be compared, where that helps: rows that are dense and short. For compiled code."""
-    if not isinstance(rows, CompressedRows) and rows.itemsize * rows.shape[1] <= PREFETCH_BYTES:
-        prefetch_row(rows, row)
-
-
-def squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    """Return what `squared_row_distance` does, to the last bit, of two rows (D,) of one dtype. For compiled code."""
-    return squared_row_distance(a[None], 0, b[None], 0, limit)
 
 
 def sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
@@ -167,7 +154,8 @@ def _float_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.f
     return total
 
 
-# numba asks for the annotations of the implementations; what comes here are numba types, what goes is a function.
+# numba asks for the annotations of the implementations; what comes here are tables, or numba types of these, and what
+# goes is a function.
 @overload(squared_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
 def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
@@ -177,10 +165,10 @@ def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row
         return set_distance_of_compressed(queries, query, rows, row)
 
     if is_compressed(queries):
-        return of_compressed_sets if queries[COMPRESSED_VALUES].dtype == numba.boolean else of_compressed
-    if queries.dtype == numba.uint64:
+        return of_compressed_sets if str(queries[COMPRESSED_VALUES].dtype) == "bool" else of_compressed
+    if str(queries.dtype) == "uint64":
         return _set_distance
-    return _byte_distance if queries.dtype in BYTE_TYPES else _float_distance
+    return _byte_distance if str(queries.dtype) in BYTE_TYPES else _float_distance
 
 
 @overload(prefetch_for_distance, jit_options={"nogil": True, "error_model": "numpy"})
@@ -195,17 +183,9 @@ def _prefetch_for_distance(rows: np.ndarray, row: int) -> None:
     return of_compressed if is_compressed(rows) else of_array
 
 
-def is_compressed(kind: Any) -> bool:
-    """Return whether a type of numba is that of sparse rows."""
-    return getattr(kind, "instance_class", None) is CompressedRows
-
-
-@overload(squared_distance, jit_options={"nogil": True, "error_model": "numpy"})
-def _squared_distance(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-    def of_rows(a: np.ndarray, b: np.ndarray, limit: float) -> float:
-        return squared_row_distance(a.reshape((1, a.size)), 0, b.reshape((1, b.size)), 0, limit)
-
-    return of_rows
+def is_compressed(table: Any) -> bool:
+    """Return whether a table, or a type of numba, is that of sparse rows."""
+    return getattr(table, "instance_class", type(table)) is CompressedRows
 
 
 @overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})

@@ -9,6 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import Points
 
 MAPPED_BYTES = 2**24  # of the rows that are mapped at once
@@ -241,10 +242,8 @@ def map_rows(rows: Points, metric: str) -> Points:
         values = of_nonzeros(rows.astype(np.float64)) if rows.nnz else rows.data
         return sp.csr_matrix((values.astype(mapped_dtype(rows.dtype)), rows.indices, rows.indptr), shape=rows.shape)
     mapped = np.empty(rows.shape, mapped_dtype(rows.dtype))
-    step = rows_at_once(rows.shape[1])
-    for start in range(0, len(rows), step):
-        part = np.ascontiguousarray(rows[start : start + step], dtype=np.float64)
-        mapped[start : start + step] = METRICS[metric].mapped(part)
+    for part in slices(len(rows), rows_at_once(rows.shape[1])):
+        mapped[part] = METRICS[metric].mapped(np.ascontiguousarray(rows[part], dtype=np.float64))
     return mapped
 
 

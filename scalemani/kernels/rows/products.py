@@ -15,16 +15,23 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite import ir
-from numba.extending import intrinsic
 
-from scalemani.kernels.machine.compile import compiled, in_plain_mode, numbers_at
-from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE, by_one_instruction, place_number, spread
+from scalemani.kernels.machine.compile import compiled, emitted, in_plain_mode, numbers_at
+from scalemani.kernels.machine.instructions import (
+    ITEM_BYTES,
+    LANES_AT_ONCE,
+    by_one_instruction,
+    call_llvm,
+    emit_loop,
+    place_number,
+    spread,
+)
 
 PANEL_ROWS = 128  # eight strips
 # Sums of as many rows as leave registers for a strip and a factor: 32 registers of 16 lanes, or 16 of eight.
 ROWS_AT_ONCE = 12 if by_one_instruction() else 6
 
-_PLACE, _SINGLE = ir.IntType(64), ir.FloatType()
+_SINGLE = ir.FloatType()
 _LANES = ir.VectorType(_SINGLE, LANES_AT_ONCE)
 
 QUERY_GROUP = 12  # a multiple of ROWS_AT_ONCE
@@ -63,42 +70,26 @@ def plain_multiply_strip(rows: int, bases: int, n_terms: int, strip: int, norms:
 
 
 @in_plain_mode(plain_multiply_strip)
-@intrinsic
-def multiply_strip(typing_context: Any, rows: Any, bases: Any, n_terms: Any, strip: Any, norms: Any, sums: Any) -> Any:
+@emitted(numba.types.void, *[numba.types.int64] * 6)
+def multiply_strip(builder: Any, rows: Any, bases: Any, n_terms: Any, strip: Any, norms: Any, sums: Any) -> None:
     """Emit what `plain_multiply_strip` does, a product and its sum by one instruction where there is one."""
+    numbers = range(ROWS_AT_ONCE)
+    starts = [_item(builder, rows, builder.mul(place_number(i), n_terms)) for i in numbers]
+    norm = builder.load(_lanes_at(builder, norms, place_number(0)), align=ITEM_BYTES)
+    begun = [builder.fadd(norm, spread(builder, builder.load(_item(builder, bases, place_number(i))))) for i in numbers]
 
-    def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        rows, bases, n_terms, strip, norms, sums = arguments
-        numbers = range(ROWS_AT_ONCE)
-        starts = [_item(builder, rows, builder.mul(place_number(i), n_terms)) for i in numbers]
-        norm = builder.load(_lanes_at(builder, norms, place_number(0)), align=ITEM_BYTES)
-        begun = [
-            builder.fadd(norm, spread(builder, builder.load(_item(builder, bases, place_number(i))))) for i in numbers
+    def add_products(term: Any, totals: list[Any]) -> list[Any]:
+        place = _lanes_at(builder, strip, builder.mul(term, place_number(LANES_AT_ONCE)))
+        lanes = builder.load(place, align=ITEM_BYTES)
+        factors = (spread(builder, builder.load(builder.gep(start, [term]))) for start in starts)
+        return [
+            call_llvm(builder, f"llvm.fmuladd.v{LANES_AT_ONCE}f32", _LANES, factor, lanes, total)
+            for factor, total in zip(factors, totals, strict=True)
         ]
-        before, loop, after = builder.block, *(builder.append_basic_block(f"terms.{name}") for name in ("add", "end"))
-        builder.branch(loop)
-        builder.position_at_end(loop)
-        term, totals = builder.phi(_PLACE), [builder.phi(_LANES) for _ in numbers]
-        lanes = builder.load(
-            _lanes_at(builder, strip, builder.mul(term, place_number(LANES_AT_ONCE))), align=ITEM_BYTES
-        )
-        added = []
-        for start, total in zip(starts, totals, strict=True):
-            factor = spread(builder, builder.load(builder.gep(start, [term])))
-            added.append(_multiply_and_add(builder, factor, lanes, total))
-        following = builder.add(term, place_number(1))
-        for phi, first, later in zip((term, *totals), (place_number(0), *begun), (following, *added), strict=True):
-            phi.add_incoming(first, before)
-            phi.add_incoming(later, loop)
-        builder.cbranch(builder.icmp_unsigned("<", following, n_terms), loop, after)
-        builder.position_at_end(after)
-        for i, total in enumerate(added):
-            place = _lanes_at(builder, sums, place_number(i * PANEL_ROWS))
-            builder.store(total, place, align=ITEM_BYTES)
-        return context.get_dummy_value()
 
-    address = numba.types.int64
-    return numba.types.void(*[address] * 6), emit
+    for i, total in enumerate(emit_loop(builder, n_terms, begun, add_products)):
+        place = _lanes_at(builder, sums, place_number(i * PANEL_ROWS))
+        builder.store(total, place, align=ITEM_BYTES)
 
 
 def _item(builder: Any, address: Any, number: Any) -> Any:
@@ -109,13 +100,6 @@ def _item(builder: Any, address: Any, number: Any) -> Any:
 def _lanes_at(builder: Any, address: Any, number: Any) -> Any:
     """Return a pointer to the 16 float32 from a numbered one on behind an address."""
     return builder.bitcast(_item(builder, address, number), _LANES.as_pointer())
-
-
-def _multiply_and_add(builder: Any, one: Any, other: Any, total: Any) -> Any:
-    """Return one * other + total, lane by lane."""
-    name = f"llvm.fmuladd.v{LANES_AT_ONCE}f32"
-    function = builder.module.declare_intrinsic(name, (), ir.FunctionType(_LANES, [_LANES] * 3))
-    return builder.call(function, [one, other, total])
 
 
 @compiled

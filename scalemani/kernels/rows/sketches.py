@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.compressed import Points, projected_rows
 
@@ -89,8 +89,8 @@ def _fit_sparse(sample: sp.csr_matrix, n_dims: int) -> SketchBasis:
 def _bring_near(points: np.ndarray) -> None:
     """Put the few rows of `points` (n, D) float64 that are far from all others at the median of some rows."""
     middle = np.median(points[:: -(-len(points) // MIDDLE_ROWS)], axis=0)
-    tiles = (points[start : start + TILE_ROWS] for start in range(0, len(points), TILE_ROWS))
-    points[_far(np.concatenate([np.abs(tile - middle).max(axis=1) for tile in tiles]))] = middle
+    tiles = slices(len(points), TILE_ROWS)
+    points[_far(np.concatenate([np.abs(points[tile] - middle).max(axis=1) for tile in tiles]))] = middle
 
 
 def _far(distances: np.ndarray) -> np.ndarray:
@@ -177,12 +177,11 @@ def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
     mean, unit = basis.mean.astype(wide), wide(1.0 / basis.scale)
     sketches = np.empty((points.shape[0], basis.axes.shape[1]), dtype=np.float32)
     tile = np.empty((min(TILE_ROWS, points.shape[0]), points.shape[1]), dtype=wide)
-    for start in range(0, points.shape[0], TILE_ROWS):
-        stop = min(start + TILE_ROWS, points.shape[0])
-        centered = tile[: stop - start]
-        np.subtract(points[start:stop], mean, out=centered)
+    for rows in slices(points.shape[0], TILE_ROWS):
+        sketched = sketches[rows]
+        centered = tile[: len(sketched)]
+        np.subtract(points[rows], mean, out=centered)
         centered *= unit
-        sketched = sketches[start:stop]
         with np.errstate(over="ignore", invalid="ignore"):
             np.dot(centered.astype(np.float32, copy=False), basis.axes, out=sketched)
         if not np.abs(sketched).max() <= IN_SIGHT:  # also where infinite coordinates have made it NaN

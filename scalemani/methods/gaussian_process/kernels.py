@@ -23,7 +23,7 @@ from scalemani.kernels.landmarks.features import moments, total_variance
 from scalemani.kernels.landmarks.selection import Process, draw_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.kernels.rows.distances import squared_distance
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
@@ -119,7 +119,7 @@ def _factorise(
         chosen[step] = pivot
         column, root = factor[step], np.sqrt(variances[pivot])
         for i in range(rows.shape[0]):
-            column[i] = np.exp(-squared_distance(rows[i], rows[pivot], np.inf) / bandwidth)
+            column[i] = np.exp(-squared_row_distance(rows, i, rows, pivot, np.inf) / bandwidth)
         for earlier in range(step):
             _subtract(factor[earlier], factor[earlier, pivot], column)
         for i in range(rows.shape[0]):

@@ -29,41 +29,45 @@ from scalemani.kernels.neighbors.rounds import (
     still_fresh,
 )
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import fill_short_lists, first_round, further_cells_block, near_cells_block
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
-from scalemani.stages.neighbors.lists import arrays, given_block, nearest_of_candidates, no_known, round_block
+from scalemani.stages.neighbors.lists import (
+    arrays,
+    given_block,
+    is_whole,
+    nearest_of_candidates,
+    no_known,
+    round_block,
+)
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
-from scalemani.stages.neighbors.tables import list_tables
+from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
-from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.groups import StageGroup
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
-OF_NO_LIST = np.int32(-2)  # neither a row nor the mark of an empty place
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking among the neighbours of those of the round before."""
     start, _ = task.dimensions.rows(block)
     step = round_step(number - 1)
-    indices, distances, fresh = round_block(task, number - 1, block)
+    known, own = round_block(task, number - 1, block)
     sketches, unit, lists = list_tables(task, step, asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
-        limits = ((distances[:, -1] / unit) ** 2).astype(np.float32)
-    own = NeighborLists(indices, fresh.astype(bool))
+        limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
     if asked.of_leaves:
-        rows = slice(start, start + len(indices))
+        rows = slice(start, start + len(known.indices))
         own = NeighborLists(*(np.ascontiguousarray(table[rows]) for table in lists))
     visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
-    found = dict(nearest_of_candidates(task, start, candidates, Neighbors(indices, distances)))
+    found = dict(nearest_of_candidates(task, start, candidates, known))
     if asked.of_changed:
         found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
     return found
@@ -82,7 +86,7 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
     """Return the rows (N, k + 1) that pynndescent finds for all points in memory: it compiles for some 30 seconds."""
     from pynndescent import NNDescent  # its import alone takes seconds
 
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read().astype(np.float32)
+    points = work_points_of(task).points.read().astype(np.float32)
     width = min(task.params.n_neighbors + 1, task.dimensions.n_points)
     index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)
@@ -93,7 +97,7 @@ def handed_block(task: StageTask, block: int) -> Arrays:
 
     The entries of lists that miss some are fresh: these points alone look among the neighbours of their neighbours.
     """
-    given = StoredGivenLists(task.inputs[StoredGivenLists.STAGE]).indices.read_block(block)
+    given = task.stored(StoredGivenLists).indices.read_block(block)
     found = dict(nearest_of_candidates(task, task.dimensions.rows(block)[0], given, no_known(task, block)))
     found[StoredNeighbors.fresh] &= given[:, -1:] < 0
     found[StoredNeighbors.distances] = np.minimum(found[StoredNeighbors.distances], BEYOND_ALL)
@@ -113,7 +117,7 @@ def completed_block(task: StageTask, block: int) -> Arrays:
 
 def n_incomplete(task: StageTask, block: int) -> int:
     """Return how many of the lists of a block that accompany the points miss entries."""
-    given = StoredGivenLists(task.inputs[StoredGivenLists.STAGE]).indices.read_block(block)
+    given = task.stored(StoredGivenLists).indices.read_block(block)
     return int(np.count_nonzero(given[:, -1] < 0))
 
 
@@ -135,8 +139,7 @@ def run(work: StageWork) -> dict[str, Any]:
     first = pynndescent_block if method == "pynndescent" else near_cells_block
     continued = method == "partition" and task.earlier is not None
     if method == "exact":
-        done = whole(task.output, 0, task.dimensions.n_blocks)
-        run_round(work, 0, exact_block if done else exact_search(work))
+        run_round(work, 0, exact_block if is_whole(task, 0) else exact_search(work))
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
@@ -215,23 +218,22 @@ def following_round(
     work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
 ) -> Round | None:
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
-    task = work.task
-    sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * recalls[-1].error)
+    task, asked = work.task, work.task.params.neighbors.recall
+    values, error = [recall.value for recall in recalls], recalls[-1].error
     if rounds[0].draws:
         # The error falls with the share that is missed, until that is what was asked.
-        allowed, missed = 1.0 - task.params.neighbors.recall, 1.0 - recalls[-1].value
-        error = recalls[-1].error * np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9)))
-        sought = min(1.0, task.params.neighbors.recall + STANDARD_ERRORS * error)
-        return next_round_of_leaves(rounds, [recall.value for recall in recalls], sought, most_draws(task))
-    n_cells = len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+        allowed, missed = 1.0 - asked, 1.0 - values[-1]
+        error *= float(np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9))))
+    sought = min(1.0, asked + STANDARD_ERRORS * error)
+    if rounds[0].draws:
+        return next_round_of_leaves(rounds, values, sought, most_draws(task))
+    n_cells = len(centroids_of(task))
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
-    if not continued:
-        return next_round(rounds, [recall.value for recall in recalls], sought, n_cells, most)
     # Appended points have been through cells alone, which the recall of all points does not show. What the round among
     # changed lists brings says nothing of one among all.
-    if len(rounds) == 1:
+    if continued and len(rounds) == 1:
         return Round(rounds[0].last, rounds[0].last, of_changed=True)
-    return next_round(rounds, [recall.value for recall in recalls[1:]], sought, n_cells, most)
+    return next_round(rounds, values[1:] if continued else values, sought, n_cells, most)
 
 
 def find_round(asked: Round, work: StageWork, number: int) -> None:
@@ -280,9 +282,8 @@ def first_needed(work: StageWork) -> int:
     """
     if work.executor.keep:
         return 0
-    output, n_blocks = work.task.output, work.task.dimensions.n_blocks
-    measured = n_measured(output)
-    return next((number for number in (measured - 1, measured - 2) if whole(output, number, n_blocks)), 0)
+    measured = n_measured(work.task.output)
+    return next((number for number in (measured - 1, measured - 2) if is_whole(work.task, number)), 0)
 
 
 def n_measured(output: StageGroup) -> int:
@@ -291,11 +292,6 @@ def n_measured(output: StageGroup) -> int:
     while all(output.committed(unit) for unit in (QUERIES, TRUTH, recall_unit(count))):
         count += 1
     return count
-
-
-def whole(output: StageGroup, number: int, n_blocks: int) -> bool:
-    """Return whether all blocks of a round are there."""
-    return all(output.committed(block_unit(block, round_step(number))) for block in range(n_blocks))
 
 
 def exact_certificates(work: StageWork) -> dict[str, Any]:

@@ -12,10 +12,9 @@ from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import empty_lists, nearest_of_candidates, no_known, round_block
-from scalemani.stages.neighbors.tables import sketch_tables
+from scalemani.stages.neighbors.tables import centroids_of, sketch_tables, work_points_of
 
 
 def first_round(task: StageTask) -> Round:
@@ -32,12 +31,12 @@ def near_cells_block(task: StageTask, block: int) -> Arrays:
 
 def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking through further cells, beside those of the round before."""
-    indices, distances, _ = round_block(task, number - 1, block)
+    before, _ = round_block(task, number - 1, block)
     first, parts = task.dimensions.rows(block)[0], []
     # With more candidates fewer rows are searched at a time: the memory is that of the first round.
-    for part in slices(len(indices), -(-len(indices) // asked.candidates)):
+    for part in slices(len(before.indices), -(-len(before.indices) // asked.candidates)):
         found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
-        known = Neighbors(indices[part], distances[part])
+        known = Neighbors(before.indices[part], before.distances[part])
         parts.append(nearest_of_candidates(task, first + part.start, without_known(found, known.indices), known))
     return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
 
@@ -57,8 +56,7 @@ def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) ->
     cells = sketch_tables(task).by_cell
     if cells.rows is not None:
         return candidates_of_rows(task, np.arange(start, stop), probes, count)
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
-    return search_enough_cells(cells.sketches, cells.offsets, centroids, probes, start, count)
+    return search_enough_cells(cells.sketches, cells.offsets, centroids_of(task), probes, start, count)
 
 
 def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, count: int) -> np.ndarray:
@@ -74,20 +72,18 @@ def candidates_of_rows(task: StageTask, rows: np.ndarray, probes: np.ndarray, co
     (n, count + 1) int32, -1 for none
     """
     sketches, cells = sketch_tables(task)
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     # One candidate more: a query that is given beside the table finds itself.
     queries, behind = np.ascontiguousarray(sketches[rows]), task.dimensions.n_points
-    found = search_enough_cells(cells.sketches, cells.offsets, centroids, probes, behind, count + 1, queries)
+    found = search_enough_cells(cells.sketches, cells.offsets, centroids_of(task), probes, behind, count + 1, queries)
     found = cells.work_rows(found)
     return np.where(found == rows[:, np.newaxis], np.int32(-1), found)
 
 
 def nearest_in_cells(task: StageTask, rows: np.ndarray) -> Neighbors:
     """Return the nearest neighbours (n, k) of a few work rows (n,) in the cells nearest to each; lists are full."""
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     sketches = sketch_tables(task).by_row
     n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
-    probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids, n_probes)
+    probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids_of(task), n_probes)
     candidates, lists = candidates_of_rows(task, rows, probes, n_candidates(task, 0)), empty_lists(task, len(rows))
     for i, row in enumerate(rows.tolist()):
         found = nearest_of_candidates(task, row, candidates[i : i + 1], empty_lists(task, 1))
@@ -116,20 +112,19 @@ def visited_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.nd
     (stop - start, m) int32, nearest first
     """
     offsets, cells = task.once(stretches_of_cells).among(start, stop)
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
     near, own = task.once(nearby_cells, asked.last), sketch_tables(task).by_row[start:stop]
-    probes = nearest_nearby_cells(own, 0, len(own), offsets, centroids, near[cells], asked.last)
+    probes = nearest_nearby_cells(own, offsets, centroids_of(task), near[cells], asked.last)
     return np.ascontiguousarray(probes[:, asked.first :])
 
 
 def stretches_of_cells(task: StageTask) -> Stretches:
     """Return the stretches of work rows of one cell."""
-    return StoredWorkPoints(task.inputs["work_points"]).stretches
+    return work_points_of(task).stretches
 
 
 def nearby_cells(task: StageTask, n_wanted: int) -> np.ndarray:
     """Return the cells among which the `n_wanted` nearest to a point of each cell are looked for."""
-    centroids = StoredPartition(task.inputs["partition"]).centroids.read_once()
+    centroids = centroids_of(task)
     tuning = task.params.neighbors
     count = min(len(centroids), max(tuning.nearby_cells, tuning.nearby_per_probe * n_wanted))
     return nearest_indexed_cells(centroids, index_cells(centroids), count, CELLS_PER_NEARBY_CELL)

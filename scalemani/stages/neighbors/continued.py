@@ -20,7 +20,7 @@ from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
-from scalemani.stages.neighbors.tables import sketch_tables
+from scalemani.stages.neighbors.tables import basis_of, centroids_of, sketch_tables, work_points_of
 
 
 class Appended(NamedTuple):
@@ -57,7 +57,7 @@ def continued_block(task: StageTask, block: int) -> Arrays:
     known = no_known(task, block)
     places = np.flatnonzero(appended.earlier_rows[start:stop] >= 0)
     rows = appended.earlier_rows[start + places]
-    stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
+    stored = task.earlier_results.stored(StoredNeighbors)
     step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
     known.distances[places] = stored.distances(step).gather(rows)
@@ -66,17 +66,17 @@ def continued_block(task: StageTask, block: int) -> Arrays:
 
 def appended_points(task: StageTask) -> Appended:
     """Return which work rows are those of the earlier run and which were appended to it."""
-    earlier, work_points = task.earlier_results, StoredWorkPoints(task.inputs["work_points"])
+    earlier, work_points = task.earlier_results, work_points_of(task)
     order = work_points.input_rows.read()
-    before = StoredWorkPoints(earlier.groups[StoredWorkPoints.STAGE]).input_rows.read()
+    before = earlier.stored(StoredWorkPoints).input_rows.read()
     new = np.flatnonzero(order >= earlier.n_points)
     sketches = np.ascontiguousarray(sketch_tables(task).by_row[new])
     sketches.flags.writeable = False  # as those of all points are, so that kernels are compiled once for both
-    partition, n_probes = StoredPartition(task.inputs["partition"]), probes_of_earlier(task)
-    centroids, near = partition.centroids.read_once(), task.once(nearby_cells, n_probes)
-    sizes = np.bincount(partition.cells.gather(order[new]), minlength=len(centroids))
+    centroids, n_probes = centroids_of(task), probes_of_earlier(task)
+    near = task.once(nearby_cells, n_probes)
+    sizes = np.bincount(task.stored(StoredPartition).cells.gather(order[new]), minlength=len(centroids))
     offsets = np.concatenate([[0], np.cumsum(sizes)])  # those of one cell follow each other in either order
-    probes = nearest_nearby_cells(sketches, 0, len(new), offsets, centroids, near, n_probes)
+    probes = nearest_nearby_cells(sketches, offsets, centroids, near, n_probes)
     known, earlier_rows = inverse_order(order)[before], np.full(len(order), -1)
     earlier_rows[known] = np.arange(len(known))
     return Appended(known, earlier_rows, new, order[new], sketches, probes)
@@ -84,14 +84,14 @@ def appended_points(task: StageTask) -> Appended:
 
 def probes_of_earlier(task: StageTask) -> int:
     """Return how many cells the points of the earlier run have visited, where it still says so."""
-    stored = StoredNeighbors(task.earlier_results.groups[StoredNeighbors.STAGE])
+    stored = task.earlier_results.stored(StoredNeighbors)
     known = stored.group.committed(TRUTH)
     return int(stored.n_probes.read_once()) if known else task.params.neighbors.first_probes
 
 
 def visitors_of_cells(task: StageTask) -> Visitors:
     """Return the appended points that look through each cell."""
-    appended, n_cells = task.once(appended_points), len(StoredPartition(task.inputs["partition"]).centroids.read_once())
+    appended, n_cells = task.once(appended_points), len(centroids_of(task))
     visits, offsets = group_by(appended.probes.ravel(), n_cells)
     numbers = visits // appended.probes.shape[1]
     sketches = appended.sketches[numbers]
@@ -108,10 +108,9 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
     known : (n, k), the lists of these; others are empty
     """
     appended, n_rows, count = task.once(appended_points), len(known.indices), n_candidates(task, 0)
-    partition = StoredPartition(task.inputs["partition"])
     candidates = np.full((n_rows, count + 1), -1, np.int32)
     if len(places):
-        limits = ((known.distances[places, -1] / partition.basis.scale) ** 2).astype(np.float32)
+        limits = ((known.distances[places, -1] / basis_of(task).scale) ** 2).astype(np.float32)
         visitors, (offsets, cells) = (
             task.once(visitors_of_cells),
             task.once(stretches_of_cells).among(start, start + n_rows),

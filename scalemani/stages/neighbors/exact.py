@@ -13,14 +13,13 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, pair_rounds, paired_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
-from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_compared, paired_bytes
-from scalemani.stages.neighbors.lists import no_known, round_arrays
-from scalemani.stages.neighbors.tables import sketch_tables, work_points_of
+from scalemani.stages.neighbors.lists import compared_block, empty_lists, no_known, round_arrays
+from scalemani.stages.neighbors.tables import basis_of, sketch_tables, work_points_of
 
 
 def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
@@ -34,7 +33,6 @@ def search_pairs(work: StageWork) -> Neighbors:
     """Return the neighbours of all points, on threads of this process."""
     task, executor = work.task, work.executor
     points = compared_rows(work_points_of(task).points.read(), task.params.points.metric)
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
     executor.progress.start(task.stage, len(pair_rounds(*points.shape)), "round")
 
     def map_round(function: Callable[[Any], Any], pairs: Sequence[Any]) -> list[Any]:
@@ -42,9 +40,8 @@ def search_pairs(work: StageWork) -> Neighbors:
         executor.progress.advance()
         return results
 
-    empty = no_neighbors(len(points), task.params.n_neighbors)
-    lists = Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
-    return paired_neighbors(SketchedRows(points, sketch_tables(task).by_row[:], scale), lists, map_round)
+    lists = empty_lists(task, len(points))
+    return paired_neighbors(with_sketches(task, points, slice(None)), lists, map_round)
 
 
 def paired_block(lists: Neighbors, task: StageTask, block: int) -> Arrays:
@@ -65,17 +62,17 @@ def exact_block(task: StageTask, block: int) -> Arrays:
 
 def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
     """Return the points at ascending work rows `rows`, with their sketches."""
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
-    points = compared_rows(work_points_of(task).points.gather(rows), task.params.points.metric)
-    return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
+    return with_sketches(task, compared_rows(work_points_of(task).points.gather(rows), task.params.points.metric), rows)
 
 
 def sketched_block(task: StageTask, block: int) -> SketchedRows:
     """Return the points of a block, with their sketches."""
-    rows = slice(*task.dimensions.rows(block))
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
-    points = compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
-    return SketchedRows(points, sketch_tables(task).by_row[rows], scale)
+    return with_sketches(task, compared_block(task, block), slice(*task.dimensions.rows(block)))
+
+
+def with_sketches(task: StageTask, points: Points, rows: np.ndarray | slice) -> SketchedRows:
+    """Return points, which are those at some work rows, with their sketches."""
+    return SketchedRows(points, sketch_tables(task).by_row[rows], basis_of(task).scale)
 
 
 def nearest_of_block(
@@ -103,7 +100,7 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
     """Compare the stored lists of the sample with a block of points."""
     start, _ = task.dimensions.rows(block)
     sample = task.once(stored_lists)
-    points = StoredWorkPoints(task.inputs["work_points"]).points.read_block(block)
+    points = work_points_of(task).points.read_block(block)
     of_sets = METRICS[task.params.points.metric].of_sets
     queries, points = (rows > 0 if of_sets else rows for rows in (sample.points, points))
     return compared(queries, sample.rows, sample.lists, points, start)
@@ -112,5 +109,5 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
 def stored_lists(task: StageTask) -> StoredLists:
     """Return the sample by which an exact search is judged."""
     rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, n_compared(task.dimensions))
-    points = StoredWorkPoints(task.inputs["work_points"]).points.gather(rows)
+    points = work_points_of(task).points.gather(rows)
     return StoredLists(points, rows, StoredNeighbors(task.output).indices(round_step(0)).gather(rows))

@@ -34,7 +34,6 @@ from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import Round, still_fresh, without_known
 from scalemani.kernels.rows.products import middle_of_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, joined_step, leaves_step, round_step
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import fill_short_lists
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
@@ -49,13 +48,14 @@ from scalemani.stages.neighbors.counts import (
 from scalemani.stages.neighbors.lists import (
     arrays,
     holds_points,
+    is_whole,
     nearest_of_candidates,
     no_known,
     points_at_hand,
     round_arrays,
     round_block,
 )
-from scalemani.stages.neighbors.tables import coordinates_of
+from scalemani.stages.neighbors.tables import basis_of, coordinates_of, work_points_of
 from scalemani.store.groups import block_unit
 
 OFFERED_SLACK = 1.01  # of squared distances, that rounding coordinates to bytes adds
@@ -95,7 +95,7 @@ def search_leaves(asked: Round, work: StageWork, number: int) -> None:
     """Compute the missing blocks of a round within leaves, whose lists follow those of the round before."""
     task, output, step = work.task, work.task.output, round_step(number)
     output.create(task.dimensions.n_points, arrays(task), step)
-    if all(output.committed(block_unit(block, step)) for block in range(task.dimensions.n_blocks)):
+    if is_whole(task, number):
         pass
     elif work.executor.on_threads and holds_points(task, joined_bytes(task)):
         work.map_blocks(functools.partial(settled_block, search_in_memory(asked, work, number), number), step)
@@ -142,14 +142,14 @@ def search_in_store(asked: Round, work: StageWork, number: int) -> None:
 def leaders_of(task: StageTask, draw: Draw) -> Leaders | CellGroups:
     """Return the leaders of a draw."""
     rows = sample_rows(task.params.seed, draw.stage, task.dimensions.n_points, n_leaders(task))
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    stored = work_points_of(task).points
     points = stored.read_once()[rows] if holds_points(task) else stored.gather(rows)
     return index_leaders(coordinates_of(task, points))
 
 
 def leaves_of_block(task: StageTask, draw: Draw, block: int) -> np.ndarray:
     """Return the leaders (n, f) int32 nearest to the points of a block."""
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    stored = work_points_of(task).points
     rows = slice(*task.dimensions.rows(block))
     points = stored.read_once()[rows].copy() if holds_points(task) else stored.read_block(block)
     return nearest_leaders(coordinates_of(task, points), task.once(leaders_of, draw), n_leaves_of_point(task))
@@ -181,7 +181,7 @@ def limits_before(task: StageTask, number: int) -> np.ndarray:
         return np.full(task.dimensions.n_points, np.inf, np.float32)
     distances = StoredNeighbors(task.output).distances(round_step(number - 1))
     reaches = np.concatenate([distances.read_block(block)[:, -1] for block in range(task.dimensions.n_blocks)])
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
+    scale = basis_of(task).scale
     with np.errstate(over="ignore"):
         return (0.5 * OFFERED_SLACK * (reaches.astype(np.float64) / scale) ** 2).astype(np.float32)
 
@@ -207,7 +207,7 @@ def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> Gro
 def vectors_about_middle(task: StageTask, rows: np.ndarray) -> np.ndarray:
     """Return all coordinates (m, D) float32 of some points about their middle, in units of the sketches."""
     points = points_at_hand(task)[rows]
-    return about(middle_of_rows(points), points, StoredPartition(task.inputs["partition"]).basis.scale)
+    return about(middle_of_rows(points), points, basis_of(task).scale)
 
 
 def joined_part(asked: Round, number: int, task: StageTask, part: int) -> Arrays:
@@ -264,8 +264,7 @@ def settle(candidates: np.ndarray, number: int, task: StageTask, block: int) -> 
     known = no_known(task, block)
     before = NeighborLists(known.indices, np.zeros(known.indices.shape, bool))
     if number:
-        indices, distances, fresh = round_block(task, number - 1, block)
-        known, before = Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
+        known, before = round_block(task, number - 1, block)
     found = nearest_of_candidates(task, start, without_known(candidates, known.indices), known)
     lists = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
     fill_short_lists(task, start, lists)

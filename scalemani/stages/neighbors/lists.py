@@ -5,12 +5,15 @@ import numpy as np
 from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import SparseTable
 from scalemani.engine.work import Arrays, StageTask
+from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
-from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
-from scalemani.stages.neighbors.tables import filled_by_blocks
+from scalemani.stages.arrays.points import StoredPoints
+from scalemani.stages.neighbors.tables import filled_by_blocks, work_points_of
 from scalemani.stages.shared.tiled_search import refine_by_tiles
+from scalemani.store.groups import block_unit
 from scalemani.store.schema import RowArray
 
 
@@ -38,7 +41,7 @@ def empty_lists(task: StageTask, count: int) -> Neighbors:
 
 def given_block(task: StageTask, block: int) -> Arrays:
     """Return the lists of a block that were given in the place of points."""
-    rows = StoredPoints(task.inputs["points"]).points.read_block(block)
+    rows = task.stored(StoredPoints).points.read_block(block)
     indices, distances = np.split(rows, 2, axis=1)
     lists = Neighbors(indices.astype(np.int32), np.ascontiguousarray(distances))
     return round_arrays(lists, np.zeros(indices.shape, np.uint8))
@@ -53,12 +56,18 @@ def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
     }
 
 
-def round_block(task: StageTask, number: int, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return (indices, distances, fresh), (n, k) each, of a block after a round."""
+def round_block(task: StageTask, number: int, block: int) -> tuple[Neighbors, NeighborLists]:
+    """Return the lists (n, k) of a block after a round, with distances and with what is fresh in them."""
     output, step = StoredNeighbors(task.output), round_step(number)
     readers = output.indices(step), output.distances(step), output.fresh(step)
     indices, distances, fresh = (array.read_block(block) for array in readers)
-    return indices, distances, fresh
+    return Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
+
+
+def is_whole(task: StageTask, number: int) -> bool:
+    """Return whether all blocks of a round are there."""
+    step = round_step(number)
+    return all(task.output.committed(block_unit(block, step)) for block in range(task.dimensions.n_blocks))
 
 
 def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
@@ -68,7 +77,7 @@ def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
 
 def points_at_hand(task: StageTask) -> Table | SparseTable:
     """Return all points as they are stored: in memory where a process holds them, else rows in a file."""
-    stored = StoredWorkPoints(task.inputs["work_points"]).points
+    stored = work_points_of(task).points
     return stored.read_once() if holds_points(task) else stored.keep_in_file()
 
 
@@ -81,14 +90,14 @@ def compared_points(task: StageTask) -> Table | SparseTable:
 def sets_of_points(task: StageTask) -> Table:
     """Return all dense points as sets (N, W) uint64."""
     width = n_words(task.dimensions.n_features)
-    return filled_by_blocks(task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, set_block)
-
-
-def set_block(task: StageTask, block: int) -> np.ndarray:
-    """Return the points of a block as neighbours are compared."""
-    return compared_rows(
-        StoredWorkPoints(task.inputs["work_points"]).points.read_block(block), task.params.points.metric
+    return filled_by_blocks(
+        task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, compared_block
     )
+
+
+def compared_block(task: StageTask, block: int) -> Points:
+    """Return the points of a block as neighbours are compared."""
+    return compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
 
 
 def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:

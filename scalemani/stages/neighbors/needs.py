@@ -1,6 +1,7 @@
 """What the search holds in memory and writes, by method."""
 
 import math
+from collections.abc import Sequence
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
@@ -110,25 +111,37 @@ def exact_held(sizes: Sizes) -> list[Held]:
 
 def partition_held(sizes: Sizes) -> list[Held]:
     """List sketches and lists of all points, and what a block takes of them."""
-    dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
-    n_points, row_bytes = dimensions.n_points, dimensions.row_bytes
-    rows, row = dimensions.block_rows, dimensions.kept_row
-    n_queries = min(params.neighbors.sampled_queries, n_points)
-    n_cells = sizes.n_cells
+    params, width, n_cells, n_points = sizes.params, sizes.sketch_width, sizes.n_cells, sizes.dimensions.n_points
     nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
-    pools = n_candidates(sizes, 0) + SPARE_CANDIDATES
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * row_bytes)
-    everything = n_points * (row_bytes + 4 * width + NUMBER_BYTES)
-    return [
-        Held("sketches of all points", LOOKED_UP, n_points, width, "float32"),
+    found = [
         Held("sketches of all points in bytes", LOOKED_UP, n_points, width, "int8"),
         Held("heads of all lists", LOOKED_UP, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
+        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
+    ]
+    return rounds_held(sizes, found, width, n_candidates(sizes, 0) + SPARE_CANDIDATES)
+
+
+def rounds_held(sizes: Sizes, found: Sequence[Held], width: int, n_settled: int) -> list[Held]:
+    """List what rounds hold whose recall is measured, and after it what they find candidates by.
+
+    Parameters
+    ----------
+    width : of the rows that rounds among neighbours of neighbours compare
+    n_settled : candidates of a point that a block holds
+    """
+    dimensions, n_points = sizes.dimensions, sizes.dimensions.n_points
+    rows, row = dimensions.block_rows, dimensions.kept_row
+    n_queries = min(sizes.params.neighbors.sampled_queries, n_points)
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * dimensions.row_bytes)
+    everything = n_points * (dimensions.row_bytes + 4 * width + NUMBER_BYTES)
+    return [
+        Held("sketches of all points", LOOKED_UP, n_points, sizes.sketch_width, "float32"),
         Held("points of all blocks, or tables in turn", CACHE, n_points, *row),
         Held("sampled queries", EACH_PROCESS, n_queries, *row),
-        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
         Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
         *compared_held(sizes, "recall"),
-        Held("candidates of a block", EACH_TASK, rows, pools, "int32", COPIES_OF_CANDIDATES, "rounds"),
+        *found,
+        Held("candidates of a block", EACH_TASK, rows, n_settled, "int32", COPIES_OF_CANDIDATES, "rounds"),
         Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
         *continued_held(sizes),
     ]
@@ -175,15 +188,7 @@ def leaves_held(sizes: Sizes) -> list[Held]:
     rows, width = dimensions.block_rows, n_leaves_of_point(sizes)
     listed, of_part = n_joined(sizes) * BYTES_OF_CANDIDATE, min(n_points, math.ceil(LARGE * n_points_of_leaf(sizes)))
     in_group, together = min(n_points, 2 * points_of_group(sizes)), min(n_points, n_together(sizes))
-    n_queries = min(params.neighbors.sampled_queries, n_points)
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * dimensions.row_bytes)
-    everything = n_points * (dimensions.row_bytes + 4 * features + NUMBER_BYTES)
-    return [
-        Held("sketches of all points", LOOKED_UP, n_points, sizes.sketch_width, "float32"),
-        Held("points of all blocks, or tables in turn", CACHE, n_points, *row),
-        Held("sampled queries", EACH_PROCESS, n_queries, *row),
-        Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
-        *compared_held(sizes, "recall"),
+    found = [
         Held("leaders", EACH_PROCESS, n_leaders(sizes), features, "float32", COPIES_OF_LEADERS, "leaves"),
         Held("points of a block, and about their mean", EACH_TASK, rows, *row, step="leaves"),
         Held("coordinates of a block", EACH_TASK, rows, features, "float32", step="leaves"),
@@ -203,10 +208,8 @@ def leaves_held(sizes: Sizes) -> list[Held]:
         Held("candidates of the blocks of a task", CACHE, n_points, listed, "uint8", step="merged"),
         Held("coordinates of all points", LOOKED_UP, n_points, features, "float32", step="rounds"),
         Held("heads of all lists", LOOKED_UP, n_points, 2 * n_mutual(params) * BYTES_OF_EDGE, "uint8", step="rounds"),
-        Held("candidates of a block", EACH_TASK, rows, n_candidates(sizes, 1), "int32", COPIES_OF_CANDIDATES, "rounds"),
-        Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
-        *continued_held(sizes),
     ]
+    return rounds_held(sizes, found, features, n_candidates(sizes, 1))
 
 
 def disk(sizes: Sizes) -> list[Written]:

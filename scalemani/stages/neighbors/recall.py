@@ -18,13 +18,12 @@ from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
-from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit
-from scalemani.stages.neighbors.exact import sketched_block, sketched_rows
+from scalemani.stages.neighbors.exact import sketched_block, sketched_rows, with_sketches
 from scalemani.stages.neighbors.lists import compared_points, holds_points
-from scalemani.stages.neighbors.tables import query_sketches, sketch_tables, work_points_of
+from scalemani.stages.neighbors.tables import centroids_of, query_sketches, work_points_of
 
 
 class Sample(NamedTuple):
@@ -42,7 +41,7 @@ def sampled(task: StageTask) -> Sample:
     """Return the queries: drawn anew, or those of an earlier run and some of the points that were appended to it."""
     asked, width = task.params.neighbors.sampled_queries, task.params.n_neighbors
     if task.earlier is not None:
-        stored = StoredNeighbors(task.earlier.groups[StoredNeighbors.STAGE])
+        stored = task.earlier.stored(StoredNeighbors)
         if stored.group.committed(QUERIES) and stored.group.committed(TRUTH):
             return continued_sample(task, stored)
     rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, asked)
@@ -77,11 +76,6 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     return limits
 
 
-def one_behind_the_other(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return two arrays as one."""
-    return np.concatenate([one, other])
-
-
 class Queries(NamedTuple):
     """Some of the queries: their places (m,) in the sample, their work rows (m,), and their points."""
 
@@ -94,7 +88,7 @@ def find_truth(work: StageWork) -> None:
     """Find the true neighbours of a random sample of points, and how many cells the points of a run are to visit."""
     task, sample = work.task, work.task.once(sampled)
     if not task.output.committed(QUERIES):
-        limits = work.fold_blocks(limits_of_block, one_behind_the_other, "recall") * (1 + np.finfo(np.float32).eps)
+        limits = work.fold_blocks(limits_of_block, np.append, "recall") * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.query_rows: sample.rows, StoredNeighbors.query_limits: limits}
         task.output.write_whole(queries, QUERIES)
     if not task.output.committed(TRUTH):
@@ -122,7 +116,7 @@ def chosen_probes(task: StageTask, true: np.ndarray) -> int:
     ----------
     true : (q, k) the work rows of the true neighbours of the queries; of those of an earlier run only appended ones
     """
-    asked, centroids = task.params.neighbors, StoredPartition(task.inputs["partition"]).centroids.read_once()
+    asked, centroids = task.params.neighbors, centroids_of(task)
     if asked.n_probes is not None:
         return min(asked.n_probes, len(centroids))
     if task.earlier is not None:
@@ -179,5 +173,4 @@ def points_of_block(task: StageTask, block: int) -> SketchedRows:
 
 def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
     """Return points with their sketches, from those that this process holds."""
-    scale = StoredPartition(task.inputs["partition"]).basis.scale
-    return SketchedRows(compared_points(task)[rows], sketch_tables(task).by_row[rows], scale)
+    return with_sketches(task, compared_points(task)[rows], rows)

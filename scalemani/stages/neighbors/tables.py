@@ -19,7 +19,7 @@ from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
-from scalemani.kernels.rows.sketches import rounded_sketches, rounding_error, rounding_step
+from scalemani.kernels.rows.sketches import SketchBasis, rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.counts import n_listed, n_mutual
@@ -77,10 +77,10 @@ def list_tables(task: StageTask, step: str, of_leaves: bool = False) -> ListTabl
 
 def read_sketches(task: StageTask) -> SketchTables:
     """Return the sketches of all points by row and by cell: one table where work rows are sorted by cell."""
-    stored, partition = work_points_of(task), StoredPartition(task.inputs[StoredPartition.STAGE])
+    stored = work_points_of(task)
     together = stored.sketch.zarr().nbytes * (1 if stored.sorted_by_cell else 2)
     table, empty = stored_sketches(task, together), functools.partial(empty_table, task, together)
-    return SketchTables(table, listed_by_cell(stored, table, len(partition.centroids.read_once()), empty))
+    return SketchTables(table, listed_by_cell(stored, table, len(centroids_of(task)), empty))
 
 
 def listed_by_cell(
@@ -141,7 +141,7 @@ def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
     tuning, output = task.params.neighbors, StoredNeighbors(task.output)
-    scale = StoredPartition(task.inputs[StoredPartition.STAGE]).basis.scale
+    scale = basis_of(task).scale
     sampled = task.once(query_coordinates if by_all else query_sketches)
     step, width = rounding_step(sampled), sampled.shape[1]
     close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
@@ -169,7 +169,7 @@ def filled_by_blocks(
 
 def coordinates_of(task: StageTask, points: np.ndarray) -> np.ndarray:
     """Return all coordinates (n, D) float32 of dense points about the mean of the sketches, in their unit of length."""
-    basis = StoredPartition(task.inputs[StoredPartition.STAGE]).basis
+    basis = basis_of(task)
     return about(basis.mean, points, basis.scale)
 
 
@@ -215,4 +215,14 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
 
 def work_points_of(task: StageTask) -> StoredWorkPoints:
     """Return the points that are searched."""
-    return StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE])
+    return task.stored(StoredWorkPoints)
+
+
+def basis_of(task: StageTask) -> SketchBasis:
+    """Return the axes of the sketches of the points."""
+    return task.stored(StoredPartition).basis
+
+
+def centroids_of(task: StageTask) -> np.ndarray:
+    """Return the centres (C, s) of the cells, kept in this process."""
+    return task.stored(StoredPartition).centroids.read_once()

@@ -34,17 +34,18 @@ def test_nearby_cells_are_the_nearest_of_those_near_the_own_cell():
     sketches = sketches[order]
     everywhere = nearest_cells(centroids, centroids, 60)
     np.testing.assert_array_equal(
-        nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, everywhere, 5),
+        nearest_nearby_cells(sketches, offsets, centroids, everywhere, 5),
         nearest_cells(sketches, centroids, 5),
     )
     nearby = everywhere[:, :20]
-    whole = nearest_nearby_cells(sketches, 0, 1500, offsets, centroids, nearby, 5)
+    whole = nearest_nearby_cells(sketches, offsets, centroids, nearby, 5)
     distances = cdist(sketches.astype(float), centroids.astype(float))
     for i in range(1500):
         near = nearby[np.searchsorted(offsets, i, side="right") - 1]
         np.testing.assert_array_equal(whole[i], near[np.argsort(distances[i, near])[:5]])
     for start, stop in ((0, 1), (1, 700), (700, 1500)):
-        part = nearest_nearby_cells(sketches, start, stop, offsets, centroids, nearby, 5)
+        own = np.clip(offsets, start, stop) - start
+        part = nearest_nearby_cells(sketches[start:stop], own, centroids, nearby, 5)
         np.testing.assert_array_equal(part, whole[start:stop])
 
 
