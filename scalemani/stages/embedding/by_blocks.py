@@ -4,7 +4,6 @@ Each process makes a table of the vectors, N rows of a few columns, in memory or
 every vector v, what its Rayleigh quotient and its residual need; a second step writes the vectors in input order.
 """
 
-import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -20,6 +19,7 @@ from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+from scalemani.stages.shared.tiles import added
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
@@ -97,11 +97,6 @@ def block_sums(task: StageTask, block: int) -> QuotientSums:
         vectors = vectors[reached]
     images = degrees * own - np.asarray(affinities @ vectors)
     return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
-
-
-def added(one: QuotientSums, other: QuotientSums) -> QuotientSums:
-    """Return the sums over the rows of both."""
-    return QuotientSums(*map(operator.add, one, other))
 
 
 def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
