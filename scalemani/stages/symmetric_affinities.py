@@ -28,7 +28,6 @@ from scalemani.kernels.graph.symmetric import (
     incoming_edges,
     join_edges,
     loop_edges,
-    row_sums,
     symmetric_rows,
 )
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
@@ -191,13 +190,7 @@ def given_block(task: StageTask, block: int) -> Arrays:
 
 def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
     """Return the rows of W of a block as they are stored, with their degrees."""
-    entries = following_classes(task, rows, block)
-    return {
-        StoredSymmetricAffinities.indptr: rows.indptr,
-        StoredSymmetricAffinities.indices: rows.indices,
-        StoredSymmetricAffinities.values: entries,
-        StoredSymmetricAffinities.degrees: row_sums(entries, rows.indptr),
-    }
+    return StoredSymmetricAffinities.parts(rows.indptr, rows.indices, following_classes(task, rows, block))
 
 
 def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:

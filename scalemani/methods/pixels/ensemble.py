@@ -4,12 +4,10 @@ import functools
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageWork
-from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.engine.work import StageWork
 from scalemani.methods.pixels.kernels import (
     Image,
     Reach,
@@ -51,7 +49,9 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
     weights = ensemble_affinities(list(work.executor.map_locally(grow, copies)), len(points))
     for block in range(task.dimensions.n_blocks):
         if not task.output.committed(block_unit(block)):
-            task.output.write_parts(block, rows_of(weights, *task.dimensions.rows(block)))
+            rows = weights[slice(*task.dimensions.rows(block))]
+            bounds, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            task.output.write_parts(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
     return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}
 
 
@@ -65,15 +65,3 @@ def tree_of(points: np.ndarray, deviations: np.ndarray, image: Image, reach: Rea
     image, reach : the shape of the image, and how far apart pixels may be that share an edge
     """
     return minimum_spanning_tree(jittered(points, deviations, seed, copy), image, reach)
-
-
-def rows_of(weights: sp.csr_matrix, start: int, stop: int) -> Arrays:
-    """Return the rows of a block of W as they are stored."""
-    rows = weights[start:stop]
-    indptr = rows.indptr.astype(np.int64)
-    return {
-        StoredSymmetricAffinities.indptr: indptr,
-        StoredSymmetricAffinities.indices: rows.indices.astype(np.int32),
-        StoredSymmetricAffinities.values: rows.data,
-        StoredSymmetricAffinities.degrees: row_sums(rows.data, indptr),
-    }

@@ -12,8 +12,10 @@ from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
+from scalemani.store.schema import ArrayDescription
 
 
 class StoredAffinities(StoredStage, stage="affinities"):
@@ -72,6 +74,11 @@ class StoredAffinityMatrix(StoredStage):
         "classes where the target weight is above zero; those of a W that was given in the place of points",
     )
     degrees = Parts("row", "float64", "the sum of each row of the block")
+
+    @classmethod
+    def parts(cls, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[ArrayDescription, np.ndarray]:
+        """Return the rows of a block in CSR form as they are stored, with their degrees."""
+        return {cls.indptr: indptr, cls.indices: indices, cls.values: values, cls.degrees: row_sums(values, indptr)}
 
     def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (indptr, indices, values) of one block's rows of W."""
