@@ -1,6 +1,5 @@
 """The connected components of the affinity graph: bridges that join them, or the rows of the largest."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -236,26 +235,14 @@ def cells_with_radii(work: StageWork) -> Cells:
     task = work.task
     offsets, cells = task.stored(StoredWorkPoints).stretches
     centers = task.stored(StoredPartition).centroids.read()[cells]
-    measured = functools.partial(radii_in_block, task, offsets, centers)
+
+    def radii_in_block(block: int) -> np.ndarray:
+        rows = task.stored(StoredWorkPoints).sketch.read_block(block)
+        return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_locally(measured, joined_radii, blocks))
-
-
-def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, block: int) -> np.ndarray:
-    """Return how far the rows of one block lie from the centres of their cells.
-
-    Parameters
-    ----------
-    offsets : (C + 1,) int64, cell c is work rows [offsets[c], offsets[c + 1])
-    centers : (C, s) float32
-
-    Returns
-    -------
-    (C,) float64, the largest distance in each cell, infinite where the block has no row of it
-    """
-    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
-    return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+    return Cells(offsets, centers, work.executor.fold_locally(radii_in_block, joined_radii, blocks))
 
 
 def nearest_of_other_components(
@@ -273,39 +260,18 @@ def nearest_of_other_components(
     rows : (q,) int64, work rows, by distance of the sketches
     distances : (q,) float64, these distances, in the units of the points
     """
-    points = work.task.stored(StoredWorkPoints).sketch.gather(queries)
-    within = reach(points, labels[queries], labels, cells)
-    blocks = range(work.task.dimensions.n_blocks)
-    work.executor.progress.start(work.task.stage, len(blocks))
-    search = functools.partial(nearest_in_block, work.task, labels, queries, points, within, cells)
-    rows, distances = work.executor.fold_locally(search, nearer, blocks)
-    return rows, distances * work.task.stored(StoredPartition).basis.scale
+    task, sketch = work.task, work.task.stored(StoredWorkPoints).sketch
+    points, own = sketch.gather(queries), labels[queries]
+    within = reach(points, own, labels, cells)
 
+    def nearest_in_block(block: int) -> tuple[np.ndarray, np.ndarray]:
+        start, stop = task.dimensions.rows(block)
+        return nearest_in_cells(points, own, within, sketch.read_block(block), labels[start:stop], start, cells)
 
-def nearest_in_block(
-    task: StageTask,
-    labels: np.ndarray,
-    queries: np.ndarray,
-    points: np.ndarray,
-    within: np.ndarray,
-    cells: Cells,
-    block: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Search one block.
-
-    Parameters
-    ----------
-    labels, queries, cells : those of `nearest_of_other_components`
-    points : (q, s) float32, sketches of the queries
-    within : (q,) how far each looks, at most
-
-    Returns
-    -------
-    rows, distances : as of `nearest_of_other_components`, in the units of the sketches
-    """
-    start, stop = task.dimensions.rows(block)
-    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
-    return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)
+    blocks = range(task.dimensions.n_blocks)
+    work.executor.progress.start(task.stage, len(blocks))
+    rows, distances = work.executor.fold_locally(nearest_in_block, nearer, blocks)
+    return rows, distances * task.stored(StoredPartition).basis.scale
 
 
 def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:

@@ -229,9 +229,13 @@ class StreamedGraph:
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
-        out = self.workspace.empty(vectors.shape, vectors.dtype)
-        blocks = list(range(self._work.task.dimensions.n_blocks))
-        self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
+        out, dimensions = self.workspace.empty(vectors.shape, vectors.dtype), self._work.task.dimensions
+
+        def of_block(block: int) -> None:
+            start, stop = dimensions.rows(block)
+            normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
+
+        self._work.executor.over(of_block, list(range(dimensions.n_blocks)))
         self._work.executor.progress.advance()
         return out
 
@@ -256,10 +260,6 @@ class StreamedGraph:
                 found[start:stop] = self._stored.read_matrix(block, dimensions.n_points).diagonal(start)
             found /= self.degrees
         return found
-
-    def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
-        start, stop = self._work.task.dimensions.rows(block)
-        normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
 
     def _rows(self, block: int) -> Rows:
         if block in self._known:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
-from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
@@ -38,15 +38,13 @@ def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> Aff
     -------
     rows (n, N)
     """
-    blocks = slices(task.dimensions.n_points, task.dimensions.block_rows)
-    held = [blocks[number] for number in np.unique(appended // task.dimensions.block_rows).tolist()]
-    parts = list(over(functools.partial(rows_of_block, task, appended), held))
-    rows = sp.csr_matrix(sp.vstack(parts, format="csr"))
+    graph, dimensions = affinity_graph(task.inputs), task.dimensions
+
+    def rows_of_block(block: int) -> sp.csr_matrix:
+        start, stop = dimensions.rows(block)
+        first, last = np.searchsorted(appended, [start, stop])
+        return graph.read_matrix(block, dimensions.n_points)[appended[first:last] - start]
+
+    parts = list(over(rows_of_block, np.unique(appended // dimensions.block_rows).tolist()))
+    rows = sp.vstack(parts, format="csr")
     return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
-
-
-def rows_of_block(task: StageTask, appended: np.ndarray, block: slice) -> sp.csr_matrix:
-    """Return the rows (n, N) of W of those of the appended points that are in a block, which is given by its rows."""
-    first, last = np.searchsorted(appended, [block.start, block.stop])
-    number, n_points = block.start // task.dimensions.block_rows, task.dimensions.n_points
-    return affinity_graph(task.inputs).read_matrix(number, n_points)[appended[first:last] - block.start]
