@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from scalemani.config.methods import beside
 from scalemani.config.stages import WINDOW
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -88,6 +89,18 @@ class StoredAffinityMatrix(StoredStage):
         """Return one block's rows of W (n, N) as a sparse matrix."""
         indptr, indices, values = self.read_rows(block)
         return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_points))
+
+    def read_at(
+        self, rows: np.ndarray, dimensions: Dimensions, over: Callable[..., Iterable[Any]] = map
+    ) -> sp.csr_matrix:
+        """Return rows (m, N) of W at ascending work rows (m,): blocks that hold none of them are not read."""
+
+        def of_block(block: int) -> sp.csr_matrix:
+            start, stop = dimensions.rows(block)
+            first, last = np.searchsorted(rows, (start, stop))
+            return self.read_matrix(block, dimensions.n_points)[rows[first:last] - start]
+
+        return sp.vstack(list(over(of_block, np.unique(rows // dimensions.block_rows).tolist())), format="csr")
 
     def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return work rows, ascending, that hold all columns (m,) of nonzeros, and the place of each among them."""

@@ -3,7 +3,6 @@
 import functools
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
@@ -28,23 +27,6 @@ def take_earlier_blocks(work: StageWork) -> None:
 
 
 def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
-    """Return rows of W in memory: blocks that hold none of them are not read.
-
-    Parameters
-    ----------
-    appended : (n,) int64, ascending work rows
-
-    Returns
-    -------
-    rows (n, N)
-    """
-    graph, dimensions = affinity_graph(task.inputs), task.dimensions
-
-    def rows_of_block(block: int) -> sp.csr_matrix:
-        start, stop = dimensions.rows(block)
-        first, last = np.searchsorted(appended, [start, stop])
-        return graph.read_matrix(block, dimensions.n_points)[appended[first:last] - start]
-
-    parts = list(over(rows_of_block, np.unique(appended // dimensions.block_rows).tolist()))
-    rows = sp.vstack(parts, format="csr")
+    """Return rows (n, N) of W in memory, at ascending work rows (n,) int64."""
+    rows = affinity_graph(task.inputs).read_at(appended, task.dimensions, over)
     return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
