@@ -4,7 +4,6 @@ Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ wi
 4.6.4; Baudat and Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 2000.
 """
 
-import functools
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -90,9 +89,12 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.write_whole(arrays, output.SOLVED)
     empty = work.workspace().empty
     positions = empty((task.dimensions.n_points, task.params.n_components), np.float64)
-    blocks = list(range(task.dimensions.n_blocks))
     directions, mean = output.directions.read(), output.mean.read()
-    work.executor.over(functools.partial(project_block, task, directions, mean, positions), blocks)
+
+    def project_block(block: int) -> None:
+        positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
+
+    work.executor.over(project_block, list(range(task.dimensions.n_blocks)))
     write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
     return {"between_shares": output.eigenvalues.read().tolist()}
 
@@ -115,18 +117,6 @@ def sums_of_block(task: StageTask, block: int) -> KernelSums:
     of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
     products, gram = sp.csr_matrix(rows.T.tocsr() @ rows), sp.csr_matrix(own.T.tocsr() @ own)
     return KernelSums(products, (of_class @ rows).toarray(), np.bincount(codes, minlength=n_classes), gram)
-
-
-def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, positions: np.ndarray, block: int) -> None:
-    """Write the coordinates of one block.
-
-    Parameters
-    ----------
-    directions : (L + 1, d) float64, over the columns of `rows_of_kernel`
-    mean : (d,) float64, of all points along the directions
-    positions : (N, d) float64, of which the rows of the block are written
-    """
-    positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
 
 
 def most_components(found: "Survey") -> int | None:

@@ -6,8 +6,6 @@ Rows whose places lie all over an array in a mapped file touch a page each. So t
 that they belong to, a stream for each part, and then to their places within it, in memory.
 """
 
-import functools
-
 import numpy as np
 from numpy.typing import DTypeLike
 
@@ -20,7 +18,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.beside_points import rows_of_block
+from scalemani.stages.shared.beside_points import write_rows
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
 from scalemani.store.schema import ArrayDescription
 
@@ -129,6 +127,4 @@ def write_embedding(
     positions : (N, d) float64, in work order
     empty : makes the array (N, d) in input order: in memory, or in a mapped file
     """
-    embedding = in_input_order(work.task, positions, empty)
-    work.task.output.create(len(embedding), [described.sized(embedding.shape[1])])
-    work.map_blocks_here(functools.partial(rows_of_block, described, embedding))
+    write_rows(work, described, in_input_order(work.task, positions, empty))
