@@ -79,7 +79,7 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(labels_block)
     sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
+    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": sizes.tolist()}
     return {**found, **tell_of_pieces(work, cut)}
 
 

@@ -290,7 +290,7 @@ def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) 
     stored = stored_weights(task.inputs)
     if stored is not None:  # a point with many copies may have no other affinity than to these
         means = np.maximum(means, affinities.twins.gather(ends) / values.shape[1])
-        copies = np.asarray(task.read_table(stored)[ends])
+        copies = task.read_table(stored)[ends]
     weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * means)
     # W halves P + P^T, and a bridge is between all copies at both ends.
     least = 0.5 * BRIDGE_ENTRY * (roots[ends] / copies)[inverse.reshape(rows.shape)].prod(axis=1)

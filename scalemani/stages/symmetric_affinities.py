@@ -45,8 +45,7 @@ COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
 def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        held: list[Held] = beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
-        return held
+        return beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
     classified = classified_held(sizes) if sizes.params.follows_classes else []
@@ -214,7 +213,7 @@ def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.nd
     if not task.params.follows_classes:
         return rows.values
     codes = task.stored(StoredClasses).codes
-    of_columns = np.asarray(task.read_table(codes)[rows.indices])
+    of_columns = task.read_table(codes)[rows.indices]
     target_weight = task.params.symmetric_affinities.target_weight
     return lowered_between_classes(rows.indptr, rows.values, codes.read_block(block), of_columns, target_weight)
 

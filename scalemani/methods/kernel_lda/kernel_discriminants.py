@@ -105,7 +105,7 @@ def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, renumbered = graph.on_reached(affinities.astype(np.float64))
     spread = renumbered @ weights_at(task, reached) + task.stored(StoredLandmarkWeights).read_matrix(block, n_landmarks)
-    return sp.csr_matrix(sp.hstack([spread, sp.csr_matrix(1 + degrees).T]))
+    return sp.hstack([spread, sp.csr_matrix(1 + degrees).T], format="csr")
 
 
 def sums_of_block(task: StageTask, block: int) -> KernelSums:
@@ -115,7 +115,7 @@ def sums_of_block(task: StageTask, block: int) -> KernelSums:
     stored = task.stored(StoredClasses)
     codes, n_classes = stored.codes.read_block(block), len(stored.counts.read_once())
     of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
-    products, gram = sp.csr_matrix(rows.T.tocsr() @ rows), sp.csr_matrix(own.T.tocsr() @ own)
+    products, gram = rows.T.tocsr() @ rows, own.T.tocsr() @ own
     return KernelSums(products, (of_class @ rows).toarray(), np.bincount(codes, minlength=n_classes), gram)
 
 

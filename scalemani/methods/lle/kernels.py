@@ -95,4 +95,4 @@ def reflection(vector: np.ndarray) -> np.ndarray:
     """Return the unit vector h (n,) for which I - 2 h h^T turns a vector (n,) onto the first axis."""
     mirror = vector / np.linalg.norm(vector)
     mirror[0] += np.copysign(1.0, mirror[0])
-    return np.asarray(mirror / np.linalg.norm(mirror))
+    return mirror / np.linalg.norm(mirror)

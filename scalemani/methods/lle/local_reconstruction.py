@@ -102,7 +102,7 @@ def sums_of_tiles(task: StageTask, tiles: range) -> LocalSums:
             rows_left(task, rows[some], tile[some], lists)
             for some, lists in neighbors_with_bridges(rows, indices, task.once(other_ends))
         ]
-        errors.add(diagonal_product(sp.csr_matrix(sp.vstack(parts)), np.ones(len(rows))))
+        errors.add(diagonal_product(sp.vstack(parts, format="csr"), np.ones(len(rows))))
         gram.add(diagonal_product(weights_at(task, rows), np.ones(len(rows))))
     return LocalSums(errors.total(), gram.total())
 

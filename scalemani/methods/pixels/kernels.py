@@ -253,7 +253,7 @@ def ensemble_affinities(trees: list[np.ndarray], n_pixels: int) -> sp.csr_matrix
     lower, higher = np.concatenate(trees).T
     ones = np.ones(len(lower), np.float32)
     counts = sp.coo_matrix((ones, (lower, higher)), shape=(n_pixels, n_pixels)).tocsr()  # adds equal edges up
-    weights = sp.csr_matrix(counts + counts.T)
+    weights = counts + counts.T
     weights.sort_indices()
     weights.data /= np.float32(len(trees))
     return weights

@@ -54,7 +54,7 @@ def run(work: StageWork) -> dict[str, Any]:
     def rows_of_w(rows: np.ndarray) -> sp.csr_matrix:
         return graph.read_at(rows, dimensions)
 
-    found = completed_weights(sp.csr_matrix(sp.vstack(list(direct), format="csr")), rows_of_w)
+    found = completed_weights(sp.vstack(list(direct), format="csr"), rows_of_w)
     task.output.write_whole(
         {
             StoredAffinityWeights.indptr: found.weights.indptr.astype(np.int64),

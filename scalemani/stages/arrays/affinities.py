@@ -160,6 +160,5 @@ def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
     group = inputs[StoredSymmetricAffinities.STAGE]
     if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
         of_pixels = beside("AFFINITY_KINDS", WINDOW, "WindowAffinities")
-        graph: StoredAffinityMatrix = of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
-        return graph
+        return of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
     return StoredSymmetricAffinities(group)

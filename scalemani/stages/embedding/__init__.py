@@ -81,8 +81,7 @@ def vector_dtype(params: Parameters) -> type:
 def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
     if of_method := beside("SOLVERS", sizes.params.embedding.solver, "memory"):
-        held: list[Held] = of_method(sizes)
-        return held
+        return of_method(sizes)
     if sizes.params.embedding.solver in BY_LANDMARKS:
         return by_blocks_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
@@ -143,8 +142,7 @@ def run(work: StageWork) -> dict[str, Any]:
     params = work.task.params
     solver = params.embedding.solver
     if solver in declared("SOLVERS"):
-        certificates: dict[str, Any] = load("SOLVERS", solver)(work)
-        return certificates
+        return load("SOLVERS", solver)(work)
     workspace = work.workspace()
     rounding = rounding_of(vector_dtype(params))
     solved, of_pieces = by_pieces(work, workspace)
@@ -426,7 +424,7 @@ def coarsely_rounded(vectors: np.ndarray) -> np.ndarray:
     """
     _, exponents = np.frexp(np.abs(vectors).max(axis=0))
     steps = np.ldexp(1.0, exponents - START_BITS)
-    return np.asarray(np.rint(vectors / steps) * steps)
+    return np.rint(vectors / steps) * steps
 
 
 def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:
@@ -455,7 +453,7 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
     """Return W (N, N) in memory."""
     stored, dimensions = affinity_graph(task.inputs), task.dimensions
     blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
-    return sp.csr_matrix(sp.vstack(blocks, format="csr"))
+    return sp.vstack(blocks, format="csr")
 
 
 SOLVERS = {

@@ -95,7 +95,7 @@ def block_sums(task: StageTask, block: int) -> QuotientSums:
     if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read
         reached, affinities = graph.on_reached(affinities)
         vectors = vectors[reached]
-    images = degrees * own - np.asarray(affinities @ vectors)
+    images = degrees * own - affinities @ vectors
     return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
 
 

@@ -81,5 +81,5 @@ def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multipli
     weights = stored_weights(task.inputs)
     if weights is None:
         return None
-    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
+    of_neighbors = task.read_table(weights)[indices.ravel()].reshape(indices.shape)
     return Multiplicities(weights.read_block(block), of_neighbors)

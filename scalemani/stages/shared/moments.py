@@ -44,7 +44,7 @@ class Moments(NamedTuple):
     @property
     def shift(self) -> np.ndarray:
         """The mean of the points (D,), less the centre."""
-        return np.asarray(self.sums.sum(axis=0) / self.counts.sum())
+        return self.sums.sum(axis=0) / self.counts.sum()
 
     def centered(self) -> np.ndarray:
         """Return G = Z^T (Y - mean): (L, D)."""
@@ -89,7 +89,7 @@ def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
     """Return what consecutive tiles of rows of Z add to Z^T Z."""
     weights, n_landmarks = task.stored(StoredLandmarkWeights), task.params.n_landmarks
     parts = [weights.read_matrix(block, n_landmarks)[part] for block, part in parts_of_tiles(task, tiles)]
-    rows = sp.csr_matrix(sp.vstack(parts))
+    rows = sp.vstack(parts, format="csr")
     return diagonal_product(rows, np.ones(rows.shape[0]))
 
 
@@ -120,7 +120,7 @@ def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
         counts += np.bincount(codes, minlength=n_classes)
         sums += sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes))) @ centred
         rows_of_z.append(sparse_weights(indices, values, n_landmarks))
-    stacked = sp.csr_matrix(sp.vstack(rows_of_z))
+    stacked = sp.vstack(rows_of_z, format="csr")
     gram = symmetric_part(diagonal_product(stacked, np.ones(stacked.shape[0])))
     return Moments(moments, used, gram, sums, counts, squares)
 

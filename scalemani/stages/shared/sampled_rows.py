@@ -55,11 +55,7 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     found = work.fold(rows_of_blocks, operator.add, runs)
     places = np.empty_like(order)
     places[order] = np.arange(len(order))
-    return (
-        sp.csr_matrix(sp.vstack(found, format="csr"))[places]
-        if sp.issparse(found[0])
-        else np.concatenate(found)[places]
-    )
+    return sp.vstack(found, format="csr")[places] if sp.issparse(found[0]) else np.concatenate(found)[places]
 
 
 def rows_of_blocks(task: StageTask, run: RowsOfBlocks) -> list[Points]:
