@@ -164,17 +164,12 @@ def what_helps(task: StageTask) -> str:
     """Return what joins the components of a graph, or embeds it as it is."""
     if task.params.points.metric == PRECOMPUTED:
         return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
+    kind = None if stored_affinities(task) is None else task.params.affinities.kind
+    bandwidth = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}.get(kind or "", "")
     return (
-        f"raise {' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
+        f"raise neighbors.n_neighbors{bandwidth}, or set components.disconnected=connect to join them through their "
         "closest pairs"
     )
-
-
-def what_joins(task: StageTask) -> list[str]:
-    """Return the parameters of a run by which more edges of its graph count."""
-    kind = None if stored_affinities(task) is None else task.params.affinities.kind
-    bandwidths = {"entropic": ["affinities.perplexity"], "gaussian": ["affinities.sigma"]}
-    return ["neighbors.n_neighbors", *bandwidths.get(kind or "", [])]
 
 
 def queries_per_component(task: StageTask, n_components: int) -> int:

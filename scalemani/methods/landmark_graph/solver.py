@@ -46,10 +46,8 @@ def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Paramete
         combining = Combining(params.landmark_neighbors, params.landmark_weights.regularization)
         return LandmarkMap(prepared, vectors, combining)
     # A landmark is one of its own nearest.
-    n_neighbors = params.landmark_graph.joined(len(vectors)) + 1
-    return LandmarkMap(
-        prepared, vectors * nystrom_gains(graph.eigenvalues.read()), Combining(n_neighbors, sigma=graph.read_sigma())
-    )
+    combining = Combining(params.landmark_graph.joined(len(vectors)) + 1, sigma=float(graph.sigma.read()))
+    return LandmarkMap(prepared, vectors * nystrom_gains(graph.eigenvalues.read()), combining)
 
 
 def memory(sizes: Sizes) -> list[Held]:

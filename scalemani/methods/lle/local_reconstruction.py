@@ -12,7 +12,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
-from scalemani.methods.lle.kernels import left_by_neighbors, locally_linear_components, neighbor_weights
+from scalemani.methods.lle.kernels import locally_linear_components, neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -151,7 +151,7 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     values = neighbor_weights(points, others, places, task.params.value("local_reconstruction.reg"))
     bounds = np.arange(0, values.size + 1, values.shape[1])
     taken = sp.csr_matrix((values.ravel(), places.ravel(), bounds), shape=(len(rows), len(reached)))
-    return left_by_neighbors(weights_at(task, rows), taken, weights_at(task, reached))
+    return weights_at(task, rows) - taken @ weights_at(task, reached)
 
 
 def most_components(found: "Survey") -> int:

@@ -53,10 +53,11 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
+from scalemani.stages.embedding.by_blocks import block_sums, by_blocks_held, write_by_blocks
 from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_held, pieces_of, pieces_written
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks, write_embedding
+from scalemani.stages.shared.tiles import added
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
@@ -296,7 +297,7 @@ def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
     """
     solved, vectors = work.task.stored(StoredLandmarkEmbedding), None
     if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
-        residuals = residuals_by_blocks(work)
+        residuals = work.fold_blocks(block_sums, added).residuals
     else:
         work.executor.progress.start(work.task.stage, 1, "pass")
         vectors = over_landmarks(work.task, solved.vectors.read(), workspace.empty)

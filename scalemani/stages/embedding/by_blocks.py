@@ -19,7 +19,6 @@ from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
-from scalemani.stages.shared.tiles import added
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
@@ -60,12 +59,6 @@ def by_blocks_held(sizes: Sizes) -> list[Held]:
         Held("places of the rows of a run", EACH_TASK, min(n_points, RUN_ROWS), 1, "int64", step="writing"),
         Held("places of the rows of longer runs", CACHE, dimensions.n_blocks * rows, 1, "int64", step="writing"),
     ]
-
-
-def residuals_by_blocks(work: StageWork) -> np.ndarray:
-    """Return the residuals (d,) of the vectors on the full problem, by one pass over W."""
-    sums: QuotientSums = work.fold_blocks(block_sums, added)
-    return sums.residuals
 
 
 def write_by_blocks(work: StageWork) -> None:
