@@ -20,6 +20,7 @@ from scalemani.methods.lda.kernels import discriminants, row_space
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
+from scalemani.stages.shared.output import create_embedding
 from scalemani.stages.shared.tiles import fold_tiles
 
 if TYPE_CHECKING:
@@ -65,7 +66,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredDiscriminants(work.task.output)
     if not task.output.committed(output.SOLVED):
         solve(work, summed_moments(work))
-    task.output.create(task.dimensions.n_points, [StoredDiscriminants.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredDiscriminants.embedding)
     work.map_blocks(projected_block)
     return {"between_shares": output.eigenvalues.read().tolist()}
 

@@ -19,6 +19,7 @@ from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+from scalemani.stages.shared.output import create_embedding
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
@@ -64,7 +65,7 @@ def by_blocks_held(sizes: Sizes) -> list[Held]:
 def write_by_blocks(work: StageWork) -> None:
     """Write the vectors in input order."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredEmbedding.embedding)
     block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
     together = max(RUN_ROWS // block_rows, work.run_blocks(block_rows * np.dtype(np.int64).itemsize))
     work.map_runs(written_blocks, min(together, -(-n_blocks // work.at_once)))

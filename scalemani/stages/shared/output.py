@@ -104,6 +104,11 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
     return reordered(positions, input_rows, np.float64, empty)
 
 
+def create_embedding(task: StageTask, described: ArrayDescription) -> None:
+    """Create the array (N, d) of an embedding whose blocks tasks write."""
+    task.output.create(task.dimensions.n_points, [described.sized(task.params.n_components)])
+
+
 def write_scores(stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray) -> None:
     """Write the eigenvalues (d,) and the landmarks' coordinates (L, d) of an embedding, unless they are stored."""
     if not stored.group.committed(stored.SOLVED):
