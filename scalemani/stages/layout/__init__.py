@@ -252,9 +252,9 @@ class DescentLog:
         self.state = State.of_arrays(stored) if stored else None
         self._curve = stored["curve"].tolist() if stored else []
         self._progress.start(work.task.stage, most_iterations, "iteration")
-        self._progress.advance(self.state.iteration if self.state else 0)
-        self._noted, self._compiled = time.monotonic(), COMPILING.total
         self._noted_iteration = self.state.iteration if self.state else 0
+        self._progress.advance(self._noted_iteration)
+        self._noted, self._compiled = time.monotonic(), COMPILING.total
 
     @property
     def curve(self) -> np.ndarray:
