@@ -225,6 +225,5 @@ def bridge_edges(task: StageTask) -> DirectedEdges:
     weights = stored_weights(task.inputs)
     if weights is not None:
         values = values * task.read_table(weights)[rows.ravel()].reshape(rows.shape).prod(axis=1)
-    targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
-    sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
-    return DirectedEdges(targets, sources, np.concatenate([values, values]).astype(np.float32))
+    targets, sources = (ends.T.ravel().astype(np.int32) for ends in (rows, rows[:, ::-1]))
+    return DirectedEdges(targets, sources, np.tile(values, 2).astype(np.float32))
