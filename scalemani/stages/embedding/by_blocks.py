@@ -18,8 +18,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import stored_landmark_weights
-from scalemani.stages.shared.output import create_embedding
+from scalemani.stages.shared.output import create_embedding, over_landmarks
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
@@ -73,12 +72,7 @@ def write_by_blocks(work: StageWork) -> None:
 
 def vectors_table(task: StageTask) -> Table:
     """Return Z times the landmarks' coordinates: (N, d) float64, in work order."""
-    stored = stored_landmark_weights(task.inputs)
-    coordinates = task.stored(StoredLandmarkEmbedding).vectors.read()
-    vectors = task.table((task.dimensions.n_points, coordinates.shape[1]), np.float64)
-    for block in range(task.dimensions.n_blocks):
-        vectors[slice(*task.dimensions.rows(block))] = stored.read_matrix(block, len(coordinates)) @ coordinates
-    return vectors
+    return over_landmarks(task, task.stored(StoredLandmarkEmbedding).vectors.read(), task.table)
 
 
 def block_sums(task: StageTask, block: int) -> QuotientSums:
