@@ -352,19 +352,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
         state = following
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())
-    return solved_by(state, graph.degrees, task, workspace)
-
-
-def solved_by(state: RefinementState, degrees: np.ndarray, task: StageTask, workspace: Workspace) -> Solved:
-    """Return the embedding of a refinement, and what is known of the eigenvalues beyond it.
-
-    Parameters
-    ----------
-    degrees : (N,) of W.
-    task : the stage's.
-    """
-    wanted = task.params.n_components
-    values, vectors = refined_embedding(state, degrees, wanted, workspace)
+    values, vectors = refined_embedding(state, graph.degrees, wanted, workspace)
     if len(state.values) > wanted:
         beyond = Following(state.values[wanted:], state.residuals[wanted:])
     else:  # few points have no vectors beside those wanted
