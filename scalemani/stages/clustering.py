@@ -14,7 +14,7 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -22,6 +22,7 @@ from scalemani.kernels.landmarks.kmeans import LloydPart, assign, kmeans, lloyd_
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.output import pieces_read
+from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
@@ -78,7 +79,7 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(labels_block)
     sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": np.asarray(sizes).tolist()}
+    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": sizes.tolist()}
     return {**found, **tell_of_pieces(work, cut)}
 
 
@@ -150,12 +151,13 @@ def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
 
 def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
     asked, moved, passes = work.task.params.clustering, np.inf, 0
     while passes < asked.most_passes and moved > asked.settled:
         stored = StoredClustering.pass_centers.numbered(passes)
         work.task.output.write_whole({stored: centers}, stored.name)
-        following = moved_centers(centers, work.fold(functools.partial(tiles_part, passes), added, runs))
+        following = moved_centers(
+            centers, fold_tiles(work, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
+        )
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
@@ -167,21 +169,15 @@ def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:
 
 def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
-    centers, block_rows = StoredClustering(task.output).centers_before(number).read_once(), task.dimensions.block_rows
+    centers = StoredClustering(task.output).centers_before(number).read_once()
     embedding = StoredEmbedding(task.inputs["embedding"]).embedding
     cut = task.once(cut_of)
-    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
-    for block in range(first // block_rows, -(-last // block_rows)):
-        start, stop = task.dimensions.rows(block)
+    for block, part in parts_of_tiles(task, tiles):
+        start, _ = task.dimensions.rows(block)
         rows = unit_rows(embedding.read_block(block)[:, : cut.width])
-        for tile in range(max(first, start) - start, min(last, stop) - start, TILE_ROWS):
+        for tile in range(part.start, part.stop, TILE_ROWS):
             own = rows[tile : tile + TILE_ROWS]
             yield lloyd_part(own[cut.chosen(slice(start + tile, start + tile + len(own)))], centers)
-
-
-def added(one: LloydPart, other: LloydPart) -> LloydPart:
-    """Return the sum of two parts."""
-    return LloydPart(one.sums + other.sums, one.counts + other.counts, one.inertia + other.inertia)
 
 
 def sizes_in_block(task: StageTask, block: int) -> np.ndarray:

@@ -4,7 +4,6 @@ Points that are appended to a run join its graphs as long as they are few: the g
 certifies what it reaches with them, so they may be those of most of the points.
 """
 
-import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -13,7 +12,7 @@ import numpy as np
 from scalemani.engine.memory.process import return_freed_memory
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
 from scalemani.engine.sizes import Sizes, pixels_held, written
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -92,14 +91,8 @@ def run(work: StageWork) -> dict[str, Any]:
     if kept is not None:
         labels, levels, made_of = kept
         return {**write_graphs(work, labels, levels), StoredCoarseGraphs.MADE_OF: made_of}
-    labels, levels = coarse_graphs(work, workspace)
-    return write_graphs(work, labels, levels)
-
-
-def coarse_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level]]:
-    """Return the aggregate (N,) of each point, and the coarse graphs, each made once that before it is written."""
     labels, rows = first_coarse_graph(work, workspace)
-    return labels, coarser(rows, workspace)
+    return write_graphs(work, labels, coarser(rows, workspace))  # each is made once that before it is written
 
 
 def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
@@ -128,11 +121,15 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
         rows = graph.read_rows(block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
         work.executor.progress.advance()
-    part = functools.partial(part_of_block, task, workspace, aggregates.labels)
+    labels = aggregates.labels
+
+    def part_of_block(block: int) -> SummedRows:
+        return coarse_part(graph.read_rows(block), labels, task.dimensions.rows(block)[0], workspace)
+
     # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
-    summed = joined(work.executor.map_locally(part, blocks), workspace)
+    summed = joined(work.executor.map_locally(part_of_block, blocks), workspace)
     return_freed_memory()
-    return aggregates.labels, coarse_graph(summed, aggregates.count, workspace)
+    return labels, coarse_graph(summed, aggregates.count, workspace)
 
 
 def kept_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
@@ -158,14 +155,3 @@ def kept_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iter
         return None
     of_nodes = np.bincount(labels, weights=degrees, minlength=n_nodes)
     return labels, with_degrees(levels, of_nodes, workspace), made_of
-
-
-def part_of_block(task: StageTask, workspace: Workspace, labels: np.ndarray, block: int) -> SummedRows:
-    """Return one block's part of the graph between aggregates.
-
-    Parameters
-    ----------
-    labels : (N,) int, the aggregate of each point
-    """
-    rows = affinity_graph(task.inputs).read_rows(block)
-    return coarse_part(rows, labels, task.dimensions.rows(block)[0], workspace)

@@ -1,6 +1,5 @@
 """The connected components of the affinity graph: bridges that join them, or the rows of the largest."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -165,17 +164,12 @@ def what_helps(task: StageTask) -> str:
     """Return what joins the components of a graph, or embeds it as it is."""
     if task.params.points.metric == PRECOMPUTED:
         return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
+    kind = None if stored_affinities(task) is None else task.params.affinities.kind
+    bandwidth = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}.get(kind or "", "")
     return (
-        f"raise {' or '.join(what_joins(task))}, or set components.disconnected=connect to join them through their "
+        f"raise neighbors.n_neighbors{bandwidth}, or set components.disconnected=connect to join them through their "
         "closest pairs"
     )
-
-
-def what_joins(task: StageTask) -> list[str]:
-    """Return the parameters of a run by which more edges of its graph count."""
-    kind = None if stored_affinities(task) is None else task.params.affinities.kind
-    bandwidths = {"entropic": ["affinities.perplexity"], "gaussian": ["affinities.sigma"]}
-    return ["neighbors.n_neighbors", *bandwidths.get(kind or "", [])]
 
 
 def queries_per_component(task: StageTask, n_components: int) -> int:
@@ -236,26 +230,14 @@ def cells_with_radii(work: StageWork) -> Cells:
     task = work.task
     offsets, cells = task.stored(StoredWorkPoints).stretches
     centers = task.stored(StoredPartition).centroids.read()[cells]
-    measured = functools.partial(radii_in_block, task, offsets, centers)
+
+    def radii_in_block(block: int) -> np.ndarray:
+        rows = task.stored(StoredWorkPoints).sketch.read_block(block)
+        return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_locally(measured, joined_radii, blocks))
-
-
-def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, block: int) -> np.ndarray:
-    """Return how far the rows of one block lie from the centres of their cells.
-
-    Parameters
-    ----------
-    offsets : (C + 1,) int64, cell c is work rows [offsets[c], offsets[c + 1])
-    centers : (C, s) float32
-
-    Returns
-    -------
-    (C,) float64, the largest distance in each cell, infinite where the block has no row of it
-    """
-    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
-    return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+    return Cells(offsets, centers, work.executor.fold_locally(radii_in_block, joined_radii, blocks))
 
 
 def nearest_of_other_components(
@@ -273,39 +255,18 @@ def nearest_of_other_components(
     rows : (q,) int64, work rows, by distance of the sketches
     distances : (q,) float64, these distances, in the units of the points
     """
-    points = work.task.stored(StoredWorkPoints).sketch.gather(queries)
-    within = reach(points, labels[queries], labels, cells)
-    blocks = range(work.task.dimensions.n_blocks)
-    work.executor.progress.start(work.task.stage, len(blocks))
-    search = functools.partial(nearest_in_block, work.task, labels, queries, points, within, cells)
-    rows, distances = work.executor.fold_locally(search, nearer, blocks)
-    return rows, distances * work.task.stored(StoredPartition).basis.scale
+    task, sketch = work.task, work.task.stored(StoredWorkPoints).sketch
+    points, own = sketch.gather(queries), labels[queries]
+    within = reach(points, own, labels, cells)
 
+    def nearest_in_block(block: int) -> tuple[np.ndarray, np.ndarray]:
+        start, stop = task.dimensions.rows(block)
+        return nearest_in_cells(points, own, within, sketch.read_block(block), labels[start:stop], start, cells)
 
-def nearest_in_block(
-    task: StageTask,
-    labels: np.ndarray,
-    queries: np.ndarray,
-    points: np.ndarray,
-    within: np.ndarray,
-    cells: Cells,
-    block: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Search one block.
-
-    Parameters
-    ----------
-    labels, queries, cells : those of `nearest_of_other_components`
-    points : (q, s) float32, sketches of the queries
-    within : (q,) how far each looks, at most
-
-    Returns
-    -------
-    rows, distances : as of `nearest_of_other_components`, in the units of the sketches
-    """
-    start, stop = task.dimensions.rows(block)
-    rows = task.stored(StoredWorkPoints).sketch.read_block(block)
-    return nearest_in_cells(points, labels[queries], within, rows, labels[start:stop], start, cells)
+    blocks = range(task.dimensions.n_blocks)
+    work.executor.progress.start(task.stage, len(blocks))
+    rows, distances = work.executor.fold_locally(nearest_in_block, nearer, blocks)
+    return rows, distances * task.stored(StoredPartition).basis.scale
 
 
 def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
@@ -324,7 +285,7 @@ def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) 
     stored = stored_weights(task.inputs)
     if stored is not None:  # a point with many copies may have no other affinity than to these
         means = np.maximum(means, affinities.twins.gather(ends) / values.shape[1])
-        copies = np.asarray(task.read_table(stored)[ends])
+        copies = task.read_table(stored)[ends]
     weights = np.maximum(values.min(axis=1), task.params.components.least_bridge_weight * means)
     # W halves P + P^T, and a bridge is between all copies at both ends.
     least = 0.5 * BRIDGE_ENTRY * (roots[ends] / copies)[inverse.reshape(rows.shape)].prod(axis=1)

@@ -13,7 +13,7 @@ from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
-from scalemani.stages.shared.output import pieces_read
+from scalemani.stages.shared.output import create_embedding, pieces_read
 
 
 def diffusion_scales(eigenvalues: np.ndarray, time: float) -> np.ndarray:
@@ -39,7 +39,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def run(work: StageWork) -> dict[str, Any]:
     """Scale the blocks that are missing; say by what."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredDiffusionCoordinates.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredDiffusionCoordinates.embedding)
     work.map_blocks(scaled_block)
     return {"scales": factors(task).tolist()}
 

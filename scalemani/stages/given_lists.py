@@ -1,6 +1,5 @@
 """Neighbour lists of another library, in work order, and what their distances are. Their digest is in the key."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -35,27 +34,19 @@ def run(work: StageWork) -> dict[str, Any]:
     """Write the lists, and say what their distances are."""
     given: GivenLists = given_beside(work, "lists")
     task, k = work.task, work.task.params.n_neighbors
-    stored = StoredWorkPoints(task.inputs[StoredWorkPoints.STAGE])
+    stored = task.stored(StoredWorkPoints)
     order = stored.input_rows.read()
     work_rows = inverse_order(order)
     task.output.create(len(order), [StoredGivenLists.indices.sized(k)])
-    work.map_blocks_here(functools.partial(block_of_lists, given.indices[:, :k], order, work_rows))
-    return {"missing_entries": int(np.count_nonzero(given.indices[:, :k] < 0)), **form(given, stored, work_rows)}
+    indices = given.indices[:, :k]
 
+    def block_of_lists(task: StageTask, block: int) -> Arrays:
+        """Return the lists of a block of work rows, which are given in input rows and their order, in work rows."""
+        listed = indices[order[slice(*task.dimensions.rows(block))]]
+        return {StoredGivenLists.indices: np.where(listed < 0, -1, work_rows[listed]).astype(np.int32)}
 
-def block_of_lists(
-    indices: np.ndarray, order: np.ndarray, work_rows: np.ndarray, task: StageTask, block: int
-) -> Arrays:
-    """Return the lists of a block of work rows, in work rows.
-
-    Parameters
-    ----------
-    indices : (N, k) lists in input rows, in their order
-    order : (N,) the input row of each work row
-    work_rows : (N,) the work row of each input row
-    """
-    listed = indices[order[slice(*task.dimensions.rows(block))]]
-    return {StoredGivenLists.indices: np.where(listed < 0, -1, work_rows[listed]).astype(np.int32)}
+    work.map_blocks_here(block_of_lists)
+    return {"missing_entries": int(np.count_nonzero(indices < 0)), **form(given, stored, work_rows)}
 
 
 def form(given: GivenLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
@@ -81,10 +72,12 @@ def form(given: GivenLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> 
         "negative inner products": -products,
         "one less the inner products": 1 - products,
     }
-    away = {name: float(np.median(np.abs(told - values))) for name, values in forms.items()}
-    scale = {name: float(np.median(np.abs(values))) or 1.0 for name, values in forms.items()}
-    relative = {name: away[name] / scale[name] for name in forms if np.isfinite(away[name])}
-    best = min(relative, key=lambda name: relative[name], default=None)
+    relative = {}
+    for name, values in forms.items():
+        away = float(np.median(np.abs(told - values)))
+        if np.isfinite(away):
+            relative[name] = away / (float(np.median(np.abs(values))) or 1.0)
+    best = min(relative, key=relative.__getitem__, default=None)
     if best is None or relative[best] > ALIKE:
         return {"distances_given": "of another form"}
     return {"distances_given": best, "typical_difference": relative[best]}

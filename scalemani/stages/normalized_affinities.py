@@ -8,7 +8,6 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import density_normalized, density_scales
-from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import stored_weights
 
@@ -48,12 +47,7 @@ def normalized_block(task: StageTask, block: int) -> Arrays:
     """Return the rows of one block."""
     indptr, indices, values = task.stored(StoredSymmetricAffinities).read_rows(block)
     scaled = density_normalized(indptr, indices, values, task.dimensions.rows(block)[0], task.once(scales))
-    return {
-        StoredNormalizedAffinities.indptr: indptr,
-        StoredNormalizedAffinities.indices: indices,
-        StoredNormalizedAffinities.values: scaled,
-        StoredNormalizedAffinities.degrees: row_sums(scaled, indptr),
-    }
+    return StoredNormalizedAffinities.parts(indptr, indices, scaled)
 
 
 def scales(task: StageTask) -> np.ndarray:

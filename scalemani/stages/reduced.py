@@ -87,11 +87,6 @@ def adds_densely(sizes: Sizes) -> bool:
     return tree > max(dense, LARGE_SUM_BYTES)
 
 
-def new_sum(task: StageTask) -> TreeSum | PackedSum:
-    """Return what lower triangles are added to; its order of additions decides the last bits."""
-    return PackedSum(task.params.n_landmarks) if adds_densely(Sizes(task.dimensions, task.params)) else TreeSum()
-
-
 def disk(sizes: Sizes) -> list[Written]:
     """List the parts of all blocks and the sums of these.
 
@@ -145,8 +140,9 @@ def step_of(level: int) -> str:
 
 
 def sum_of_parts(task: StageTask, level: int, described: MatrixDescription, parts: range) -> TreeSum | PackedSum:
-    """Return the sum of parts of a round."""
-    total, output = new_sum(task), StoredReduced(task.output)
+    """Return the sum of parts of a round; the order of additions decides the last bits."""
+    densely, output = adds_densely(Sizes(task.dimensions, task.params)), StoredReduced(task.output)
+    total: TreeSum | PackedSum = PackedSum(task.params.n_landmarks) if densely else TreeSum()
     for part in parts:
         total.add(output.read_part_of(described, part, step_of(level)))
     return total

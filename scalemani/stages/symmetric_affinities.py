@@ -28,7 +28,6 @@ from scalemani.kernels.graph.symmetric import (
     incoming_edges,
     join_edges,
     loop_edges,
-    row_sums,
     symmetric_rows,
 )
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
@@ -46,8 +45,7 @@ COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
 def memory(sizes: Sizes) -> list[Held]:
     """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        held: list[Held] = beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
-        return held
+        return beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
     dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
     rows = dimensions.block_rows
     classified = classified_held(sizes) if sizes.params.follows_classes else []
@@ -191,13 +189,7 @@ def given_block(task: StageTask, block: int) -> Arrays:
 
 def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
     """Return the rows of W of a block as they are stored, with their degrees."""
-    entries = following_classes(task, rows, block)
-    return {
-        StoredSymmetricAffinities.indptr: rows.indptr,
-        StoredSymmetricAffinities.indices: rows.indices,
-        StoredSymmetricAffinities.values: entries,
-        StoredSymmetricAffinities.degrees: row_sums(entries, rows.indptr),
-    }
+    return StoredSymmetricAffinities.parts(rows.indptr, rows.indices, following_classes(task, rows, block))
 
 
 def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:
@@ -221,7 +213,7 @@ def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.nd
     if not task.params.follows_classes:
         return rows.values
     codes = task.stored(StoredClasses).codes
-    of_columns = np.asarray(task.read_table(codes)[rows.indices])
+    of_columns = task.read_table(codes)[rows.indices]
     target_weight = task.params.symmetric_affinities.target_weight
     return lowered_between_classes(rows.indptr, rows.values, codes.read_block(block), of_columns, target_weight)
 
@@ -233,6 +225,5 @@ def bridge_edges(task: StageTask) -> DirectedEdges:
     weights = stored_weights(task.inputs)
     if weights is not None:
         values = values * task.read_table(weights)[rows.ravel()].reshape(rows.shape).prod(axis=1)
-    targets = np.concatenate([rows[:, 0], rows[:, 1]]).astype(np.int32)
-    sources = np.concatenate([rows[:, 1], rows[:, 0]]).astype(np.int32)
-    return DirectedEdges(targets, sources, np.concatenate([values, values]).astype(np.float32))
+    targets, sources = (ends.T.ravel().astype(np.int32) for ends in (rows, rows[:, ::-1]))
+    return DirectedEdges(targets, sources, np.tile(values, 2).astype(np.float32))

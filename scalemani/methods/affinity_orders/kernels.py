@@ -20,8 +20,25 @@ DRAWS_STAGE = "affinity order"
 def mst(
     squared_distances: np.ndarray, local_indices: np.ndarray, seed: int, tile: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the order of a minimum spanning forest of the tile's edges."""
-    return spanning_forest(local_indices, squared_distances)
+    """Return the breadth-first order of the minimum spanning forest of the tile's edges, and each row's parent.
+
+    The least row of a component is its root, which starts from the root of the component before it.
+    """
+    n_rows, n_neighbors = local_indices.shape
+    inside = ((local_indices >= 0) & (local_indices < n_rows)).ravel()
+    heads, tails = np.repeat(np.arange(n_rows), n_neighbors)[inside], local_indices.ravel()[inside]
+    # Ranks in the place of lengths: none is zero, which SciPy takes for no edge, and of equal edges the first is taken.
+    ranks = 1.0 + inverse_order(np.argsort(squared_distances.ravel()[inside], kind="stable"))
+    forest = csgraph.minimum_spanning_tree(sparse.csr_array((ranks, (heads, tails)), (n_rows, n_rows)))
+    _, components = csgraph.connected_components(forest, directed=False)
+    roots = np.sort(np.unique(components, return_index=True)[1])
+    # One row more, next to all roots, makes a tree of the forest.
+    ends = forest.tocoo()
+    edges = np.append(ends.row, np.full(len(roots), n_rows)), np.append(ends.col, roots)
+    tree = sparse.csr_array((np.ones(len(edges[0])), edges), (n_rows + 1, n_rows + 1))
+    sequence, parents = csgraph.breadth_first_order(tree, n_rows, directed=False)
+    parents[roots] = np.append(NO_PARENT, roots[:-1])
+    return sequence[1:].astype(np.int64), parents[:n_rows].astype(np.int64)
 
 
 def path(
@@ -84,34 +101,3 @@ def spanning_path(local_indices: np.ndarray, permutation: np.ndarray) -> np.ndar
         visited[row] = True
         path[position] = row
     return path
-
-
-def spanning_forest(local_indices: np.ndarray, squared_distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the breadth-first order of the minimum spanning forest of the tile's edges, and each row's parent.
-
-    The least row of a component is its root, which starts from the root of the component before it.
-
-    Parameters
-    ----------
-    local_indices : (n, k) int, neighbours; others than rows 0 to n - 1 are passed over
-    squared_distances : (n, k) real, lengths of the edges
-
-    Returns
-    -------
-    sequence, parents : (n,) int64, parents -1 for none
-    """
-    n_rows, n_neighbors = local_indices.shape
-    inside = ((local_indices >= 0) & (local_indices < n_rows)).ravel()
-    heads, tails = np.repeat(np.arange(n_rows), n_neighbors)[inside], local_indices.ravel()[inside]
-    # Ranks in the place of lengths: none is zero, which SciPy takes for no edge, and of equal edges the first is taken.
-    ranks = 1.0 + inverse_order(np.argsort(squared_distances.ravel()[inside], kind="stable"))
-    forest = csgraph.minimum_spanning_tree(sparse.csr_array((ranks, (heads, tails)), (n_rows, n_rows)))
-    _, components = csgraph.connected_components(forest, directed=False)
-    roots = np.sort(np.unique(components, return_index=True)[1])
-    # One row more, next to all roots, makes a tree of the forest.
-    ends = forest.tocoo()
-    edges = np.append(ends.row, np.full(len(roots), n_rows)), np.append(ends.col, roots)
-    tree = sparse.csr_array((np.ones(len(edges[0])), edges), (n_rows + 1, n_rows + 1))
-    sequence, parents = csgraph.breadth_first_order(tree, n_rows, directed=False)
-    parents[roots] = np.append(NO_PARENT, roots[:-1])
-    return sequence[1:].astype(np.int64), parents[:n_rows].astype(np.int64)

@@ -293,8 +293,7 @@ def _rule_of(points: PointsByRow, repulsion: Repulsion, seed: int) -> _Rule:
         # Among all points a landmark finds itself first; in a sample it is hardly ever found.
         found = round(repulsion.neighborhood * len(rows) / n_points) - 1
         position = repulsion.neighborhood if len(rows) == n_points else max(found, 0)
-    starts = range(0, max(len(rows), 1), TILE_ROWS)
-    sample = np.concatenate([points[rows[start : start + TILE_ROWS]] for start in starts])
+    sample = read_rows(points, rows)
     if repulsion.update == "sine":
         scale = SAME_SHAPE * repulsion.sigma
         return _Rule(scale, True, (0.5 * np.pi * scale) ** 2, sample, position)
@@ -495,5 +494,6 @@ def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, floa
 
 
 def read_rows(points: PointsByRow, rows: np.ndarray) -> Any:
-    """Return the points (m, D) at rows (m,), at least one, which are read tile by tile."""
-    return np.concatenate([points[rows[start : start + TILE_ROWS]] for start in range(0, len(rows), TILE_ROWS)])
+    """Return the points (m, D) at rows (m,), which are read tile by tile."""
+    starts = range(0, max(len(rows), 1), TILE_ROWS)
+    return np.concatenate([points[rows[start : start + TILE_ROWS]] for start in starts])

@@ -13,9 +13,8 @@ from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.errors import ConfigError
-from scalemani.kernels.arrays.workspace import Empty
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
-from scalemani.methods.isomap.kernels import Triangulation, classical_scaling, residual_variance, triangulation
+from scalemani.methods.isomap.kernels import classical_scaling, residual_variance, triangulation
 from scalemani.stages.shared.output import embedding_held, write_embedding
 
 if TYPE_CHECKING:
@@ -48,22 +47,16 @@ def run(work: StageWork) -> dict[str, Any]:
         arrays = {StoredIsomap.eigenvalues: solution.eigenvalues, StoredIsomap.vectors: solution.vectors}
         task.output.write_whole(arrays, StoredIsomap.SOLVED)
     variance = residual_variance(distances, solution.vectors)
-    empty = work.workspace().empty
-    placed = triangulated(work, paths, triangulation(distances, solution), empty)
-    write_embedding(work, StoredIsomap.embedding, placed, empty)
-    return {"residual_variance": variance, "least_eigenvalue": least}
-
-
-def triangulated(work: StageWork, paths: StoredGeodesics, found: Triangulation, empty: Empty) -> np.ndarray:
-    """Return the coordinates (N, d) float64 of all points in work order, by some landmarks after the other."""
-    n_parts = paths.n_parts(len(found.means))
-    placed = empty((work.task.dimensions.n_points, found.directions.shape[1]), np.float64)
+    empty, found = work.workspace().empty, triangulation(distances, solution)
+    placed = empty((task.dimensions.n_points, task.params.n_components), np.float64)
     placed[:] = 0.0
-    work.executor.progress.start(work.task.stage, n_parts, "part")
-    for part in range(n_parts):
+    n_parts = paths.n_parts(len(distances))
+    work.executor.progress.start(task.stage, n_parts, "part")
+    for part in range(n_parts):  # the points by the paths to some landmarks after the other
         found.add(paths.to_points(part), part * paths.TOGETHER, placed)
         work.executor.progress.advance()
-    return np.ldexp(placed, found.exponent, out=placed)
+    write_embedding(work, StoredIsomap.embedding, np.ldexp(placed, found.exponent, out=placed), empty)
+    return {"residual_variance": variance, "least_eigenvalue": least}
 
 
 def most_components(found: "Survey") -> int:

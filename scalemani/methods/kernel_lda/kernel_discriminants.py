@@ -4,9 +4,7 @@ Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ wi
 4.6.4; Baudat and Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 2000.
 """
 
-import functools
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,10 +17,11 @@ from scalemani.methods.kernel_pca.kernels import centered_sums
 from scalemani.methods.lda.kernels import discriminants
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
-from scalemani.stages.arrays.landmarks import StoredLandmarkWeights, sparse_weights
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
+from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.output import write_embedding
+from scalemani.stages.shared.tiles import added
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -44,22 +43,13 @@ COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK wor
 LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
 
 
-@dataclass(frozen=True)
-class KernelSums:
+class KernelSums(NamedTuple):
     """Sums over rows R = [K Z, K 1] (N, L + 1): R^T R, those of each class (C, L + 1), its points, and Z^T Z."""
 
     products: sp.csr_matrix
     sums: np.ndarray
     counts: np.ndarray
     gram: sp.csr_matrix
-
-    def __add__(self, other: "KernelSums") -> "KernelSums":
-        return KernelSums(
-            sp.csr_matrix(self.products + other.products),
-            self.sums + other.sums,
-            self.counts + other.counts,
-            sp.csr_matrix(self.gram + other.gram),
-        )
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -83,7 +73,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredKernelDiscriminants(work.task.output)
     tell_of_unseen_components(work)
     if not task.output.committed(output.SOLVED):
-        found: KernelSums = work.fold_blocks(sums_of_block, KernelSums.__add__)
+        found: KernelSums = work.fold_blocks(sums_of_block, added)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
         ridge = task.params.value("kernel_discriminants.ridge") * np.trace(products) / found.gram.diagonal().sum()
         mean = found.sums.sum(axis=0) / task.dimensions.n_points
@@ -99,22 +89,23 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.write_whole(arrays, output.SOLVED)
     empty = work.workspace().empty
     positions = empty((task.dimensions.n_points, task.params.n_components), np.float64)
-    blocks = list(range(task.dimensions.n_blocks))
     directions, mean = output.directions.read(), output.mean.read()
-    work.executor.over(functools.partial(project_block, task, directions, mean, positions), blocks)
+
+    def project_block(block: int) -> None:
+        positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
+
+    work.executor.over(project_block, list(range(task.dimensions.n_blocks)))
     write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
     return {"between_shares": output.eigenvalues.read().tolist()}
 
 
 def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
     """Return the rows of [K Z, K 1] of one block: (n, L + 1)."""
-    n_landmarks, weights = task.params.n_landmarks, task.stored(StoredLandmarkWeights)
-    graph = affinity_graph(task.inputs)
+    n_landmarks, graph = task.params.n_landmarks, affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, renumbered = graph.on_reached(affinities.astype(np.float64))
-    indices, values = task.read_table(weights.indices)[reached], task.read_table(weights.values)[reached]
-    spread = renumbered @ sparse_weights(indices, values, n_landmarks) + weights.read_matrix(block, n_landmarks)
-    return sp.csr_matrix(sp.hstack([spread, sp.csr_matrix(1 + degrees).T]))
+    spread = renumbered @ weights_at(task, reached) + task.stored(StoredLandmarkWeights).read_matrix(block, n_landmarks)
+    return sp.hstack([spread, sp.csr_matrix(1 + degrees).T], format="csr")
 
 
 def sums_of_block(task: StageTask, block: int) -> KernelSums:
@@ -124,20 +115,8 @@ def sums_of_block(task: StageTask, block: int) -> KernelSums:
     stored = task.stored(StoredClasses)
     codes, n_classes = stored.codes.read_block(block), len(stored.counts.read_once())
     of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
-    products, gram = sp.csr_matrix(rows.T.tocsr() @ rows), sp.csr_matrix(own.T.tocsr() @ own)
+    products, gram = rows.T.tocsr() @ rows, own.T.tocsr() @ own
     return KernelSums(products, (of_class @ rows).toarray(), np.bincount(codes, minlength=n_classes), gram)
-
-
-def project_block(task: StageTask, directions: np.ndarray, mean: np.ndarray, positions: np.ndarray, block: int) -> None:
-    """Write the coordinates of one block.
-
-    Parameters
-    ----------
-    directions : (L + 1, d) float64, over the columns of `rows_of_kernel`
-    mean : (d,) float64, of all points along the directions
-    positions : (N, d) float64, of which the rows of the block are written
-    """
-    positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
 
 
 def most_components(found: "Survey") -> int | None:

@@ -28,7 +28,7 @@ def centered_kernel(laplacian: sp.csr_matrix, mass: sp.csr_matrix, gram: sp.csr_
     sums = kernel.sum(axis=1)  # Z^T K 1
     n_points = weights.sum()
     shift = np.outer(weights, sums - 0.5 * sums.sum() / n_points * weights) / n_points
-    return np.asarray(kernel - shift - shift.T)
+    return kernel - shift - shift.T
 
 
 def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int) -> tuple[Components, float]:

@@ -149,8 +149,8 @@ def bhattacharyya_neighbors(
 
 def _log_determinants(covariances: np.ndarray) -> np.ndarray:
     if covariances.ndim == 2:
-        return np.asarray(np.log(covariances).sum(axis=1))
-    return np.asarray(np.linalg.slogdet(covariances)[1])
+        return np.log(covariances).sum(axis=1)
+    return np.linalg.slogdet(covariances)[1]
 
 
 SPACING_NEIGHBOR = 7  # as for self-tuning affinities

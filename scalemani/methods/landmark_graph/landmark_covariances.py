@@ -37,10 +37,6 @@ class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
     )
     counts = Whole("landmark", "int64", "how many points each covariance is of")
 
-    def read_covariances(self, diagonal: bool) -> np.ndarray:
-        """Return the covariances (L, D, D) float64, or their diagonals (L, D)."""
-        return (self.variances if diagonal else self.covariances).read()
-
 
 COPIES_OF_COVARIANCES = 2  # and what is added to them
 COPIES_OF_LISTS = 8  # rows and squares, of all points until now and of a tile, joined, and in order

@@ -43,10 +43,6 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
     )
     sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
 
-    def read_sigma(self) -> float:
-        """Return the bandwidth of the kernel."""
-        return float(self.sigma.read())
-
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
 COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
@@ -114,6 +110,6 @@ def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
     if asked.kind == "euclidean":
         return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
     stored = task.stored(StoredLandmarkCovariances)
-    covariances = stored.read_covariances(asked.covariances == "diagonal")
+    covariances = (stored.variances if asked.covariances == "diagonal" else stored.covariances).read()
     with threads(work.in_one_process) as side_by_side:
         return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(side_by_side.over))

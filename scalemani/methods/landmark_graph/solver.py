@@ -23,6 +23,7 @@ from scalemani.stages.arrays.landmarks import (
 )
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.compared_rows import products_held
+from scalemani.stages.shared.output import create_embedding
 from scalemani.store.groups import StageGroup
 
 COPIES_OF_LANDMARKS = 4  # as read, centred, and those of them that fix the sketches
@@ -46,10 +47,8 @@ def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Paramete
         combining = Combining(params.landmark_neighbors, params.landmark_weights.regularization)
         return LandmarkMap(prepared, vectors, combining)
     # A landmark is one of its own nearest.
-    n_neighbors = params.landmark_graph.joined(len(vectors)) + 1
-    return LandmarkMap(
-        prepared, vectors * nystrom_gains(graph.eigenvalues.read()), Combining(n_neighbors, sigma=graph.read_sigma())
-    )
+    combining = Combining(params.landmark_graph.joined(len(vectors)) + 1, sigma=float(graph.sigma.read()))
+    return LandmarkMap(prepared, vectors * nystrom_gains(graph.eigenvalues.read()), combining)
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -73,7 +72,7 @@ def memory(sizes: Sizes) -> list[Held]:
 def run(work: StageWork) -> dict[str, Any]:
     """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredEmbedding.embedding)
     work.map_blocks(mapped_block)
     graph = task.stored(StoredLandmarkGraph)
     task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})

@@ -12,7 +12,7 @@ import numpy as np
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
@@ -20,6 +20,8 @@ from scalemani.methods.lda.kernels import discriminants, row_space
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
+from scalemani.stages.shared.output import create_embedding
+from scalemani.stages.shared.tiles import fold_tiles
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -64,7 +66,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredDiscriminants(work.task.output)
     if not task.output.committed(output.SOLVED):
         solve(work, summed_moments(work))
-    task.output.create(task.dimensions.n_points, [StoredDiscriminants.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredDiscriminants.embedding)
     work.map_blocks(projected_block)
     return {"between_shares": output.eigenvalues.read().tolist()}
 
@@ -80,8 +82,7 @@ def solve(work: StageWork, found: Moments) -> None:
             "take more landmarks or fewer components"
         )
     task.output.write_whole({StoredDiscriminants.mean: mean, StoredDiscriminants.span: span}, SPAN_UNIT)
-    runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    scatter = work.fold(scatter_of_tiles, np.add, runs, "scatter")
+    scatter = fold_tiles(work, scatter_of_tiles, np.add, TILES_TOGETHER, "scatter")
     means = (found.sums / found.counts[:, np.newaxis] - found.shift) @ span
     solution = discriminants(scatter, means, found.counts, task.params.n_components)
     task.output.write_whole(

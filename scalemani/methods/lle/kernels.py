@@ -37,18 +37,6 @@ def neighbor_weights(points: np.ndarray, others: np.ndarray, indices: np.ndarray
     return local_weights(points, others, indices, reg * indices.shape[1], unit_rows=False)
 
 
-def left_by_neighbors(own: sp.csr_matrix, weights: sp.csr_matrix, reached: sp.csr_matrix) -> sp.csr_matrix:
-    """Return rows (n, L) of Z - R Z.
-
-    Parameters
-    ----------
-    own : (n, L), rows of Z
-    weights : (n, m), these rows of R, of the points that they reach
-    reached : (m, L), the rows of Z of these points
-    """
-    return sp.csr_matrix(own - weights @ reached)
-
-
 def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_components: int) -> tuple[Components, int]:
     """Return the smallest eigenpairs, that of the constant vector left out, and how many are zero to rounding.
 
@@ -95,4 +83,4 @@ def reflection(vector: np.ndarray) -> np.ndarray:
     """Return the unit vector h (n,) for which I - 2 h h^T turns a vector (n,) onto the first axis."""
     mirror = vector / np.linalg.norm(vector)
     mirror[0] += np.copysign(1.0, mirror[0])
-    return np.asarray(mirror / np.linalg.norm(mirror))
+    return mirror / np.linalg.norm(mirror)

@@ -1,8 +1,7 @@
 """Locally linear embedding by landmarks: what neighbours leave of the rows of Z, summed, then Z times the solution."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -10,17 +9,18 @@ import scipy.sparse as sp
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held
 from scalemani.engine.reading import RowsOfArray, Whole
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork, runs_of
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
-from scalemani.methods.lle.kernels import left_by_neighbors, locally_linear_components, neighbor_weights
+from scalemani.methods.lle.kernels import locally_linear_components, neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
-from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, add_matrices, tiles_of
+from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+from scalemani.stages.shared.tiles import added, fold_tiles
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -42,15 +42,11 @@ COPIES_OF_PROBLEM = 6  # both matrices dense, the factor, whitened, reflected, a
 LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
 
 
-@dataclass(frozen=True)
-class LocalSums:
+class LocalSums(NamedTuple):
     """Sums over points: Z^T M Z and Z^T Z (L, L)."""
 
     errors: sp.csr_matrix
     gram: sp.csr_matrix
-
-    def __add__(self, other: "LocalSums") -> "LocalSums":
-        return LocalSums(add_matrices(self.errors, other.errors), add_matrices(self.gram, other.gram))
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -80,8 +76,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Sum, solve and embed; certify how many eigenvalues are zero to rounding."""
     task, output = work.task, StoredLocalReconstruction(work.task.output)
     tell_of_unseen_components(work)
-    runs = runs_of(-(-task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    found: LocalSums = work.fold(sums_of_tiles, LocalSums.__add__, runs)
+    found: LocalSums = fold_tiles(work, sums_of_tiles, added, TILES_TOGETHER)
     solution, n_zero = locally_linear_components(
         symmetric_part(found.errors), symmetric_part(found.gram), task.params.n_components
     )
@@ -107,7 +102,7 @@ def sums_of_tiles(task: StageTask, tiles: range) -> LocalSums:
             rows_left(task, rows[some], tile[some], lists)
             for some, lists in neighbors_with_bridges(rows, indices, task.once(other_ends))
         ]
-        errors.add(diagonal_product(sp.csr_matrix(sp.vstack(parts)), np.ones(len(rows))))
+        errors.add(diagonal_product(sp.vstack(parts, format="csr"), np.ones(len(rows))))
         gram.add(diagonal_product(weights_at(task, rows), np.ones(len(rows))))
     return LocalSums(errors.total(), gram.total())
 
@@ -156,7 +151,7 @@ def rows_left(task: StageTask, rows: np.ndarray, points: np.ndarray, indices: np
     values = neighbor_weights(points, others, places, task.params.value("local_reconstruction.reg"))
     bounds = np.arange(0, values.size + 1, values.shape[1])
     taken = sp.csr_matrix((values.ravel(), places.ravel(), bounds), shape=(len(rows), len(reached)))
-    return left_by_neighbors(weights_at(task, rows), taken, weights_at(task, reached))
+    return weights_at(task, rows) - taken @ weights_at(task, reached)
 
 
 def most_components(found: "Survey") -> int:

@@ -1,18 +1,13 @@
 """W of an image or a video as an ensemble of minimum spanning trees, each of jittered pixels."""
 
-import functools
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageWork
-from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.engine.work import StageWork
 from scalemani.methods.pixels.kernels import (
-    Image,
-    Reach,
     ensemble_affinities,
     jittered,
     mean_distances,
@@ -45,35 +40,16 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
     image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
     points = task.stored(StoredWorkPoints).dense_points.read_once()
     deviations = task.params.affinities.jitter * mean_distances(points, image, reach)
-    grow = functools.partial(tree_of, points, deviations, image, reach, task.params.seed)
+
+    def grown(copy: int) -> np.ndarray:
+        return minimum_spanning_tree(jittered(points, deviations, task.params.seed, copy), image, reach)
+
     copies = range(task.params.affinities.trees)
     work.executor.progress.start(task.stage, len(copies))
-    weights = ensemble_affinities(list(work.executor.map_locally(grow, copies)), len(points))
+    weights = ensemble_affinities(list(work.executor.map_locally(grown, copies)), len(points))
     for block in range(task.dimensions.n_blocks):
         if not task.output.committed(block_unit(block)):
-            task.output.write_parts(block, rows_of(weights, *task.dimensions.rows(block)))
+            rows = weights[slice(*task.dimensions.rows(block))]
+            bounds, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
+            task.output.write_parts(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
     return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}
-
-
-def tree_of(points: np.ndarray, deviations: np.ndarray, image: Image, reach: Reach, seed: int, copy: int) -> np.ndarray:
-    """Return the edges of the tree of one copy of the pixels.
-
-    Parameters
-    ----------
-    points : (N, D) float64, the pixels
-    deviations : (N,) float64, of the noise that a copy is given
-    image, reach : the shape of the image, and how far apart pixels may be that share an edge
-    """
-    return minimum_spanning_tree(jittered(points, deviations, seed, copy), image, reach)
-
-
-def rows_of(weights: sp.csr_matrix, start: int, stop: int) -> Arrays:
-    """Return the rows of a block of W as they are stored."""
-    rows = weights[start:stop]
-    indptr = rows.indptr.astype(np.int64)
-    return {
-        StoredSymmetricAffinities.indptr: indptr,
-        StoredSymmetricAffinities.indices: rows.indices.astype(np.int32),
-        StoredSymmetricAffinities.values: rows.data,
-        StoredSymmetricAffinities.degrees: row_sums(rows.data, indptr),
-    }

@@ -58,13 +58,13 @@ def squared_distance(points: np.ndarray, one: int, other: int) -> float:
 
 
 @compiled
-def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) -> None:
-    """Fill `columns` (k,) with the neighbours of a pixel, ascending.
+def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) -> int:
+    """Fill `columns` with the neighbours of a pixel, ascending, and return how many these are: k.
 
     Parameters
     ----------
     image, reach : those of `window_affinities`
-    columns : (k,) int, filled; k is what `window_bounds` says
+    columns : (k or more,) int, of which the first k are filled; k is what `window_bounds` says
     """
     n_frames, n_rows, n_columns = image
     side, frames = reach
@@ -85,6 +85,7 @@ def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) 
     for later in range(frame + 1, min(n_frames, frame + frames + 1)):
         columns[count] = later * area + place
         count += 1
+    return count
 
 
 @compiled
@@ -175,8 +176,7 @@ def mean_distances(points: np.ndarray, image: Image, reach: Reach) -> np.ndarray
     means = np.empty(n_pixels, np.float64)
     columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
     for pixel in range(n_pixels):
-        count = window_bounds(image, reach, pixel, pixel + 1)[1]
-        fill_neighbors(image, reach, pixel, columns[:count])
+        count = fill_neighbors(image, reach, pixel, columns)
         total = 0.0
         for entry in range(count):
             total += np.sqrt(squared_distance(points, pixel, columns[entry]))
@@ -201,8 +201,7 @@ def shortest_edges(
     columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
     shortest[:] = np.inf
     for pixel in range(points.shape[0]):
-        count = window_bounds(image, reach, pixel, pixel + 1)[1]
-        fill_neighbors(image, reach, pixel, columns[:count])
+        count = fill_neighbors(image, reach, pixel, columns)
         for entry in range(count):
             neighbor = columns[entry]
             if neighbor > pixel and labels[neighbor] != labels[pixel]:
@@ -254,7 +253,7 @@ def ensemble_affinities(trees: list[np.ndarray], n_pixels: int) -> sp.csr_matrix
     lower, higher = np.concatenate(trees).T
     ones = np.ones(len(lower), np.float32)
     counts = sp.coo_matrix((ones, (lower, higher)), shape=(n_pixels, n_pixels)).tocsr()  # adds equal edges up
-    weights = sp.csr_matrix(counts + counts.T)
+    weights = counts + counts.T
     weights.sort_indices()
     weights.data /= np.float32(len(trees))
     return weights

@@ -49,7 +49,12 @@ def run(work: StageWork) -> dict[str, Any]:
     blocks = range(dimensions.n_blocks)
     work.executor.progress.start(task.stage, dimensions.n_blocks)
     direct = work.executor.map_locally(functools.partial(block_weights, task, numbers), blocks)
-    found = completed_weights(sp.csr_matrix(sp.vstack(list(direct), format="csr")), functools.partial(rows_of_w, task))
+    graph = affinity_graph(task.inputs)
+
+    def rows_of_w(rows: np.ndarray) -> sp.csr_matrix:
+        return graph.read_at(rows, dimensions)
+
+    found = completed_weights(sp.vstack(list(direct), format="csr"), rows_of_w)
     task.output.write_whole(
         {
             StoredAffinityWeights.indptr: found.weights.indptr.astype(np.int64),
@@ -78,14 +83,3 @@ def block_weights(task: StageTask, numbers: np.ndarray, block: int) -> sp.csr_ma
     """Return the rows of Z of a block that lead to landmarks at once."""
     affinities = affinity_graph(task.inputs).read_matrix(block, task.dimensions.n_points)
     return direct_weights(affinities, numbers, task.dimensions.rows(block)[0], task.params.n_landmarks)
-
-
-def rows_of_w(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
-    """Return rows (m, N) of W at ascending work rows (m,)."""
-    graph, dimensions = affinity_graph(task.inputs), task.dimensions
-    parts = []
-    for block in np.unique(rows // dimensions.block_rows).tolist():
-        start, stop = dimensions.rows(block)
-        first, last = np.searchsorted(rows, (start, stop))
-        parts.append(graph.read_matrix(block, dimensions.n_points)[rows[first:last] - start])
-    return sp.csr_matrix(sp.vstack(parts, format="csr"))

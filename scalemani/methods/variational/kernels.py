@@ -92,7 +92,7 @@ def completed_weights(direct: sp.csr_matrix, rows_of: RowsOfW) -> AffinityWeight
     weights, steps = direct, 0
     missing = first = np.flatnonzero(np.diff(weights.indptr) == 0)
     while len(missing):
-        means = strongest(shares(sp.csr_matrix(rows_of(missing).astype(np.float64) @ weights)))
+        means = strongest(shares(rows_of(missing).astype(np.float64) @ weights))
         reached = np.diff(means.indptr) > 0
         if not reached.any():
             raise DisconnectedGraphError(

@@ -9,11 +9,14 @@ import scipy.sparse as sp
 from scalemani.config.methods import beside
 from scalemani.config.stages import WINDOW
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
+from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
+from scalemani.store.schema import ArrayDescription
 
 
 class StoredAffinities(StoredStage, stage="affinities"):
@@ -73,6 +76,11 @@ class StoredAffinityMatrix(StoredStage):
     )
     degrees = Parts("row", "float64", "the sum of each row of the block")
 
+    @classmethod
+    def parts(cls, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[ArrayDescription, np.ndarray]:
+        """Return the rows of a block in CSR form as they are stored, with their degrees."""
+        return {cls.indptr: indptr, cls.indices: indices, cls.values: values, cls.degrees: row_sums(values, indptr)}
+
     def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return (indptr, indices, values) of one block's rows of W."""
         return self.indptr(block), self.indices(block), self.values(block)
@@ -81,6 +89,18 @@ class StoredAffinityMatrix(StoredStage):
         """Return one block's rows of W (n, N) as a sparse matrix."""
         indptr, indices, values = self.read_rows(block)
         return sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, n_points))
+
+    def read_at(
+        self, rows: np.ndarray, dimensions: Dimensions, over: Callable[..., Iterable[Any]] = map
+    ) -> sp.csr_matrix:
+        """Return rows (m, N) of W at ascending work rows (m,): blocks that hold none of them are not read."""
+
+        def of_block(block: int) -> sp.csr_matrix:
+            start, stop = dimensions.rows(block)
+            first, last = np.searchsorted(rows, (start, stop))
+            return self.read_matrix(block, dimensions.n_points)[rows[first:last] - start]
+
+        return sp.vstack(list(over(of_block, np.unique(rows // dimensions.block_rows).tolist())), format="csr")
 
     def reached(self, columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return work rows, ascending, that hold all columns (m,) of nonzeros, and the place of each among them."""
@@ -140,6 +160,5 @@ def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
     group = inputs[StoredSymmetricAffinities.STAGE]
     if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
         of_pixels = beside("AFFINITY_KINDS", WINDOW, "WindowAffinities")
-        graph: StoredAffinityMatrix = of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
-        return graph
+        return of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
     return StoredSymmetricAffinities(group)

@@ -53,10 +53,11 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.embedding.by_blocks import by_blocks_held, residuals_by_blocks, write_by_blocks
+from scalemani.stages.embedding.by_blocks import block_sums, by_blocks_held, write_by_blocks
 from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_held, pieces_of, pieces_written
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks, write_embedding
+from scalemani.stages.shared.tiles import added
 
 CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
@@ -81,8 +82,7 @@ def vector_dtype(params: Parameters) -> type:
 def memory(sizes: Sizes) -> list[Held]:
     """List W where it is passed over again and again, the vectors, and what a block takes."""
     if of_method := beside("SOLVERS", sizes.params.embedding.solver, "memory"):
-        held: list[Held] = of_method(sizes)
-        return held
+        return of_method(sizes)
     if sizes.params.embedding.solver in BY_LANDMARKS:
         return by_blocks_held(sizes)
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
@@ -143,8 +143,7 @@ def run(work: StageWork) -> dict[str, Any]:
     params = work.task.params
     solver = params.embedding.solver
     if solver in declared("SOLVERS"):
-        certificates: dict[str, Any] = load("SOLVERS", solver)(work)
-        return certificates
+        return load("SOLVERS", solver)(work)
     workspace = work.workspace()
     rounding = rounding_of(vector_dtype(params))
     solved, of_pieces = by_pieces(work, workspace)
@@ -229,9 +228,13 @@ class StreamedGraph:
 
     def product(self, vectors: np.ndarray) -> np.ndarray:
         """Return S times vectors (N, m)."""
-        out = self.workspace.empty(vectors.shape, vectors.dtype)
-        blocks = list(range(self._work.task.dimensions.n_blocks))
-        self._work.executor.over(functools.partial(self._block_product, vectors, out), blocks)
+        out, dimensions = self.workspace.empty(vectors.shape, vectors.dtype), self._work.task.dimensions
+
+        def of_block(block: int) -> None:
+            start, stop = dimensions.rows(block)
+            normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
+
+        self._work.executor.over(of_block, list(range(dimensions.n_blocks)))
         self._work.executor.progress.advance()
         return out
 
@@ -256,10 +259,6 @@ class StreamedGraph:
                 found[start:stop] = self._stored.read_matrix(block, dimensions.n_points).diagonal(start)
             found /= self.degrees
         return found
-
-    def _block_product(self, vectors: np.ndarray, out: np.ndarray, block: int) -> None:
-        start, stop = self._work.task.dimensions.rows(block)
-        normalized_product(self._rows(block), self._inverse_roots, start, vectors, out[start:stop])
 
     def _rows(self, block: int) -> Rows:
         if block in self._known:
@@ -298,7 +297,7 @@ def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
     """
     solved, vectors = work.task.stored(StoredLandmarkEmbedding), None
     if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
-        residuals = residuals_by_blocks(work)
+        residuals = work.fold_blocks(block_sums, added).residuals
     else:
         work.executor.progress.start(work.task.stage, 1, "pass")
         vectors = over_landmarks(work.task, solved.vectors.read(), workspace.empty)
@@ -353,19 +352,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
         state = following
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())
-    return solved_by(state, graph.degrees, task, workspace)
-
-
-def solved_by(state: RefinementState, degrees: np.ndarray, task: StageTask, workspace: Workspace) -> Solved:
-    """Return the embedding of a refinement, and what is known of the eigenvalues beyond it.
-
-    Parameters
-    ----------
-    degrees : (N,) of W.
-    task : the stage's.
-    """
-    wanted = task.params.n_components
-    values, vectors = refined_embedding(state, degrees, wanted, workspace)
+    values, vectors = refined_embedding(state, graph.degrees, wanted, workspace)
     if len(state.values) > wanted:
         beyond = Following(state.values[wanted:], state.residuals[wanted:])
     else:  # few points have no vectors beside those wanted
@@ -426,7 +413,7 @@ def coarsely_rounded(vectors: np.ndarray) -> np.ndarray:
     """
     _, exponents = np.frexp(np.abs(vectors).max(axis=0))
     steps = np.ldexp(1.0, exponents - START_BITS)
-    return np.asarray(np.rint(vectors / steps) * steps)
+    return np.rint(vectors / steps) * steps
 
 
 def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:
@@ -455,7 +442,7 @@ def whole_matrix(task: StageTask) -> sp.csr_matrix:
     """Return W (N, N) in memory."""
     stored, dimensions = affinity_graph(task.inputs), task.dimensions
     blocks = [stored.read_matrix(block, dimensions.n_points) for block in range(dimensions.n_blocks)]
-    return sp.csr_matrix(sp.vstack(blocks, format="csr"))
+    return sp.vstack(blocks, format="csr")
 
 
 SOLVERS = {

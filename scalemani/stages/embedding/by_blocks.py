@@ -4,7 +4,6 @@ Each process makes a table of the vectors, N rows of a few columns, in memory or
 every vector v, what its Rayleigh quotient and its residual need; a second step writes the vectors in input order.
 """
 
-import operator
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -19,7 +18,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+from scalemani.stages.shared.output import create_embedding, over_landmarks
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
@@ -62,16 +61,10 @@ def by_blocks_held(sizes: Sizes) -> list[Held]:
     ]
 
 
-def residuals_by_blocks(work: StageWork) -> np.ndarray:
-    """Return the residuals (d,) of the vectors on the full problem, by one pass over W."""
-    sums: QuotientSums = work.fold_blocks(block_sums, added)
-    return sums.residuals
-
-
 def write_by_blocks(work: StageWork) -> None:
     """Write the vectors in input order."""
     task = work.task
-    task.output.create(task.dimensions.n_points, [StoredEmbedding.embedding.sized(task.params.n_components)])
+    create_embedding(task, StoredEmbedding.embedding)
     block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
     together = max(RUN_ROWS // block_rows, work.run_blocks(block_rows * np.dtype(np.int64).itemsize))
     work.map_runs(written_blocks, min(together, -(-n_blocks // work.at_once)))
@@ -79,12 +72,7 @@ def write_by_blocks(work: StageWork) -> None:
 
 def vectors_table(task: StageTask) -> Table:
     """Return Z times the landmarks' coordinates: (N, d) float64, in work order."""
-    stored = stored_landmark_weights(task.inputs)
-    coordinates = task.stored(StoredLandmarkEmbedding).vectors.read()
-    vectors = task.table((task.dimensions.n_points, coordinates.shape[1]), np.float64)
-    for block in range(task.dimensions.n_blocks):
-        vectors[slice(*task.dimensions.rows(block))] = stored.read_matrix(block, len(coordinates)) @ coordinates
-    return vectors
+    return over_landmarks(task, task.stored(StoredLandmarkEmbedding).vectors.read(), task.table)
 
 
 def block_sums(task: StageTask, block: int) -> QuotientSums:
@@ -95,13 +83,8 @@ def block_sums(task: StageTask, block: int) -> QuotientSums:
     if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read
         reached, affinities = graph.on_reached(affinities)
         vectors = vectors[reached]
-    images = degrees * own - np.asarray(affinities @ vectors)
+    images = degrees * own - affinities @ vectors
     return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
-
-
-def added(one: QuotientSums, other: QuotientSums) -> QuotientSums:
-    """Return the sums over the rows of both."""
-    return QuotientSums(*map(operator.add, one, other))
 
 
 def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

@@ -51,8 +51,6 @@ def pieces_written(sizes: Sizes) -> list[Written]:
 
 def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Components | None:
     """Return the pieces of W by its degrees (N,), in work order and numbered by size; None where it is connected."""
-    if not work.task.params.may_fall_apart:
-        return None
     stored, dimensions, empty = affinity_graph(work.task.inputs), work.task.dimensions, workspace.empty
     parents, roots = separate_items(dimensions.n_points, empty), workspace.as_large(np.sqrt(degrees))
     for block in range(dimensions.n_blocks):

@@ -115,7 +115,7 @@ def moved_share(given: np.ndarray, positions: np.ndarray) -> tuple[int, float]:
 def noise(task: StageTask) -> np.ndarray:
     """Return uniform numbers (N, d) in [-1, 1), rows in input order."""
     shape = task.dimensions.n_points, task.params.n_components
-    return np.asarray(row_words(task.params.seed, "layout", 0, shape[0] * shape[1]).reshape(shape) / 2.0**63 - 1.0)
+    return row_words(task.params.seed, "layout", 0, shape[0] * shape[1]).reshape(shape) / 2.0**63 - 1.0
 
 
 def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ def random_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
     """Return normal draws by input row."""
     n_points, n_dims = task.dimensions.n_points, task.params.n_components
     words = row_words(task.params.seed, "layout start", 0, n_points * n_dims).reshape(n_points, n_dims)
-    return np.asarray(ndtri(((words >> np.uint64(64 - UNIFORM_BITS)) + 0.5) / 2.0**UNIFORM_BITS))
+    return ndtri(((words >> np.uint64(64 - UNIFORM_BITS)) + 0.5) / 2.0**UNIFORM_BITS)
 
 
 STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": random_start}
@@ -252,9 +252,9 @@ class DescentLog:
         self.state = State.of_arrays(stored) if stored else None
         self._curve = stored["curve"].tolist() if stored else []
         self._progress.start(work.task.stage, most_iterations, "iteration")
-        self._progress.advance(self.state.iteration if self.state else 0)
-        self._noted, self._compiled = time.monotonic(), COMPILING.total
         self._noted_iteration = self.state.iteration if self.state else 0
+        self._progress.advance(self._noted_iteration)
+        self._noted, self._compiled = time.monotonic(), COMPILING.total
 
     @property
     def curve(self) -> np.ndarray:

@@ -3,11 +3,10 @@
 import functools
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import StageWork
-from scalemani.kernels.arrays.tiles import Mapper, slices
+from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
@@ -28,25 +27,6 @@ def take_earlier_blocks(work: StageWork) -> None:
 
 
 def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:
-    """Return rows of W in memory: blocks that hold none of them are not read.
-
-    Parameters
-    ----------
-    appended : (n,) int64, ascending work rows
-
-    Returns
-    -------
-    rows (n, N)
-    """
-    blocks = slices(task.dimensions.n_points, task.dimensions.block_rows)
-    held = [blocks[number] for number in np.unique(appended // task.dimensions.block_rows).tolist()]
-    parts = list(over(functools.partial(rows_of_block, task, appended), held))
-    rows = sp.csr_matrix(sp.vstack(parts, format="csr"))
+    """Return rows (n, N) of W in memory, at ascending work rows (n,) int64."""
+    rows = affinity_graph(task.inputs).read_at(appended, task.dimensions, over)
     return AffinityRows(rows.indptr.astype(np.int64), rows.indices.astype(np.uint32), rows.data)
-
-
-def rows_of_block(task: StageTask, appended: np.ndarray, block: slice) -> sp.csr_matrix:
-    """Return the rows (n, N) of W of those of the appended points that are in a block, which is given by its rows."""
-    first, last = np.searchsorted(appended, [block.start, block.stop])
-    number, n_points = block.start // task.dimensions.block_rows, task.dimensions.n_points
-    return affinity_graph(task.inputs).read_matrix(number, n_points)[appended[first:last] - block.start]

@@ -1,6 +1,5 @@
 """Values that are given beside the points: found among what a stage is given, brought into work order, and stored."""
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -63,14 +62,18 @@ def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:
 def store_in_work_order(work: StageWork, described: ArrayDescription, values: np.ndarray) -> np.ndarray:
     """Write values (N,) in input order as a row array of the stage, and return them in work order."""
     ordered = in_work_order(work, values)
-    work.task.output.create(len(ordered), [described.sized()])
-    work.map_blocks_here(functools.partial(rows_of_block, described, ordered))
+    write_rows(work, described, ordered)
     return ordered
 
 
-def rows_of_block(described: ArrayDescription, rows: np.ndarray, task: StageTask, block: int) -> Arrays:
-    """Return one block of an array of all rows (N, ...), which is in this process."""
-    return {described: rows[slice(*task.dimensions.rows(block))]}
+def write_rows(work: StageWork, described: ArrayDescription, rows: np.ndarray) -> None:
+    """Write an array of all rows (N, ...), which is in this process, by blocks."""
+
+    def rows_of_block(task: StageTask, block: int) -> Arrays:
+        return {described: rows[slice(*task.dimensions.rows(block))]}
+
+    work.task.output.create(len(rows), [described.sized(*rows.shape[1:])])
+    work.map_blocks_here(rows_of_block)
 
 
 def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multiplicities | None:
@@ -78,5 +81,5 @@ def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multipli
     weights = stored_weights(task.inputs)
     if weights is None:
         return None
-    of_neighbors = np.asarray(task.read_table(weights)[indices.ravel()]).reshape(indices.shape)
+    of_neighbors = task.read_table(weights)[indices.ravel()].reshape(indices.shape)
     return Multiplicities(weights.read_block(block), of_neighbors)

@@ -30,7 +30,7 @@ def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
     """Return rows (m, L) of Z at work rows (m,), from what a process shares of it."""
     stored, n_landmarks = stored_landmark_weights(task.inputs), task.params.n_landmarks
     if isinstance(stored, StoredAffinityWeights):
-        return sp.csr_matrix(stored.shared_matrix(n_landmarks)[rows])
+        return stored.shared_matrix(n_landmarks)[rows]
     indices, values = task.read_table(stored.indices)[rows], task.read_table(stored.values)[rows]
     return sparse_weights(indices, values, n_landmarks)
 

@@ -1,28 +1,29 @@
 """Sums over all points beside their rows of Z, in one pass: Z^T Y, Z^T Z, and sums of the points of each class."""
 
+import operator
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork, runs_of
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import add_moments
 from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses, points_in_order
+from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
 
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
 COPIES_OF_BLOCK = 3  # as read, decoded, and a tile in float64
 
 
-@dataclass(frozen=True)
-class Moments:
+class Moments(NamedTuple):
     """Sums over points Y with rows of Z, about some centre c.
 
     moments : (L, D), Z^T (Y - c)
@@ -40,20 +41,10 @@ class Moments:
     counts: np.ndarray
     squares: float
 
-    def __add__(self, other: "Moments") -> "Moments":
-        return Moments(
-            self.moments + other.moments,
-            self.weights + other.weights,
-            sp.csr_matrix(self.gram + other.gram),
-            self.sums + other.sums,
-            self.counts + other.counts,
-            self.squares + other.squares,
-        )
-
     @property
     def shift(self) -> np.ndarray:
         """The mean of the points (D,), less the centre."""
-        return np.asarray(self.sums.sum(axis=0) / self.counts.sum())
+        return self.sums.sum(axis=0) / self.counts.sum()
 
     def centered(self) -> np.ndarray:
         """Return G = Z^T (Y - mean): (L, D)."""
@@ -91,20 +82,14 @@ def gram_held(sizes: Sizes) -> list[Held]:
 
 def summed_gram(work: StageWork) -> sp.csr_matrix:
     """Return Z^T Z (L, L), symmetric bit for bit."""
-    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    return symmetric_part(work.fold(gram_of_tiles, add_matrices, runs, "gram"))
-
-
-def add_matrices(one: sp.csr_matrix, other: sp.csr_matrix) -> sp.csr_matrix:
-    """Return the sum of two sparse matrices."""
-    return sp.csr_matrix(one + other)
+    return symmetric_part(fold_tiles(work, gram_of_tiles, operator.add, TILES_TOGETHER, "gram"))
 
 
 def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
     """Return what consecutive tiles of rows of Z add to Z^T Z."""
     weights, n_landmarks = task.stored(StoredLandmarkWeights), task.params.n_landmarks
     parts = [weights.read_matrix(block, n_landmarks)[part] for block, part in parts_of_tiles(task, tiles)]
-    rows = sp.csr_matrix(sp.vstack(parts))
+    rows = sp.vstack(parts, format="csr")
     return diagonal_product(rows, np.ones(rows.shape[0]))
 
 
@@ -115,9 +100,7 @@ def center_of(task: StageTask) -> np.ndarray:
 
 def summed_moments(work: StageWork) -> Moments:
     """Return the sums over all points."""
-    runs = runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), TILES_TOGETHER)
-    found: Moments = work.fold(moments_of_tiles, Moments.__add__, runs, "moments")
-    return found
+    return fold_tiles(work, moments_of_tiles, added, TILES_TOGETHER, "moments")
 
 
 def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
@@ -125,20 +108,19 @@ def moments_of_tiles(task: StageTask, tiles: range) -> Moments:
     n_landmarks, n_features = task.params.n_landmarks, task.dimensions.n_features
     center, weights = task.once(center_of), task.stored(StoredLandmarkWeights)
     moments, used, squares = np.zeros((n_landmarks, n_features)), np.zeros(n_landmarks), 0.0
-    n_classes, rows_of_z = 1, []
-    if StoredClasses.STAGE in task.inputs:
-        n_classes = len(task.stored(StoredClasses).counts.read_once())
+    classes = task.stored(StoredClasses) if StoredClasses.STAGE in task.inputs else None
+    n_classes, rows_of_z = 1 if classes is None else len(classes.counts.read_once()), []
     sums, counts = np.zeros((n_classes, n_features)), np.zeros(n_classes, np.int64)
     for tile, block, part in tiles_of(task, tiles):
         indices, values = weights.indices.read_block(block)[part], weights.values.read_block(block)[part]
         add_moments(tile, center, indices, values, moments, used)
         centred = tile - center
         squares += float(np.einsum("ij,ij->", centred, centred))
-        codes = codes_of(task, block, part)
+        codes = np.zeros(len(tile), np.int32) if classes is None else classes.codes.read_block(block)[part]
         counts += np.bincount(codes, minlength=n_classes)
         sums += sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes))) @ centred
         rows_of_z.append(sparse_weights(indices, values, n_landmarks))
-    stacked = sp.csr_matrix(sp.vstack(rows_of_z))
+    stacked = sp.vstack(rows_of_z, format="csr")
     gram = symmetric_part(diagonal_product(stacked, np.ones(stacked.shape[0])))
     return Moments(moments, used, gram, sums, counts, squares)
 
@@ -151,18 +133,3 @@ def tiles_of(task: StageTask, tiles: range) -> Iterator[tuple[np.ndarray, int, s
         for tile in range(part_of_block.start, part_of_block.stop, TILE_ROWS):
             part = slice(tile, min(tile + TILE_ROWS, rows.shape[0]))
             yield dense_rows(rows[part]), block, part
-
-
-def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:
-    """Yield the blocks that hold consecutive tiles, each with the places of their rows in it."""
-    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
-    for block in range(first // task.dimensions.block_rows, -(-last // task.dimensions.block_rows)):
-        start, stop = task.dimensions.rows(block)
-        yield block, slice(max(first, start) - start, min(last, stop) - start)
-
-
-def codes_of(task: StageTask, block: int, part: slice) -> np.ndarray:
-    """Return the class (n,) of some rows of a block."""
-    if StoredClasses.STAGE not in task.inputs:
-        return np.zeros(part.stop - part.start, np.int32)
-    return task.stored(StoredClasses).codes.read_block(block)[part]

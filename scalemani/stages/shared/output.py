@@ -6,11 +6,13 @@ Rows whose places lie all over an array in a mapped file touch a page each. So t
 that they belong to, a stream for each part, and then to their places within it, in memory.
 """
 
-import functools
+from collections.abc import Callable
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.engine.memory.files import Table
 from scalemani.engine.needs import EACH_PROCESS, GROWING, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
@@ -20,16 +22,17 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.beside_points import rows_of_block
+from scalemani.stages.shared.beside_points import write_rows
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
 from scalemani.store.schema import ArrayDescription
 
 PART_BYTES = 2**24  # of rows that are brought to their places in memory
 LEAST_PART = 4096  # rows
+Rows = TypeVar("Rows", bound=Table)
 
 
-def reordered(values: np.ndarray, places: np.ndarray, dtype: DTypeLike, empty: Empty = np.empty) -> np.ndarray:
-    """Return an array (N, d) whose row `places[i]` is row i of the values.
+def reordered(values: np.ndarray, places: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
+    """Return an array (N, d) float64 whose row `places[i]` is row i of the values.
 
     Parameters
     ----------
@@ -37,7 +40,7 @@ def reordered(values: np.ndarray, places: np.ndarray, dtype: DTypeLike, empty: E
     places : (N,) int, each of 0 to N - 1 once, in memory or mapped.
     empty : makes that array, and one of N row numbers; default `numpy.empty`, arrays of which are written in any order.
     """
-    ordered = empty(values.shape, dtype)
+    ordered = empty(values.shape, np.float64)
     if empty is np.empty:
         for panel in panels(len(ordered)):
             ordered[places[panel]] = values[panel]
@@ -88,8 +91,10 @@ def pieces_read(sizes: Sizes) -> list[Held]:
     return [Held("piece of each point", EACH_PROCESS, sizes.dimensions.n_points, 1, "int32", 2)]
 
 
-def over_landmarks(task: StageTask, coordinates: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
-    """Return Z times the coordinates (L, d) of the landmarks: (N, d) float64, in work order."""
+def over_landmarks(
+    task: StageTask, coordinates: np.ndarray, empty: Callable[[tuple[int, ...], DTypeLike], Rows]
+) -> Rows:
+    """Return Z times the coordinates (L, d) of the landmarks: (N, d) float64, in work order, in what `empty` makes."""
     stored = stored_landmark_weights(task.inputs)
     vectors = empty((task.dimensions.n_points, coordinates.shape[1]), np.float64)
     for block in range(task.dimensions.n_blocks):
@@ -103,7 +108,12 @@ def in_input_order(task: StageTask, positions: np.ndarray, empty: Empty = np.emp
     if StoredWorkPoints.STAGE not in task.inputs:
         return positions
     input_rows = task.stored(StoredWorkPoints).input_rows.read(empty)
-    return reordered(positions, input_rows, np.float64, empty)
+    return reordered(positions, input_rows, empty)
+
+
+def create_embedding(task: StageTask, described: ArrayDescription) -> None:
+    """Create the array (N, d) of an embedding whose blocks tasks write."""
+    task.output.create(task.dimensions.n_points, [described.sized(task.params.n_components)])
 
 
 def write_scores(stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray) -> None:
@@ -129,6 +139,4 @@ def write_embedding(
     positions : (N, d) float64, in work order
     empty : makes the array (N, d) in input order: in memory, or in a mapped file
     """
-    embedding = in_input_order(work.task, positions, empty)
-    work.task.output.create(len(embedding), [described.sized(embedding.shape[1])])
-    work.map_blocks_here(functools.partial(rows_of_block, described, embedding))
+    write_rows(work, described, in_input_order(work.task, positions, empty))

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import MOST_PARTS, StageWork
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.stages.arrays.points import StoredPoints
 
@@ -53,13 +54,8 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     parts = np.split(ascending, bounds[1:])
     runs = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
     found = work.fold(rows_of_blocks, operator.add, runs)
-    places = np.empty_like(order)
-    places[order] = np.arange(len(order))
-    return (
-        sp.csr_matrix(sp.vstack(found, format="csr"))[places]
-        if sp.issparse(found[0])
-        else np.concatenate(found)[places]
-    )
+    places = inverse_order(order)
+    return sp.vstack(found, format="csr")[places] if sp.issparse(found[0]) else np.concatenate(found)[places]
 
 
 def rows_of_blocks(task: StageTask, run: RowsOfBlocks) -> list[Points]:

@@ -24,15 +24,15 @@ def test_every_row_comes_to_its_place_whatever_makes_the_array(seed, n_rows, n_c
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(output, "LEAST_PART", 64)
         patch.setattr(output, "PART_BYTES", 1)
-        found = reordered(values, places, np.float64, zeros)
+        found = reordered(values, places, zeros)
     np.testing.assert_array_equal(found, expected)
-    np.testing.assert_array_equal(reordered(values, places, np.float64), expected)
+    np.testing.assert_array_equal(reordered(values, places), expected)
 
 
 def test_rows_of_several_panels_and_parts_come_to_their_places(tmp_path):
     draws, n_rows = np.random.default_rng(0), 2**17 + 4321
     values, places = draws.normal(size=(n_rows, 40)).astype(np.float32), draws.permutation(n_rows)
-    found = reordered(values, places, np.float64, MappedArrays(tmp_path).empty)
+    found = reordered(values, places, MappedArrays(tmp_path).empty)
     np.testing.assert_array_equal(found[places], values.astype(np.float64))
 
 
@@ -41,7 +41,7 @@ def test_an_array_in_a_file_is_not_touched_page_by_page_for_each_row(tmp_path):
     places = np.random.default_rng(0).permutation(n_rows)
     values = np.arange(2 * n_rows, dtype=np.float32).reshape(n_rows, 2)
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    found = reordered(values, places, np.float64, MappedArrays(tmp_path).empty)
+    found = reordered(values, places, MappedArrays(tmp_path).empty)
     touched = resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
     assert touched < n_rows / 8  # rows one after the other touch a page each, four million
     np.testing.assert_array_equal(found[places[:1000]], values[:1000])

@@ -60,13 +60,13 @@ def test_the_embedding_is_that_of_brute_force(fitted, solver, kind):
     landmarks, graph = model.run_.landmarks.points, stored(model)
     distances = cdist(landmarks, landmarks)
     sigma = np.median(np.sort(distances, axis=1)[:, 7])
-    assert graph.read_sigma() == pytest.approx(sigma)
+    assert float(graph.sigma.read()) == pytest.approx(sigma)
     neighbors = np.argsort(distances, axis=1)[:, 1 : JOINED + 1]
     if kind == "bhattacharyya":
         covariances = local_geometry(POINTS, landmarks, 100, diagonal=True).covariances
         neighbors = bhattacharyya_neighbors(landmarks, covariances, JOINED)
         kept = StoredLandmarkCovariances(model.run_.group("landmark_covariances"))
-        np.testing.assert_array_equal(kept.read_covariances(diagonal=True), covariances)
+        np.testing.assert_array_equal(kept.variances.read(), covariances)
         np.testing.assert_array_equal(kept.counts.read(), 100)
     np.testing.assert_array_equal(graph.neighbors.read(), neighbors)
     values, vectors = brute_maps(landmarks, neighbors, sigma)

@@ -6,7 +6,6 @@ from sklearn.manifold._locally_linear import barycenter_weights
 
 from scalemani.errors import RankError
 from scalemani.methods.lle.kernels import (
-    left_by_neighbors,
     locally_linear_components,
     neighbor_weights,
     reflection,
@@ -51,7 +50,7 @@ def problem(n_points=60, n_landmarks=20, pieces=1):
 
 def reduced(z, r):
     """Return Z^T M Z and Z^T Z."""
-    left = left_by_neighbors(z, r, z)
+    left = z - r @ z
     return sp.csr_matrix(left.T @ left), sp.csr_matrix(z.T @ z)
 
 

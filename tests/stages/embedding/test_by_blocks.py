@@ -15,6 +15,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredLandmarkWeights
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.embedding import by_blocks
+from scalemani.stages.shared.tiles import added
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "exact"},
@@ -54,7 +55,7 @@ def test_residuals_are_those_of_the_whole_problem(task, finished):
     sums = [by_blocks.block_sums(task, block) for block in range(task.dimensions.n_blocks)]
     total = sums[0]
     for other in sums[1:]:
-        total = by_blocks.added(total, other)
+        total = added(total, other)
     degrees = np.asarray(matrix.sum(axis=1)).ravel()
     unit = np.sqrt(degrees)[:, np.newaxis] * vectors
     unit /= np.linalg.norm(unit, axis=0)

@@ -167,7 +167,7 @@ def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray,
         shift = np.uint64(_highest_bit(keys[begin] ^ keys[end - 1]) // n_dims * n_dims)
         stop = end
         while stop > begin:  # the last child first: the first one is then popped first
-            start = _lower_bound(keys, begin, stop, (keys[stop - 1] >> shift) << shift)
+            start = begin + np.searchsorted(keys[begin:stop], (keys[stop - 1] >> shift) << shift)
             stack[n_open] = start, stop, node
             n_open += 1
             stop = start
@@ -181,18 +181,6 @@ def _highest_bit(number: int) -> int:
         number >>= np.uint64(1)
         bit += 1
     return bit
-
-
-@compiled
-def _lower_bound(keys: np.ndarray, begin: int, end: int, key: int) -> int:
-    """Return the first position in [begin, end) whose key is at least `key`."""
-    while begin < end:
-        middle = (begin + end) // 2
-        if keys[middle] < key:
-            begin = middle + 1
-        else:
-            end = middle
-    return begin
 
 
 @compiled

@@ -383,14 +383,12 @@ def worst_errors(
         beyond.
     """
     layers, lines, columns = grid.reaches
-    rows = (2 * layers + 1) * (2 * lines + 1)
     sums, slopes, left = np.zeros(len(keys)), np.zeros(len(keys)), np.full(len(keys), sizes.sum())
-    steps, head = np.zeros(3, np.int64), 0
-    n_dims = int((grid.reaches > 0).sum())
-    for row in range(rows):
-        steps[0], steps[1] = abs(row // (2 * lines + 1) - layers), abs(row % (2 * lines + 1) - lines)
-        move = (row // (2 * lines + 1) - layers) * grid.strides[0] + (row % (2 * lines + 1) - lines) * grid.strides[1]
-        head = 0
+    steps, n_dims = np.zeros(3, np.int64), int((grid.reaches > 0).sum())
+    for row in range((2 * layers + 1) * (2 * lines + 1)):
+        layer, line = row // (2 * lines + 1) - layers, row % (2 * lines + 1) - lines
+        steps[0], steps[1] = abs(layer), abs(line)
+        move, head = layer * grid.strides[0] + line * grid.strides[1], 0
         for i in range(len(keys)):
             middle = keys[i] + move
             while head < len(others) and others[head] < middle - columns:

@@ -21,7 +21,6 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     SLOPE,
-    Field,
     PairSums,
     checked_tolerance,
     empty_field,
@@ -276,8 +275,13 @@ class FastGauss(PairSums):
         weights = weights if charges is None else weights[boxed.order]
         field = empty_field(at)
         direct = self._direct(grid, boxed, target_boxed)
-        self._sum_pairs(grid, boxed, weights, target_boxed, np.flatnonzero(direct), own, field)
-        expanded = np.flatnonzero(~direct)
+        summed, expanded = np.flatnonzero(direct), np.flatnonzero(~direct)
+
+        def sum_pairs(panel: slice) -> None:
+            ranges = self._ranges(grid, boxed, target_boxed.keys[summed[panel]])
+            sum_boxes(boxed, weights, target_boxed, summed[panel], ranges, own, *field)
+
+        run(self.over(sum_pairs, slices(len(summed), BOXES_PER_PANEL)))
         if len(expanded):
             coefficients = self._coefficients(grid, boxed, weights, target_boxed.keys[expanded])
 
@@ -341,22 +345,6 @@ class FastGauss(PairSums):
 
         run(self.over(part, slices(len(keys), BOXES_PER_PANEL)))
         return direct
-
-    def _sum_pairs(
-        self,
-        grid: Grid,
-        boxed: Boxed,
-        weights: np.ndarray,
-        target_boxed: Boxed,
-        boxes: np.ndarray,
-        own: bool,
-        field: Field,
-    ) -> None:
-        def part(panel: slice) -> None:
-            ranges = self._ranges(grid, boxed, target_boxed.keys[boxes[panel]])
-            sum_boxes(boxed, weights, target_boxed, boxes[panel], ranges, own, *field)
-
-        run(self.over(part, slices(len(boxes), BOXES_PER_PANEL)))
 
     def _coefficients(self, grid: Grid, boxed: Boxed, weights: np.ndarray, keys: np.ndarray) -> np.ndarray:
         """Return the Taylor coefficients (n, n0, n1, n2) of the boxes of targets with these keys."""

@@ -1,0 +1,28 @@
+"""Sums over tiles of rows: tiles are the same whatever blocks they lie in, so that bits do not depend on these."""
+
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from scalemani.engine.work import StageTask, StageWork, runs_of
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+
+
+def fold_tiles(
+    work: StageWork, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
+) -> Any:
+    """Return function(task, tiles) of all tiles, at least so many together, combined in order."""
+    return work.fold(function, combine, runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), together), shown)
+
+
+def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:
+    """Yield the blocks that hold consecutive tiles, each with the places of their rows in it."""
+    first, last = tiles.start * TILE_ROWS, min(tiles.stop * TILE_ROWS, task.dimensions.n_points)
+    for block in range(first // task.dimensions.block_rows, -(-last // task.dimensions.block_rows)):
+        start, stop = task.dimensions.rows(block)
+        yield block, slice(max(first, start) - start, min(last, stop) - start)
+
+
+def added(one: Any, other: Any) -> Any:
+    """Return the sum of two named tuples of one kind, field by field."""
+    return one._make(map(operator.add, one, other))
