@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, check_known
 from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
@@ -99,8 +99,7 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
     from scalemani.config.stages import AUTO, LLL
 
     names = [known.name for known in ROUTES[options.method]]
-    if name not in names:
-        raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
+    check_known(name, names, f"{options.method} has no stage {name!r}")
     by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
     routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
     return name in [known.name for one in routes for known in one]

@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from scalemani.engine.progress import json_line
-from scalemani.errors import ConfigError, nearest_name, printable
+from scalemani.errors import check_known, printable
 
 
 def say(text: object, err: bool = False) -> None:
@@ -105,10 +105,11 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     params = Parameters()
     values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
     names = list(values)
-    if stage is not None and stage not in names:
-        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
+    if stage is not None:
+        check_known(stage, names, f"no stage {stage!r} takes parameters")
+        names = [stage]
     found: dict[str, dict[str, Any]] = {}
-    for name in names if stage is None else [stage]:
+    for name in names:
         rows = [
             {"name": f"{name}.{key}", "default": value, "python": arguments.get(f"{name}.{key}", "settings")}
             for key, value in values[name].items()

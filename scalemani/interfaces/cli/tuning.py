@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, check_known
 from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
 from scalemani.interfaces.cli.output import say
 
@@ -118,8 +118,7 @@ def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
     from scalemani.interfaces.tuning import METHOD, combinations
 
     for method in lists[METHOD]:
-        if method not in ROUTES:
-            raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+        check_known(method, ROUTES, f"unknown method {method!r}")
     from scalemani.config.params import Parameters
     from scalemani.interfaces.tuning.search import Candidate
 

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_points
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.fitting import (
     check_columns,
     keep_columns,
@@ -257,7 +257,7 @@ class KNeighborsTransformer(RunEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
-        check_mode(self.mode)
+        check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         requested = requested_of(self)
         source = open_training_points(X, self.use_rep, requested.gaps)
         params = requested.params
@@ -298,7 +298,7 @@ class KNeighborsTransformer(RunEstimator):
             For another number of columns, values that are not finite, and rows that the metric cannot take.
         """
         check_is_fitted(self)
-        check_mode(self.mode)
+        check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         new = map_points(self._search.metric, open_new_points(self, X))
         found = self._search.find(new, self._n_entries)
         return graph_matrix(found, self._n_entries, self.mode, self.n_samples_fit_)
@@ -310,12 +310,6 @@ class KNeighborsTransformer(RunEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
-
-
-def check_mode(mode: Any) -> None:
-    """Refuse what is no mode of the matrix."""
-    if mode not in MODES:
-        raise ConfigError(f"unknown mode {mode!r}: {nearest_name(mode, MODES)}")
 
 
 def graph_matrix(lists: Neighbors, n_entries: int, mode: str, n_columns: int) -> sparse.csr_matrix:
@@ -476,7 +470,6 @@ class RowsInMemory:
 
 def rows_of_features(points: Any, geometry: Any) -> Points:
     """Return points (N, D) in a geometry, sparse ones sparse."""
-    if geometry not in GEOMETRIES:
-        raise ConfigError(f"geometry {geometry!r} is unknown; {nearest_name(str(geometry), GEOMETRIES)}")
+    check_known(geometry, GEOMETRIES, f"geometry {geometry!r} is unknown")
     points = take_representation(points)
     return rows_in_memory(points if is_stored(points) else check_points(points, "X", convert_objects=True), geometry)

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.validation import check_count
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.functions import measures
 from scalemani.interfaces.functions.run_measures import against_points
 from scalemani.interfaces.functions.validation import check_labels
@@ -126,8 +126,7 @@ def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) ->
             return (CLUSTERING_ERROR if set(methods) == {CLUSTERING} else LABEL_ACCURACY,)
         return (EIGENGAP if judge.reference is None else PROCRUSTES_ERROR,)
     for name in asked:
-        if name not in SCORES:
-            raise ConfigError(f"unknown score {name!r}: {nearest_name(name, SCORES)}")
+        check_known(name, SCORES, f"unknown score {name!r}")
         needs = SCORES[name].needs
         if needs and getattr(judge, needs) is None:
             raise ConfigError(f"score {name} compares with {needs}: give {needs} as well, or another score")

@@ -6,7 +6,7 @@ from typing import Any
 from sklearn.base import clone
 
 from scalemani.config.routes import takes_labels
-from scalemani.errors import ConfigError, ScalemaniError, nearest_name
+from scalemani.errors import ConfigError, ScalemaniError, check_known
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
@@ -114,8 +114,8 @@ def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict
     """Return the lists of a grid; raise ConfigError for a name that is no parameter of an estimator's results."""
     allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
-        if name not in allowed and "." not in name:  # settings are checked with their values
-            raise ConfigError(f"{type(estimator).__name__} has no parameter {name!r}: {nearest_name(name, allowed)}")
+        if "." not in name:  # settings are checked with their values
+            check_known(name, allowed, f"{type(estimator).__name__} has no parameter {name!r}")
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise ConfigError(f"{name} takes a list of values, got {values!r}")
     return {name: list(values) for name, values in grid.items()}
