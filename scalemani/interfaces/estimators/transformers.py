@@ -51,7 +51,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
@@ -111,23 +111,18 @@ class KnnGraph:
             raise ConfigError(
                 "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
             )
-        return query_graph(self._run, new_points, self.indices.shape[1] if n_neighbors is None else n_neighbors)
-
-
-def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
-    """Return the nearest points of a run of new points; see `KnnGraph.query`."""
-    n_points = run.dimensions.n_points
-    check_count(n_neighbors, "n_neighbors", 1, n_points, "the number of points")
-    source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
-    if source.shape[0] == 0:
-        raise DataError(f"{source.description} has no rows: give at least one point")
-    search = read_input_neighbors(run, in_memory=False)
-    indices, distances = search.find(source, n_neighbors)
-    sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
-    sampled = sampled[indices[sampled, 0] != LEFT_OUT]
-    sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
-    recall = search.index.recall(np.concatenate(sample), n_neighbors) if sample else np.nan
-    return KnnGraph(indices, distances, recall)
+        run, k = self._run, self.indices.shape[1] if n_neighbors is None else n_neighbors
+        check_count(k, "n_neighbors", 1, run.dimensions.n_points, "the number of points")
+        source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
+        if source.shape[0] == 0:
+            raise DataError(f"{source.description} has no rows: give at least one point")
+        search = read_input_neighbors(run, in_memory=False)
+        indices, distances = search.find(source, k)
+        sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
+        sampled = sampled[indices[sampled, 0] != LEFT_OUT]
+        sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
+        recall = search.index.recall(np.concatenate(sample), k) if sample else np.nan
+        return KnnGraph(indices, distances, recall)
 
 
 def knn_graph(
@@ -465,7 +460,7 @@ class RowsInMemory:
         return int(self.shape[0])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self.table[rows].toarray() if sp.issparse(self.table) else self.table[rows]
+        return dense_rows(self.table[rows])
 
 
 def rows_of_features(points: Any, geometry: Any) -> Points:
