@@ -73,11 +73,11 @@ def measure_run(
     classes = None
     if labels is not None:
         classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
-    rows = sample_rows(seed, "measures/run", n_points, min(wanted, n_points))
+    rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
     found = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
-        many = min(n_points, wanted * (SAMPLED_LABELS // SAMPLED_POINTS))
+        many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, k}):
             found[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
                 positions, classes, nearest, n_sampled=many, random_state=seed

@@ -245,7 +245,7 @@ def pairs(run: Run) -> Iterator[Chart]:
     if not run.embeds or run.metric == PRECOMPUTED or not finished(run, run.last_stage):
         return
     n_points = run.dimensions.n_points
-    rows = sample_rows(run.params.seed, "report/pairs", n_points, min(n_points, PAIRED_POINTS))
+    rows = sample_rows(run.params.seed, "report/pairs", n_points, PAIRED_POINTS)
     stored: tuple[Any, Any] = run.stored(StoredPoints).points, run.stored_embedding
     upper = np.triu_indices(len(rows), 1)
     far, shown = (

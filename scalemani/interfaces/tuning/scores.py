@@ -51,10 +51,8 @@ def exact(value: float) -> Measure:
 def label_accuracy(run: Run, judge: Judge) -> Measure:
     """Return the share of points whose label wins among their nearest others in the embedding."""
     labels = run.of_points(np.asarray(judge.labels))
-    many = min(len(labels), measures.SAMPLED_LABELS)
-    return measures.knn_accuracy(
-        run.stored_embedding.read(), labels, judge.n_neighbors or NEAREST, n_sampled=many, random_state=SEED
-    )
+    nearest = judge.n_neighbors or NEAREST
+    return measures.knn_accuracy(run.stored_embedding.read(), labels, nearest, random_state=SEED)
 
 
 def clustering_error(run: Run, judge: Judge) -> Measure:
@@ -82,7 +80,7 @@ def from_points(name: str) -> Callable[[Run, Judge], Measure]:
 
     def of_run(run: Run, judge: Judge) -> Measure:
         n_points = run.dimensions.n_points
-        rows = sample_rows(SEED, "measures/run", n_points, min(measures.SAMPLED_POINTS, n_points))
+        rows = sample_rows(SEED, "measures/run", n_points, measures.SAMPLED_POINTS)
         k = judge.n_neighbors or min(COUNTED, (n_points - 1) // 2)
         found = against_points(run, run.stored_embedding.read(), rows, k)[name]
         assert isinstance(found, Measure)
