@@ -99,9 +99,8 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     Raises ConfigError for a stage that there is none of.
     """
     from scalemani.config.params import Parameters
-    from scalemani.interfaces.estimators.parameters import PARAMETERS
+    from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, SETTINGS
 
-    arguments = {path: name for name, path in PARAMETERS.items()}
     params = Parameters()
     values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
     names = list(values)
@@ -111,7 +110,7 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for name in names:
         rows = [
-            {"name": f"{name}.{key}", "default": value, "python": arguments.get(f"{name}.{key}", "settings")}
+            {"name": f"{name}.{key}", "default": value, "python": ARGUMENT_OF.get(f"{name}.{key}", SETTINGS)}
             for key, value in values[name].items()
         ]
         found[name] = {"about": inspect.getdoc(type(getattr(params, name))) or "", "parameters": rows}

@@ -8,14 +8,12 @@ from sklearn.base import clone
 from scalemani.config.routes import takes_labels
 from scalemani.errors import ConfigError, ScalemaniError, check_known
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
-from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
+from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
 from scalemani.interfaces.tuning import METHOD, combinations
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource
-
-ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
 
 
 def tune(
@@ -126,7 +124,7 @@ def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
     own = estimator.get_params(deep=False)
     found: dict[str, Any] = {}
     for name, value in values.items():
-        argument = ARGUMENTS.get(name, name)
+        argument = ARGUMENT_OF.get(name, name)
         if argument in own:
             found[argument] = value
         else:
