@@ -272,12 +272,8 @@ class KNeighborsTransformer(RunEstimator):
         The distance of a point to itself is a stored zero.
         """
         self.fit(X)
-        themselves = np.arange(self.n_samples_fit_)[:, np.newaxis]
-        indices, distances = self._graph
-        lists = Neighbors(
-            np.concatenate([themselves, indices], axis=1),
-            np.concatenate([np.zeros_like(distances, shape=themselves.shape), distances], axis=1),
-        )
+        indices = np.insert(self._graph.indices, 0, np.arange(self.n_samples_fit_), axis=1)
+        lists = Neighbors(indices, np.insert(self._graph.distances, 0, 0, axis=1))
         return graph_matrix(lists, self._n_entries, self.mode, self.n_samples_fit_)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
