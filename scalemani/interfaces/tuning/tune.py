@@ -10,7 +10,7 @@ from scalemani.errors import ConfigError, ScalemaniError, check_known
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.interfaces.tuning import METHOD, combinations
+from scalemani.interfaces.tuning import METHOD, Lists, combinations
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource
@@ -108,7 +108,7 @@ def tune(
     return found
 
 
-def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> Lists:
     """Return the lists of a grid; raise ConfigError for a name that is no parameter of an estimator's results."""
     allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
