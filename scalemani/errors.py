@@ -140,6 +140,12 @@ def nearest_name(name: object, allowed: Iterable[str]) -> str:
     return f"{offer}allowed: {', '.join(names)}"
 
 
+def check_known(name: object, allowed: Iterable[str], problem: str) -> None:
+    """Refuse a name that is not among the allowed ones: tell the problem, and offer the nearest."""
+    if not isinstance(name, str) or name not in allowed:
+        raise ConfigError(f"{problem}: {nearest_name(name, allowed)}")
+
+
 def installing(extra: str) -> str:
     """Return the command that installs what an extra adds, wherever this package came from."""
     from importlib.metadata import requires

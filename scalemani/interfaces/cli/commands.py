@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, check_known
 from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
@@ -99,11 +99,12 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
     from scalemani.config.stages import AUTO, LLL
 
     names = [known.name for known in ROUTES[options.method]]
-    if name not in names:
-        raise ConfigError(f"{options.method} has no stage {name!r}: {nearest_name(name, names)}")
-    by_landmarks = params.with_values({"embedding": {"solver": LLL}}) if params.embedding.solver == AUTO else params
-    routes = (known.route(options.method, options.weights is not None) for known in (params, by_landmarks))
-    return name in [known.name for one in routes for known in one]
+    check_known(name, names, f"{options.method} has no stage {name!r}")
+    weighted = options.weights is not None
+    route = params.route(options.method, weighted)
+    if params.embedding.solver == AUTO:
+        route += params.with_settings({"embedding.solver": LLL}).route(options.method, weighted)
+    return name in [known.name for known in route]
 
 
 @app.command()
@@ -154,10 +155,16 @@ def info(
 
     opened = open_run(run)
     if as_json:
-        summary = {"method": opened.method, "params": opened.params.as_dict(), "stages": opened.records()}
-        verdicts = {f"{one.stage}.{one.name}": one.judged.verdict for one in judged_certificates(opened)}
-        sizes = {"dimensions": vars(opened.dimensions), "input_points": opened.n_input_points}
-        say_json({"scalemani": version("scalemani"), **summary, **sizes, "verdicts": verdicts})
+        summary = {
+            "scalemani": version("scalemani"),
+            "method": opened.method,
+            "params": opened.params.as_dict(),
+            "stages": opened.records(),
+            "dimensions": vars(opened.dimensions),
+            "input_points": opened.n_input_points,
+            "verdicts": {f"{one.stage}.{one.name}": one.judged.verdict for one in judged_certificates(opened)},
+        }
+        say_json(summary)
         return
     say(f"{opened.method} of {opened.dimensions.n_points} points of {opened.dimensions.n_features} features")
     say(f"seed {opened.params.seed}")

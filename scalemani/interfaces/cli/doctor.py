@@ -3,7 +3,6 @@
 import importlib.metadata
 import os
 import platform
-import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from scalemani.engine.memory.peak import memory_limit
 from scalemani.interfaces.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, installed_code, writable_folder
 from scalemani.kernels.machine.compile import PLAIN, PLAIN_VARIABLE
+from scalemani.store.objects import free_bytes, place_of
 
 PACKAGES = (
     "dask",
@@ -85,12 +85,12 @@ def installed(name: str) -> bool:
 
 def disk_of(folder: Path) -> dict[str, Any]:
     """Return the path of a folder, what is free on its disk in bytes, and its file system."""
-    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
-    mounts = [part for part in psutil.disk_partitions(all=True) if there.resolve().is_relative_to(part.mountpoint)]
+    there = place_of(folder).resolve()
+    mounts = [part for part in psutil.disk_partitions(all=True) if there.is_relative_to(part.mountpoint)]
     innermost = max(mounts, key=lambda part: len(part.mountpoint), default=None)
     return {
         "path": str(folder),
-        "free": shutil.disk_usage(there).free,
+        "free": free_bytes(folder),
         "filesystem": innermost.fstype if innermost else "unknown",
     }
 

@@ -206,10 +206,7 @@ class Options(Resources):
         params = Parameters()
         if self.config is not None:
             params = with_configuration(params, self.config)
-        params = params.with_values(parse_assignments(self.assignments or []))
-        for name, value in self.implied.items():
-            stage, _, parameter = name.partition(".")
-            params = params.with_values({stage: {parameter: value}})
+        params = params.with_values(parse_assignments(self.assignments or [])).with_settings(self.implied)
         if self.deduplicate and not params.merges_duplicates:
             params = params.with_values({"duplicates": {"tolerance": EQUAL}})
         params.route(self.method, self.weights is not None)  # refuses a method before anything is read

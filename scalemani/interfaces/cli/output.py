@@ -16,7 +16,7 @@ from typing import Any, TextIO, cast
 import typer
 
 from scalemani.engine.progress import json_line
-from scalemani.errors import ConfigError, nearest_name, printable
+from scalemani.errors import check_known, printable
 
 
 def say(text: object, err: bool = False) -> None:
@@ -99,18 +99,18 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     Raises ConfigError for a stage that there is none of.
     """
     from scalemani.config.params import Parameters
-    from scalemani.interfaces.estimators.parameters import PARAMETERS
+    from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, SETTINGS
 
-    arguments = {path: name for name, path in PARAMETERS.items()}
     params = Parameters()
     values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
     names = list(values)
-    if stage is not None and stage not in names:
-        raise ConfigError(f"no stage {stage!r} takes parameters: {nearest_name(stage, names)}")
+    if stage is not None:
+        check_known(stage, names, f"no stage {stage!r} takes parameters")
+        names = [stage]
     found: dict[str, dict[str, Any]] = {}
-    for name in names if stage is None else [stage]:
+    for name in names:
         rows = [
-            {"name": f"{name}.{key}", "default": value, "python": arguments.get(f"{name}.{key}", "settings")}
+            {"name": f"{name}.{key}", "default": value, "python": ARGUMENT_OF.get(f"{name}.{key}", SETTINGS)}
             for key, value in values[name].items()
         ]
         found[name] = {"about": inspect.getdoc(type(getattr(params, name))) or "", "parameters": rows}

@@ -11,7 +11,7 @@ from scalemani.config.stages import REFINE
 from scalemani.engine.needs import PROCESS_BYTES, Held, Written, memory_need
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say, say_json
-from scalemani.interfaces.functions.measures import SAMPLED_LABELS, knn_accuracy
+from scalemani.interfaces.functions.measures import knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
@@ -75,7 +75,7 @@ def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
     if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
         say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
-    found = knn_accuracy(run.stored_embedding.read(), labels, n_sampled=min(SAMPLED_LABELS, len(labels)))
+    found = knn_accuracy(run.stored_embedding.read(), labels)
     say(f"{found.value:.4f} of {found.n_sampled} points have the label of their nearest neighbour in the embedding")
 
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, check_known
 from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
 from scalemani.interfaces.cli.output import say
 
 if TYPE_CHECKING:
+    from scalemani.interfaces.tuning import Lists
     from scalemani.interfaces.tuning.search import Candidate, Tuning
 
 FOLDER = "tuning"  # within a run that is a folder
@@ -72,12 +73,12 @@ class TuningOptions(Options):
             return self.out
         return None if "://" in self.run else Path(self.run) / FOLDER
 
-    def lists(self) -> dict[str, list[Any]]:
+    def lists(self) -> "Lists":
         """Return the values of every parameter that is given, by name, the method among them."""
         from scalemani.config.params.parsing import read_configuration
         from scalemani.interfaces.tuning import METHOD, flat_lists, parse_list, parse_lists
 
-        given: dict[str, list[Any]] = {METHOD: list(self.methods)}
+        given: Lists = {METHOD: list(self.methods)}
         if self.config is not None:
             given |= flat_lists(read_configuration(self.config))
         given |= parse_lists(self.assignments or [])
@@ -113,13 +114,12 @@ def tune(**given: Any) -> None:
         write_tuning(found, options.folder)
 
 
-def candidates_of(lists: dict[str, list[Any]]) -> list["Candidate"]:
+def candidates_of(lists: "Lists") -> list["Candidate"]:
     """Return the cells of a grid; only what has several values is shown of each."""
     from scalemani.interfaces.tuning import METHOD, combinations
 
     for method in lists[METHOD]:
-        if method not in ROUTES:
-            raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+        check_known(method, ROUTES, f"unknown method {method!r}")
     from scalemani.config.params import Parameters
     from scalemani.interfaces.tuning.search import Candidate
 

@@ -40,6 +40,7 @@ PARAMETERS = {
     "random_state": "seed",
     **merged("parameters", "ARGUMENTS"),
 }
+ARGUMENT_OF = {name: argument for argument, name in PARAMETERS.items()}  # of settings
 # Change the cost or the messages, and never the answer.
 RESOURCES = ("scheduler", "store", "workers", "memory", "verbose", "callbacks", "callbacks_every")
 OF_POINTS = ("use_rep",)  # say which points are meant

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_points
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.fitting import (
     check_columns,
     keep_columns,
@@ -51,7 +51,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
@@ -111,23 +111,18 @@ class KnnGraph:
             raise ConfigError(
                 "query reads the run of the graph, and this one has none: make it with knn_graph(store=FOLDER)"
             )
-        return query_graph(self._run, new_points, self.indices.shape[1] if n_neighbors is None else n_neighbors)
-
-
-def query_graph(run: Run, new_points: Any, n_neighbors: int) -> KnnGraph:
-    """Return the nearest points of a run of new points; see `KnnGraph.query`."""
-    n_points = run.dimensions.n_points
-    check_count(n_neighbors, "n_neighbors", 1, n_points, "the number of points")
-    source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
-    if source.shape[0] == 0:
-        raise DataError(f"{source.description} has no rows: give at least one point")
-    search = read_input_neighbors(run, in_memory=False)
-    indices, distances = search.find(source, n_neighbors)
-    sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
-    sampled = sampled[indices[sampled, 0] != LEFT_OUT]
-    sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
-    recall = search.index.recall(np.concatenate(sample), n_neighbors) if sample else np.nan
-    return KnnGraph(indices, distances, recall)
+        run, k = self._run, self.indices.shape[1] if n_neighbors is None else n_neighbors
+        check_count(k, "n_neighbors", 1, run.dimensions.n_points, "the number of points")
+        source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
+        if source.shape[0] == 0:
+            raise DataError(f"{source.description} has no rows: give at least one point")
+        search = read_input_neighbors(run, in_memory=False)
+        indices, distances = search.find(source, k)
+        sampled = sample_rows(run.params.seed, "query", source.shape[0], SAMPLED_POINTS)
+        sampled = sampled[indices[sampled, 0] != LEFT_OUT]
+        sample = [usable_rows(source, run.metric, int(row), int(row) + 1, sparse=False)[0] for row in sampled]
+        recall = search.index.recall(np.concatenate(sample), k) if sample else np.nan
+        return KnnGraph(indices, distances, recall)
 
 
 def knn_graph(
@@ -257,7 +252,7 @@ class KNeighborsTransformer(RunEstimator):
 
     def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
-        check_mode(self.mode)
+        check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         requested = requested_of(self)
         source = open_training_points(X, self.use_rep, requested.gaps)
         params = requested.params
@@ -277,12 +272,8 @@ class KNeighborsTransformer(RunEstimator):
         The distance of a point to itself is a stored zero.
         """
         self.fit(X)
-        themselves = np.arange(self.n_samples_fit_)[:, np.newaxis]
-        indices, distances = self._graph
-        lists = Neighbors(
-            np.concatenate([themselves, indices], axis=1),
-            np.concatenate([np.zeros_like(distances, shape=themselves.shape), distances], axis=1),
-        )
+        indices = np.insert(self._graph.indices, 0, np.arange(self.n_samples_fit_), axis=1)
+        lists = Neighbors(indices, np.insert(self._graph.distances, 0, 0, axis=1))
         return graph_matrix(lists, self._n_entries, self.mode, self.n_samples_fit_)
 
     def transform(self, X: Any) -> sparse.csr_matrix:
@@ -298,7 +289,7 @@ class KNeighborsTransformer(RunEstimator):
             For another number of columns, values that are not finite, and rows that the metric cannot take.
         """
         check_is_fitted(self)
-        check_mode(self.mode)
+        check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         new = map_points(self._search.metric, open_new_points(self, X))
         found = self._search.find(new, self._n_entries)
         return graph_matrix(found, self._n_entries, self.mode, self.n_samples_fit_)
@@ -310,12 +301,6 @@ class KNeighborsTransformer(RunEstimator):
     @property
     def _n_features_out(self) -> int:
         return self.n_samples_fit_
-
-
-def check_mode(mode: Any) -> None:
-    """Refuse what is no mode of the matrix."""
-    if mode not in MODES:
-        raise ConfigError(f"unknown mode {mode!r}: {nearest_name(mode, MODES)}")
 
 
 def graph_matrix(lists: Neighbors, n_entries: int, mode: str, n_columns: int) -> sparse.csr_matrix:
@@ -471,12 +456,11 @@ class RowsInMemory:
         return int(self.shape[0])
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return self.table[rows].toarray() if sp.issparse(self.table) else self.table[rows]
+        return dense_rows(self.table[rows])
 
 
 def rows_of_features(points: Any, geometry: Any) -> Points:
     """Return points (N, D) in a geometry, sparse ones sparse."""
-    if geometry not in GEOMETRIES:
-        raise ConfigError(f"geometry {geometry!r} is unknown; {nearest_name(str(geometry), GEOMETRIES)}")
+    check_known(geometry, GEOMETRIES, f"geometry {geometry!r} is unknown")
     points = take_representation(points)
     return rows_in_memory(points if is_stored(points) else check_points(points, "X", convert_objects=True), geometry)

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import DataError, check_known
 from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.sources import points_in_memory
 from scalemani.io.sources.side_data import check_distinct
@@ -106,12 +106,10 @@ def selected_among(
     points: PointsByRow, n_landmarks: int, method: str, random_state: Any, settings: Any, **numbers: Any
 ) -> Selected:
     """Return landmarks among points that are read by row numbers; raise ConfigError for what cannot be requested."""
-    if not isinstance(method, str) or method not in LANDMARK_METHODS:
-        raise ConfigError(f"method {method!r} is unknown; {nearest_name(method, LANDMARK_METHODS)}")
+    check_known(method, LANDMARK_METHODS, f"method {method!r} is unknown")
     given, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
-    unused = [name for name in given if name not in known]
-    if unused:
-        raise ConfigError(f"settings has {unused[0]!r}, which is no number of landmarks; it takes {', '.join(known)}")
+    for name in given:
+        check_known(name, known, f"settings has {name!r}, which is no number of landmarks")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
     choice = choice_of(Parameters().with_settings(given))
     choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)

@@ -9,7 +9,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_seed
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.transformers import knn_graph
 from scalemani.interfaces.functions.spectral import symmetric_affinities
 from scalemani.interfaces.functions.validation import checked_metric
@@ -107,8 +107,7 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
     >>> W.shape, bool(W.toarray()[~same].max() < W.toarray()[same].max())
     ((40, 40), True)
     """
-    if combine not in COMBINATIONS:
-        raise ConfigError(f"combine {combine!r} is unknown: {nearest_name(combine, COMBINATIONS)}")
+    check_known(combine, COMBINATIONS, f"combine {combine!r} is unknown")
     tables = opened_groups(groups)
     n_points, counts = tables[0].shape[0], checked_weights(weights, len(tables))
     asked = {"affinities": {"perplexity": perplexity}, "neighbors": {"n_neighbors": n_neighbors}}

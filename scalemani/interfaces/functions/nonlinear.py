@@ -25,7 +25,7 @@ from scalemani.descents.force_errors import (
 from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, nearest_name, warn
+from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, check_known, warn
 from scalemani.interfaces.functions.validation import checked_affinities, checked_values, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words, sample_rows
@@ -395,8 +395,7 @@ def descent_of(
     objective = objective_of(method)
     given = checked_settings(settings)
     for name in given:
-        if name not in NUMBERS:
-            raise ConfigError(f"settings has no {name!r}: {nearest_name(name, NUMBERS)}")
+        check_known(name, NUMBERS, f"settings has no {name!r}")
     asked = Parameters().with_settings({"layout.direction": direction, **given})
     params = asked.resolved(method, n_points)
     layout = params.layout

@@ -73,11 +73,11 @@ def measure_run(
     classes = None
     if labels is not None:
         classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
-    rows = sample_rows(seed, "measures/run", n_points, min(wanted, n_points))
+    rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
     found = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
-        many = min(n_points, wanted * (SAMPLED_LABELS // SAMPLED_POINTS))
+        many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, k}):
             found[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
                 positions, classes, nearest, n_sampled=many, random_state=seed
@@ -101,7 +101,8 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
     n_points, width = run.dimensions.n_points, 0
     tables = []
     if StoredNeighbors.STAGE in run.keys:
-        tables.append(neighbors_of(run, rows))
+        order, stored = InputOrder(run.stored(StoredWorkPoints), run.rows), run.stored(StoredNeighbors)
+        tables.append(order.input_rows[stored.indices(stored.final_step).gather(order.work_rows[rows])])
         width = tables[0].shape[1]
     if positions is not None:
         tables.append(nearest_others(positions, rows, k))
@@ -114,13 +115,6 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
         found["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
         found["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
     return found
-
-
-def neighbors_of(run: Run, rows: np.ndarray) -> np.ndarray:
-    """Return the neighbours (M, k) of some rows in the graph of a run, all in input order."""
-    order = InputOrder(run.stored(StoredWorkPoints), run.rows)
-    stored = run.stored(StoredNeighbors)
-    return order.input_rows[stored.indices(stored.final_step).gather(order.work_rows[rows])]
 
 
 def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:

@@ -7,14 +7,14 @@ import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed, check_shape, unmasked
-from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
+from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import values_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, PRECOMPUTED
+from scalemani.kernels.spectral.eigenmaps import graph_degrees
 
 SYMMETRY_TOLERANCE = 1e-9
 LARGEST_DISTANCE = np.float64(1e150)  # whose square is a float64
@@ -104,12 +104,7 @@ def check_affinities(affinities: sp.csr_matrix) -> None:
             f"W must be symmetric, W - W^T reaches {skew.max():.3g}: pass symmetric_affinities(indices, values) "
             "or (W + W.T) / 2"
         )
-    isolated = np.flatnonzero(~(row_sums(affinities.data, affinities.indptr) > 0))
-    if len(isolated):
-        raise DisconnectedGraphError(
-            f"{len(isolated)} points have no affinity to any other, the first is row {isolated[0]}: "
-            "use more neighbours, or leave these points out"
-        )
+    graph_degrees(affinities)  # which refuses points without any
 
 
 def checked_affinities(matrix: Any, n_points: int | None = None, noun: str = "") -> sp.csr_matrix:

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import binned_statistic
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.reading import StoredStage
+from scalemani.engine.reading import Stored, StoredStage
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.opened import Run
@@ -25,7 +25,6 @@ WIDTH, HEIGHT = 320.0, 150.0  # of the frame, in units of the drawing
 BINS = 48
 MOST_DOTS = 400  # of a line
 LONG_TAIL = 100.0  # largest over median, beyond which values are drawn by their logarithm
-Stored = TypeVar("Stored", bound=StoredStage)
 
 
 class Axis(NamedTuple):
@@ -202,7 +201,7 @@ def finished(run: Run, stage: str) -> bool:
 
 def stored_of(run: Run, kind: type[Stored]) -> Stored | None:
     """Return what a stage of the run has stored, of its kind; None where it is none of the run, or not finished."""
-    return kind(run.group(kind.STAGE)) if finished(run, kind.STAGE) else None
+    return run.stored(kind) if finished(run, kind.STAGE) else None
 
 
 def eigenvalues(run: Run) -> Iterator[Chart]:
@@ -246,7 +245,7 @@ def pairs(run: Run) -> Iterator[Chart]:
     if not run.embeds or run.metric == PRECOMPUTED or not finished(run, run.last_stage):
         return
     n_points = run.dimensions.n_points
-    rows = sample_rows(run.params.seed, "report/pairs", n_points, min(n_points, PAIRED_POINTS))
+    rows = sample_rows(run.params.seed, "report/pairs", n_points, PAIRED_POINTS)
     stored: tuple[Any, Any] = run.stored(StoredPoints).points, run.stored_embedding
     upper = np.triu_indices(len(rows), 1)
     far, shown = (

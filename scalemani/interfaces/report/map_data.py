@@ -110,8 +110,7 @@ def map_data(run: "ReportedRun", labels: Mapping[str, np.ndarray]) -> MapData | 
     n_points = source.shape[0]
     n_drawn = n_points if n_points <= MOST_POINTS else SAMPLED_POINTS
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
-    rows = drawn if embedding.rows is None else embedding.rows[drawn]
-    found = map_of(source, columns, drawn, rows if len(rows) < run.n_input_points else None)
+    found = map_of(source, columns, drawn, embedding.rows)
     return found._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
 
 
@@ -125,8 +124,8 @@ def map_of(
 ) -> MapData:
     """Return the map of an embedding (N, d) with labels or values (N,) by name, without a picture.
 
-    `drawn` (M,) are the rows that are drawn, ascending; where M < N, tiles count all points. `rows` (M,) are their
-    numbers on the page.
+    `drawn` (M,) are the rows that are drawn, ascending; where M < N, tiles count all points. `rows` (N,) are the
+    numbers of the points on the page, None where they are those of the rows.
     """
     n_points = source.shape[0]
     solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
@@ -146,8 +145,9 @@ def map_of(
     texts = {name: packed_texts(values[drawn]) for name, values in columns.items() if name not in shown}
     told = [name for name, packed in texts.items() if len(packed) <= text_bytes]
     arrays |= {f"texts-{number}": texts[name] for number, name in enumerate(told)}
-    if rows is not None:
-        arrays["rows"] = packed(np.diff(rows, prepend=0).astype(np.uint32))
+    if rows is not None or tiles is not None:
+        numbers = drawn if rows is None else rows[drawn]
+        arrays["rows"] = packed(np.diff(numbers, prepend=0).astype(np.uint32))
     description = {
         "points": len(drawn),
         "of": n_points,

@@ -74,33 +74,27 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
     """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
     stages = list(stage_rows(run))
     certificates = list(judged_certificates(run))
-    style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in SCRIPTS]
-    return (
-        environment()
-        .get_template("page.html")
-        .render(
-            run=run,
-            root=without_credentials(str(run.store.root)),
-            name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
-            stages=stages,
-            unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
-            seconds=sum(row["seconds"] for row in stages),
-            disk=sum(row["disk"] for row in stages),
-            certificates=certificates,
-            counts=counted(certificates),
-            verdicts=VERDICTS,
-            parameters=list(parameters_beside_defaults(run)),
-            charts=list(distributions(run)),
-            quality=quality,
-            meanings=MEASURES,
-            nearest=NEAREST,
-            map=drawn,
-            commands=commands(run),
-            versions=versions(),
-            style=style,
-            scripts=scripts,
-            policy=policy(style, scripts),
-        )
+    return rendered(
+        "page.html",
+        SCRIPTS,
+        run=run,
+        root=without_credentials(str(run.store.root)),
+        name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
+        stages=stages,
+        unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
+        seconds=sum(row["seconds"] for row in stages),
+        disk=sum(row["disk"] for row in stages),
+        certificates=certificates,
+        counts=counted(certificates),
+        verdicts=VERDICTS,
+        parameters=list(parameters_beside_defaults(run)),
+        charts=list(distributions(run)),
+        quality=quality,
+        meanings=MEASURES,
+        nearest=NEAREST,
+        map=drawn,
+        commands=commands(run),
+        versions=versions(),
     )
 
 
@@ -173,8 +167,11 @@ def shown(value: Any) -> str:
     return str(value)
 
 
-def environment() -> jinja2.Environment:
-    """Return the templates, which escape all values and refuse undefined ones."""
+def rendered(template: str, scripts: Sequence[str] = (), /, **values: Any) -> str:
+    """Return a template with values, which are escaped; undefined ones are refused.
+
+    With names of scripts it is a page of its own: these, its style, and a policy that allows nothing else are values.
+    """
     made = jinja2.Environment(
         loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
         autoescape=True,
@@ -183,7 +180,10 @@ def environment() -> jinja2.Environment:
         lstrip_blocks=True,
     )
     made.filters |= {"shown": shown, "bytes": format_bytes}
-    return made
+    if scripts:
+        style, texts = text_of("page.css"), [text_of(f"{script}.js") for script in scripts]
+        values |= {"style": style, "scripts": texts, "policy": policy(style, texts)}
+    return made.get_template(template).render(**values)
 
 
 def text_of(name: str) -> str:
@@ -251,37 +251,25 @@ class LiveMap:
         n_axes = min(self.source.shape[1], MOST_AXES)
         most = DRAWN_BYTES // (AXIS_BYTES * n_axes + COLUMN_BYTES * len(self.columns))
         drawn = sample_rows(0, "report/notebook", n_points, n_points if n_points <= most else MAPPED_POINTS)
-        rows = drawn if self.rows is None else self.rows[drawn]
-        asked = None if self.rows is None and len(drawn) == n_points else rows
-        found = map_of(self.source, self.columns, drawn, asked, SIDE, TEXT_BYTES)
-        return map_page(found._replace(picture=self.picture))
+        found = map_of(self.source, self.columns, drawn, self.rows, SIDE, TEXT_BYTES)
+        return rendered("live.html", MAP_SCRIPTS, map=found._replace(picture=self.picture))
 
     def _repr_html_(self) -> str:
-        return environment().get_template("frame.html").render(document=self.document, picture=self.picture)
+        return rendered("frame.html", document=self.document, picture=self.picture)
 
     def _repr_png_(self) -> bytes | None:
         return None if self.picture is None else base64.b64decode(self.picture)
 
 
-def map_page(drawn: MapData) -> str:
-    """Return a map as a page of its own, without a word on the run."""
-    style, scripts = text_of("page.css"), [text_of(f"{name}.js") for name in MAP_SCRIPTS]
-    live = environment().get_template("live.html")
-    return live.render(map=drawn, style=style, scripts=scripts, policy=policy(style, scripts))
-
-
 def summary(run: Run, live: LiveMap | None) -> str:
     """Return what a notebook shows of a run as HTML: method, stages, verdicts, and its map where there is one."""
     certificates = list(judged_certificates(run))
-    return (
-        environment()
-        .get_template("summary.html")
-        .render(
-            run=run,
-            stages=list(stage_rows(run)),
-            counts=counted(certificates),
-            poor=[one for one in certificates if one.judged.verdict in ("look", "short")],
-            verdicts=VERDICTS,
-            map="" if live is None else live._repr_html_(),
-        )
+    return rendered(
+        "summary.html",
+        run=run,
+        stages=list(stage_rows(run)),
+        counts=counted(certificates),
+        poor=[one for one in certificates if one.judged.verdict in ("look", "short")],
+        verdicts=VERDICTS,
+        map="" if live is None else live._repr_html_(),
     )

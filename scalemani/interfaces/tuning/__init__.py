@@ -8,6 +8,7 @@ from typing import Any
 from scalemani.config.params import parse_assignments, parse_value
 from scalemani.errors import ConfigError
 
+Lists = dict[str, list[Any]]  # the values of a grid by the names of their parameters
 METHOD = "method"  # the name that the method has among the parameters of a grid
 # A value between commas: quotes keep a comma in it, as in TOML.
 VALUE = re.compile(r"""(?:"[^"]*"|'[^']*'|[^,"'])+""")
@@ -35,9 +36,9 @@ def parse_list(text: str) -> list[Any]:
     return values
 
 
-def parse_lists(assignments: Iterable[str]) -> dict[str, list[Any]]:
+def parse_lists(assignments: Iterable[str]) -> Lists:
     """Return lists by name from `stage.parameter=value,value` strings, the form of `--set` of `tune`."""
-    lists: dict[str, list[Any]] = {}
+    lists: Lists = {}
     for assignment in assignments:
         name, _, text = assignment.partition("=")
         parse_assignments([assignment])  # which refuses what is no assignment
@@ -45,13 +46,13 @@ def parse_lists(assignments: Iterable[str]) -> dict[str, list[Any]]:
     return lists
 
 
-def flat_lists(tables: Mapping[str, Any]) -> dict[str, list[Any]]:
+def flat_lists(tables: Mapping[str, Any]) -> Lists:
     """Return lists by name from the tables of a configuration; a value that is no list is the only one."""
-    lists: dict[str, list[Any]] = {}
+    lists: Lists = {}
     for stage, table in tables.items():
-        named = {f"{stage}.{name}": value for name, value in table.items()} if isinstance(table, Mapping) else None
-        for name, value in ({stage: table} if named is None else named).items():
-            lists[name] = value if isinstance(value, list) else [value]
+        tabled = isinstance(table, Mapping)
+        named = {f"{stage}.{name}": value for name, value in table.items()} if tabled else {stage: table}
+        lists |= {name: value if isinstance(value, list) else [value] for name, value in named.items()}
     return lists
 
 

@@ -175,9 +175,10 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         n_points, seed = found.dimensions.n_points, cells[0]["seed"]
         for cell in cells:
             check_landmarks(params.with_settings(cell), n_points)
-        bandwidth = sigma or spacing_sigma(rows_of(found), params.n_landmarks, seed)
+        if sigma is None:
+            sigma = spacing_sigma(RowsOfArray(found.stored(StoredPoints).points, n_points), params.n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
-        comparison = Comparison(found, params, rows, bandwidth, reference, executor)
+        comparison = Comparison(found, params, rows, sigma, reference, executor)
         executor.progress.start("landmarks", len(cells), "selection")
         return [quality_of(comparison, cell) for cell in cells]
 
@@ -200,17 +201,12 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
         yield compute_run(open_points(points), Path(folder) / "run", METHOD, params, quiet, only="points")
 
 
-def rows_of(run: Run) -> RowsOfArray:
-    """Return the points of a run, read by row numbers."""
-    return RowsOfArray(StoredPoints(run.group(StoredPoints.STAGE)).points, run.dimensions.n_points)
-
-
 def refined_embedding(run: Run) -> np.ndarray | None:
     """Return the spectral embedding (N, d) of a run in input order, where it was refined by passes or is exact."""
-    name = EMBEDDING.name
-    if name not in run.keys or run.params.embedding.solver not in JUDGES or not run.group(name).complete:
+    refined = EMBEDDING.name in run.keys and run.params.embedding.solver in JUDGES
+    if not refined or not run.group(EMBEDDING.name).complete:
         return None
-    return np.asarray(StoredEmbedding(run.group(name)).embedding.zarr()[...])
+    return np.asarray(run.stored(StoredEmbedding).embedding.zarr()[...])
 
 
 def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuality:
@@ -268,7 +264,7 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
     there = [one if one.key == TRIAL else replace(one, group=run.group(one.stage.name)) for one in plan.stages]
     plan = replace(plan, stages=tuple(there))
     plan.check()
-    stored, every = StoredPoints(run.group(POINTS.name)), np.arange(dimensions.n_points)
+    stored, every = run.stored(StoredPoints), np.arange(dimensions.n_points)
     points = Component(stored, every, dimensions, f"points of {run.store.root}")
     for planned in plan.stages:
         if planned.key == TRIAL:
@@ -279,7 +275,7 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
 def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return Nystrom residuals, distances and condition numbers of the points looked at: (M,) float64 each."""
     rows, dimensions = comparison.rows, comparison.run.dimensions
-    points = StoredPoints(comparison.run.group(StoredPoints.STAGE)).points
+    points = comparison.run.stored(StoredPoints).points
     prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
     n_neighbors, added = comparison.params.landmark_neighbors, comparison.params.landmark_weights.regularization
     residuals, distances, conditions = (np.empty(len(rows)) for _ in range(3))

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.validation import check_count
-from scalemani.errors import ConfigError, DataError, nearest_name
+from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.functions import measures
 from scalemani.interfaces.functions.run_measures import against_points
 from scalemani.interfaces.functions.validation import check_labels
@@ -51,10 +51,8 @@ def exact(value: float) -> Measure:
 def label_accuracy(run: Run, judge: Judge) -> Measure:
     """Return the share of points whose label wins among their nearest others in the embedding."""
     labels = run.of_points(np.asarray(judge.labels))
-    many = min(len(labels), measures.SAMPLED_LABELS)
-    return measures.knn_accuracy(
-        run.stored_embedding.read(), labels, judge.n_neighbors or NEAREST, n_sampled=many, random_state=SEED
-    )
+    nearest = judge.n_neighbors or NEAREST
+    return measures.knn_accuracy(run.stored_embedding.read(), labels, nearest, random_state=SEED)
 
 
 def clustering_error(run: Run, judge: Judge) -> Measure:
@@ -82,7 +80,7 @@ def from_points(name: str) -> Callable[[Run, Judge], Measure]:
 
     def of_run(run: Run, judge: Judge) -> Measure:
         n_points = run.dimensions.n_points
-        rows = sample_rows(SEED, "measures/run", n_points, min(measures.SAMPLED_POINTS, n_points))
+        rows = sample_rows(SEED, "measures/run", n_points, measures.SAMPLED_POINTS)
         k = judge.n_neighbors or min(COUNTED, (n_points - 1) // 2)
         found = against_points(run, run.stored_embedding.read(), rows, k)[name]
         assert isinstance(found, Measure)
@@ -126,8 +124,7 @@ def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) ->
             return (CLUSTERING_ERROR if set(methods) == {CLUSTERING} else LABEL_ACCURACY,)
         return (EIGENGAP if judge.reference is None else PROCRUSTES_ERROR,)
     for name in asked:
-        if name not in SCORES:
-            raise ConfigError(f"unknown score {name!r}: {nearest_name(name, SCORES)}")
+        check_known(name, SCORES, f"unknown score {name!r}")
         needs = SCORES[name].needs
         if needs and getattr(judge, needs) is None:
             raise ConfigError(f"score {name} compares with {needs}: give {needs} as well, or another score")

@@ -6,16 +6,14 @@ from typing import Any
 from sklearn.base import clone
 
 from scalemani.config.routes import takes_labels
-from scalemani.errors import ConfigError, ScalemaniError, nearest_name
+from scalemani.errors import ConfigError, ScalemaniError, check_known
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
-from scalemani.interfaces.estimators.parameters import OF_POINTS, PARAMETERS, RESOURCES, SETTINGS
+from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
-from scalemani.interfaces.tuning import METHOD, combinations
+from scalemani.interfaces.tuning import METHOD, Lists, combinations
 from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, Tuning, search, valid_params
 from scalemani.io.sources import PointsSource
-
-ARGUMENTS = {name: argument for argument, name in PARAMETERS.items()}
 
 
 def tune(
@@ -110,12 +108,12 @@ def tune(
     return found
 
 
-def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> dict[str, list[Any]]:
+def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> Lists:
     """Return the lists of a grid; raise ConfigError for a name that is no parameter of an estimator's results."""
     allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
-        if name not in allowed and "." not in name:  # settings are checked with their values
-            raise ConfigError(f"{type(estimator).__name__} has no parameter {name!r}: {nearest_name(name, allowed)}")
+        if "." not in name:  # settings are checked with their values
+            check_known(name, allowed, f"{type(estimator).__name__} has no parameter {name!r}")
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise ConfigError(f"{name} takes a list of values, got {values!r}")
     return {name: list(values) for name, values in grid.items()}
@@ -126,7 +124,7 @@ def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
     own = estimator.get_params(deep=False)
     found: dict[str, Any] = {}
     for name, value in values.items():
-        argument = ARGUMENTS.get(name, name)
+        argument = ARGUMENT_OF.get(name, name)
         if argument in own:
             found[argument] = value
         else:

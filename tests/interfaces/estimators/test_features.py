@@ -86,9 +86,9 @@ def test_what_cannot_be_is_refused():
         sm.LandmarkFeatures(4, geometry="hellinger").fit(points)
     with pytest.raises(ConfigError, match=r"landmarks\.eta must be > 0, got 0"):
         sm.LandmarkFeatures(4, eta=0).fit(points)
-    with pytest.raises(ConfigError, match="geometry 'helinger' is unknown; did you mean 'hellinger'"):
+    with pytest.raises(ConfigError, match="geometry 'helinger' is unknown: did you mean 'hellinger'"):
         sm.landmark_features(points, points[:3], 1.0, geometry="helinger")
-    with pytest.raises(ConfigError, match="method 'gpp' is unknown; did you mean 'gp'"):
+    with pytest.raises(ConfigError, match="method 'gpp' is unknown: did you mean 'gp'"):
         sm.LandmarkFeatures(4, method="gpp").fit(points)
     with pytest.raises(DataError, match="X has 5 features, but the landmarks have 4 features"):
         sm.landmark_features(points, points[:3, :4], 1.0)

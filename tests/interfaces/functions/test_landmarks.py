@@ -105,7 +105,7 @@ def test_new_points_get_the_rows_that_the_whole_gets():
         ((drawn(), 501), ConfigError, r"n_landmarks must be <= 500 \(the number of points\), got 501"),
         ((drawn(), 0), ConfigError, "n_landmarks must be >= 1, got 0"),
         ((drawn(), 2.5), ConfigError, "n_landmarks must be an integer"),
-        ((drawn(), 5, "kmean"), ConfigError, "method 'kmean' is unknown; did you mean 'kmeans'"),
+        ((drawn(), 5, "kmean"), ConfigError, "method 'kmean' is unknown: did you mean 'kmeans'"),
         ((drawn(), 5, None), ConfigError, "method None is unknown"),
         ((drawn(), 5, "random", -1), ConfigError, "random_state must be >= 0"),
         ((np.ones((5, 2)), 2), DataError, "zero variance"),

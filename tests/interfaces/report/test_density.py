@@ -10,7 +10,7 @@ import pytest
 from PIL import Image
 
 from scalemani.interfaces.report.map_data import map_of
-from scalemani.interfaces.report.page import map_page
+from scalemani.interfaces.report.page import MAP_SCRIPTS, rendered
 from scalemani.io.figures.look import colours_of_labels
 from scalemani.io.figures.panels import Canvas, shade, weighted_colours
 from scalemani.io.sources import open_points
@@ -33,9 +33,9 @@ def tiled(open_browser, tmp_path_factory):
     """A page of nothing but a map that draws one of 20 points on tiles in which all are counted."""
     embedding, classes = clusters()
     sampled = np.arange(0, N_POINTS, 20)
-    found = map_of(open_points(embedding), {"class": classes}, sampled, sampled, 512)
+    found = map_of(open_points(embedding), {"class": classes}, sampled, side=512)
     path = tmp_path_factory.mktemp("tiled") / "map.html"
-    path.write_text(map_page(found))
+    path.write_text(rendered("live.html", MAP_SCRIPTS, map=found))
     browser = open_browser()
     browser.open(path)
     browser.wait("document.getElementById('map').dataset.ready === 'true'")
@@ -70,7 +70,7 @@ def opened(open_browser, tmp_path_factory):
     partly = np.where(np.arange(N_POINTS) % 2, classes, "")
     found = map_of(open_points(embedding), {"class": classes, "partly": partly}, np.arange(N_POINTS))
     path = tmp_path_factory.mktemp("density") / "map.html"
-    path.write_text(map_page(found))
+    path.write_text(rendered("live.html", MAP_SCRIPTS, map=found))
     browser = open_browser()
     browser.open(path)
     browser.wait("document.getElementById('map').dataset.ready === 'true'")
