@@ -16,7 +16,7 @@ Transform (1992), 1.7; butterflies of odd length by symmetric and antisymmetric 
 """
 
 import math
-from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -75,7 +75,7 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
     corner = float(sum(part[-1] for part in squares))
     unit = float(_above_corner(kernel, np.zeros(1), corner)[0])
     values = np.empty([length // 2 + 1 for length in lengths])
-    others = _outer(np.add, squares[1:])
+    others = reduce(np.add.outer, squares[1:])  # of all combinations, one axis a part
     for row, square in zip(values, squares[0], strict=True):
         row[...] = _above_corner(kernel, square + others, corner)
         row /= unit
@@ -88,20 +88,13 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
 def _divide_by_smoothing(values: np.ndarray, lengths: tuple[int, ...], degree: int) -> None:
     """Multiply `values` by the optimal influence function, without the kernel in it, row by row of the first axis."""
     amounts, forces, angles = zip(*(_smoothing(length, degree) for length in lengths), strict=True)
-    amount, force, angle = _outer(np.multiply, amounts[1:]), _outer(np.add, forces[1:]), _outer(np.add, angles[1:])
+    amount = reduce(np.multiply.outer, amounts[1:])
+    force, angle = (reduce(np.add.outer, parts[1:]) for parts in (forces, angles))
     for number, row in enumerate(values):
         wanted, seen = angles[0][number] + angle, forces[0][number] + force
         if number == 0:
             wanted.flat[0] = seen.flat[0] = 1.0  # both vanish at wave number 0, and their ratio tends to 1
         row *= amounts[0][number] * amount * wanted / seen
-
-
-def _outer(combine: np.ufunc, parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the sums or products of all combinations, one axis a part."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = combine.outer(total, part)
-    return total
 
 
 def _bent_offsets(length: int) -> np.ndarray:
