@@ -392,7 +392,10 @@ def _write_waves(z: np.ndarray, part: int, lane_of_column: int, first: int, colu
 def _restore_columns(
     spectrum: np.ndarray, start: int, length: int, radices: np.ndarray, factors: np.ndarray, out: np.ndarray
 ) -> None:
-    """Transform columns start .. start + 2 lanes of `spectrum` back, unnormalised, and write their first rows."""
+    """Transform columns start .. start + 2 lanes of `spectrum` back, unnormalised, and write their first rows.
+
+    Real and imaginary parts of the spectrum are exchanged.
+    """
     lanes = spectrum.shape[3]
     width = min(2 * lanes, out.shape[1] - start)
     z = np.zeros((length, 2, lanes), out.dtype)
@@ -403,11 +406,11 @@ def _restore_columns(
             for lane in range(n_waves):
                 k = b * lanes + lane
                 m = length - k if k else 0
-                real, imaginary = spectrum[b, start + j, 0, lane], spectrum[b, start + j, 1, lane]
+                real, imaginary = spectrum[b, start + j, 1, lane], spectrum[b, start + j, 0, lane]
                 other_real, other_imaginary = real * 0, real * 0
                 if lanes + j < width:
-                    other_real = spectrum[b, start + lanes + j, 0, lane]
-                    other_imaginary = spectrum[b, start + lanes + j, 1, lane]
+                    other_real = spectrum[b, start + lanes + j, 1, lane]
+                    other_imaginary = spectrum[b, start + lanes + j, 0, lane]
                 z[m, 1, j], z[m, 0, j] = real + other_imaginary, other_real - imaginary
                 z[k, 1, j], z[k, 0, j] = real - other_imaginary, other_real + imaginary
     z = transformed(z, np.empty_like(z), radices, factors)
@@ -416,14 +419,6 @@ def _restore_columns(
             out[i, start + j] = z[i, 1, j]
         for j in range(width - lanes):
             out[i, start + lanes + j] = z[i, 0, j]
-
-
-@compiled
-def _exchange(rows: np.ndarray) -> None:
-    """Exchange real and imaginary parts of `rows` (m, 2, lanes)."""
-    for j in range(np.uint64(rows.shape[0])):
-        for lane in range(np.uint64(rows.shape[2])):
-            rows[j, 0, lane], rows[j, 1, lane] = rows[j, 1, lane], rows[j, 0, lane]
 
 
 @compiled
@@ -442,15 +437,13 @@ def _multiply_exchange(rows: np.ndarray, transform: np.ndarray) -> None:
 def _convolve_line(
     line: np.ndarray, transform: np.ndarray, length: int, radices: np.ndarray, factors: np.ndarray
 ) -> None:
-    """Convolve `line` (n, 2, lanes) in place, padded to `length`, by the kernel with this transform."""
+    """Convolve `line` (n, 2, lanes) in place, padded to `length`, by the kernel; its parts are exchanged afterwards."""
     batch = np.zeros((length, 2, line.shape[2]), line.dtype)
     spare = np.empty_like(batch)
     batch[: len(line)] = line
     z = transformed(batch, spare, radices, factors)
     _multiply_exchange(z, transform)
-    z = transformed(z, spare if z is batch else batch, radices, factors)
-    line[:, 0] = z[: len(line), 1]
-    line[:, 1] = z[: len(line), 0]
+    line[:] = transformed(z, spare if z is batch else batch, radices, factors)[: len(line)]
 
 
 @compiled
@@ -461,7 +454,7 @@ def _convolve_plane(
     first: tuple[np.ndarray, np.ndarray],
     last: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Convolve `plane` (n_1, n_2, 2, lanes) in place; `first` and `last` are the radices and factors of its axes."""
+    """Convolve `plane` (n_1, n_2, 2, lanes) as `_convolve_line` does, by the radices and factors of both axes."""
     n_rows, n_columns, lanes = plane.shape[0], plane.shape[1], plane.shape[3]
     wide = np.empty((n_rows, lengths[1], 2, lanes), plane.dtype)
     row, spare = np.empty((lengths[1], 2, lanes), plane.dtype), np.empty((lengths[1], 2, lanes), plane.dtype)
@@ -473,7 +466,4 @@ def _convolve_plane(
         _convolve_line(wide[:, j], transform[:, min(j, lengths[1] - j)], lengths[0], first[0], first[1])
     for i in range(n_rows):
         row[:] = wide[i]
-        _exchange(row)
-        z = transformed(row, spare, last[0], last[1])
-        plane[i, :, 0] = z[:n_columns, 1]
-        plane[i, :, 1] = z[:n_columns, 0]
+        plane[i] = transformed(row, spare, last[0], last[1])[:n_columns]
