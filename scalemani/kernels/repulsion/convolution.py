@@ -161,9 +161,6 @@ class _Lanes:
     def splat(self, scalar: Any) -> Any:
         return spread(self.builder, scalar, self.type.count)
 
-    def constant(self, value: float) -> Any:
-        return ir.Constant(self.type, [ir.Constant(self.type.element, value)] * self.type.count)
-
     def plus(self, a: Any, b: Any) -> Any:
         return self.builder.fadd(a, b, flags=("contract",))
 
@@ -186,8 +183,8 @@ class _Lanes:
 
     def row(self, address: Any, stride: Any, number: int) -> list[Any]:
         """Return the places of the real and imaginary parts of a row."""
-        address = self.builder.add(address, self.builder.mul(stride, ir.Constant(stride.type, number)))
-        half = self.builder.add(address, ir.Constant(stride.type, ROW_BYTES // 2))
+        address = self.builder.add(address, self.builder.mul(stride, stride.type(number)))
+        half = self.builder.add(address, stride.type(ROW_BYTES // 2))
         return [self.builder.inttoptr(at, self.type.as_pointer()) for at in (address, half)]
 
     def butterfly(self, rows: list[Any]) -> list[Any]:
@@ -209,10 +206,10 @@ class _Lanes:
         for total in sums:
             results[0] = self.added(results[0], total)
         for k in pairs:
-            even, odd = rows[0], [self.constant(0.0)] * 2
+            even, odd = rows[0], [self.type(0.0)] * 2
             for j in pairs:
                 angle = 2.0 * math.pi * j * k / radix
-                cosine, sine = self.constant(math.cos(angle)), self.constant(math.sin(angle))
+                cosine, sine = self.type(math.cos(angle)), self.type(math.sin(angle))
                 even = [self.plus(e, self.times(s, cosine)) for e, s in zip(even, sums[j - 1], strict=True)]
                 odd = [self.plus(o, self.times(s, sine)) for o, s in zip(odd, differences[j - 1], strict=True)]
             results[k] = [self.plus(even[0], odd[1]), self.minus(even[1], odd[0])]
