@@ -9,7 +9,6 @@ vector, in instructions written out for the compiler: with scalar loops it must 
 the next, and adds up each point's row on its own.
 """
 
-from fractions import Fraction
 from functools import reduce
 from math import comb, factorial
 from typing import Any
@@ -114,15 +113,13 @@ def spline_pieces(degree: int) -> np.ndarray:
     The weight of tap k at the fraction f in [0, 1) is N(f + degree - k) = sum_m pieces[k, m] f^m.
     Source: de Boor, A Practical Guide to Splines (1978), IX; truncated powers, expanded exactly.
     """
-    taps = degree + 1
-    pieces = [[Fraction(0)] * taps for _ in range(taps)]
-    for tap in range(taps):
-        for knot in range(degree - tap + 1):
-            start = degree - tap - knot
-            scale = Fraction((-1) ** knot * comb(taps, knot), factorial(degree))
-            for power in range(taps):
-                pieces[tap][power] += scale * comb(degree, power) * start ** (degree - power)
-    return np.array([[float(value) for value in row] for row in pieces])
+
+    def piece(tap: int, power: int) -> float:
+        starts = range(degree - tap, -1, -1)  # of the powers, one a knot
+        terms = ((-1) ** knot * comb(degree + 1, knot) * start ** (degree - power) for knot, start in enumerate(starts))
+        return comb(degree, power) * sum(terms) / factorial(degree)  # whole numbers until here, rounded once
+
+    return np.array([[piece(tap, power) for power in range(degree + 1)] for tap in range(degree + 1)])
 
 
 def row_lanes(degree: int) -> int:
