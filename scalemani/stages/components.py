@@ -28,7 +28,6 @@ from scalemani.kernels.graph.components import (
     bridge_queries,
     components,
     join_neighbors,
-    joined_radii,
     nearer,
     nearest_in_cells,
     nearest_pairs,
@@ -239,7 +238,7 @@ def cells_with_radii(work: StageWork) -> Cells:
     measured = functools.partial(radii_in_block, task, offsets, centers)
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_locally(measured, joined_radii, blocks))
+    return Cells(offsets, centers, work.executor.fold_locally(measured, np.maximum, blocks))
 
 
 def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, block: int) -> np.ndarray:
@@ -252,7 +251,7 @@ def radii_in_block(task: StageTask, offsets: np.ndarray, centers: np.ndarray, bl
 
     Returns
     -------
-    (C,) float64, the largest distance in each cell, infinite where the block has no row of it
+    (C,) float64, the largest distance in each cell, -infinity where the block has no row of it
     """
     rows = task.stored(StoredWorkPoints).sketch.read_block(block)
     return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)

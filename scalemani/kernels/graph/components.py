@@ -159,7 +159,7 @@ class Cells(NamedTuple):
     """Where the rows of cells lie, as balls; a cell is the rows [offsets[c], offsets[c + 1]).
 
     `offsets` (C + 1,) int64, `centers` (C, s), `radii` (C,) float64, the largest distance of a row of the cell to its
-    centre, infinite for a cell without rows.
+    centre, -infinity for a cell without rows.
     """
 
     offsets: np.ndarray
@@ -255,20 +255,15 @@ def nearest_outside(
 def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return the largest distance (C,) float64 of points (n, s), rows [start, start + n), to the centre of their cell.
 
-    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have infinity;
-    radii of several blocks are joined by `joined_radii`.
+    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have -infinity;
+    radii of several blocks are joined by `np.maximum`.
     """
-    radii = np.full(len(centers), np.inf)
+    radii = np.full(len(centers), -np.inf)
     numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
     away = np.sqrt(np.square(points.astype(np.float64) - centers[numbers]).sum(axis=1))
     there, first = np.unique(numbers, return_index=True)
     radii[there] = np.maximum.reduceat(away, first) if len(there) else radii[there]
     return radii
-
-
-def joined_radii(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the radii (C,) of cells of which two sets of rows were looked at."""
-    return np.where(np.isinf(one), other, np.where(np.isinf(other), one, np.maximum(one, other)))
 
 
 def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:
