@@ -20,6 +20,7 @@ from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import find_root, group_large, separate_items, unite
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
@@ -52,7 +53,6 @@ def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, st
             degrees[indices[row, column]] += values[row, column]
 
 
-@compiled
 def join_neighbors(
     parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray | None = None
 ) -> None:
@@ -66,26 +66,19 @@ def join_neighbors(
     roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
         both ends join nothing. None: every edge joins
     """
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            other, value = indices[row, column], values[row, column]
-            least = 0.0
-            if roots is not None:
-                least = LEAST_ENTRY * roots[start + row] * roots[other]
-            if value > 0 and value >= least:
-                unite(parents, start + row, other)
+    indptr = np.arange(len(indices) + 1) * indices.shape[1]
+    join_rows(parents, (indptr, indices.ravel(), values.ravel()), start, roots)
 
 
 @compiled
-def join_rows(
-    parents: np.ndarray, rows: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, roots: np.ndarray
-) -> None:
+def join_rows(parents: np.ndarray, rows: Rows, start: int, roots: np.ndarray | None) -> None:
     """Add rows [start, start + n) of W, (indptr, indices, values), as `join_neighbors` does; degrees are those of W."""
     indptr, indices, values = rows
     for row in range(indptr.shape[0] - 1):
-        least = LEAST_ENTRY * roots[start + row]
+        least = 0.0 if roots is None else LEAST_ENTRY * roots[start + row]
         for entry in range(indptr[row], indptr[row + 1]):
-            if values[entry] > 0 and values[entry] >= least * roots[indices[entry]]:
+            of_both = least if roots is None else least * roots[indices[entry]]
+            if values[entry] > 0 and values[entry] >= of_both:
                 unite(parents, start + row, indices[entry])
 
 
