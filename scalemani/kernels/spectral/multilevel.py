@@ -16,7 +16,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
 from scalemani.kernels.arrays.grouping import group_by
-from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
+from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
 from scalemani.kernels.machine.compile import compiled, compiled_sums
@@ -150,15 +150,15 @@ class LevelGraph:
         return out
 
 
+@compiled
 def loops_of(rows: Rows) -> np.ndarray:
     """Return the diagonal (n,) float64 of a graph: weight inside aggregates."""
     indptr, indices, values = rows
-    loops = np.zeros(len(indptr) - 1)
-    for tile in slices(len(loops), TILE_ROWS):  # row numbers of a whole graph take twice what the graph does
-        entries = slice(indptr[tile.start], indptr[tile.stop])
-        of_rows = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr[tile.start : tile.stop + 1]))
-        on_diagonal = indices[entries] == of_rows
-        loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
+    loops = np.zeros(indptr.size - 1, np.float64)
+    for row in range(loops.size):
+        for entry in range(indptr[row], indptr[row + 1]):
+            if indices[entry] == row:
+                loops[row] = values[entry]
     return loops
 
 
