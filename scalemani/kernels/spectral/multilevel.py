@@ -164,7 +164,7 @@ def loops_of(rows: Rows) -> np.ndarray:
 
 def jacobi_shares(loops: np.ndarray) -> np.ndarray:
     """Return the share (n,) of a residual that a damped Jacobi step adds, from the diagonal (n,) of S."""
-    return np.asarray(DAMPING / np.maximum(1 - loops, LEAST_DIAGONAL))
+    return DAMPING / np.maximum(1 - loops, LEAST_DIAGONAL)
 
 
 class Multilevel:
@@ -184,8 +184,8 @@ class Multilevel:
         graph = self._graphs[level]
         if graph is self._coarsest:
             if self._dense is None:
-                return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
-            return np.asarray(self._dense.inverse @ right)
+                return np.asarray(graph.smoothing[:, np.newaxis] * right, right.dtype)
+            return self._dense.inverse @ right
         transfer, guess = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
         coarse = self.corrected(transfer.restricted(right), level + 1)
         transfer.prolong(coarse, guess, (right, graph.smoothing))
@@ -243,7 +243,7 @@ class Multilevel:
         return problem.workspace.concatenate([state.vectors])
 
     def _eigendecomposition(self) -> "Eigendecomposition":
-        matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))
+        matrix = self._coarsest.product(np.eye(self._coarsest.n_nodes))
         return eigendecomposition(((matrix + matrix.T) / 2).tobytes(), len(matrix))
 
 
