@@ -254,8 +254,7 @@ def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers:
     radii = np.full(len(centers), -np.inf)
     numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
     away = np.sqrt(np.square(points.astype(np.float64) - centers[numbers]).sum(axis=1))
-    there, first = np.unique(numbers, return_index=True)
-    radii[there] = np.maximum.reduceat(away, first) if len(there) else radii[there]
+    np.maximum.at(radii, numbers, away)
     return radii
 
 
