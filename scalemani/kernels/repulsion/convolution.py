@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 from scipy import fft
 
 from scalemani.kernels.arrays.tiles import Mapper, run
-from scalemani.kernels.machine.compile import compiled, in_plain_mode
+from scalemani.kernels.machine.compile import compiled, in_plain_mode, inlined
 from scalemani.kernels.machine.instructions import spread
 
 MESH_KERNELS = ("student", "gaussian")
@@ -281,23 +281,21 @@ def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.nda
 
     `source` and `target` are addresses of the first row of a group, and the bytes from each to the next.
     """
-    (x, far), (y, near) = source, target
     if radix == 4:
-        four = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, four)
+        _turn_groups(source, target, done, (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5]))
     elif radix == 5:
         five = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5], f[w + 6], f[w + 7])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, five)
+        _turn_groups(source, target, done, five)
     elif radix == 3:
-        three = (f[w], f[w + 1], f[w + 2], f[w + 3])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, three)
+        _turn_groups(source, target, done, (f[w], f[w + 1], f[w + 2], f[w + 3]))
     else:
-        two = (f[w], f[w + 1])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, two)
+        _turn_groups(source, target, done, (f[w], f[w + 1]))
+
+
+@inlined
+def _turn_groups(source: tuple[int, int], target: tuple[int, int], done: int, factors: tuple) -> None:
+    for q in range(done):
+        pass_rows(source[0] + ROW_BYTES * q, source[1], target[0] + ROW_BYTES * q, target[1], factors)
 
 
 class MeshConvolution:
