@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import TypeAlias
 
 import numpy as np
 
@@ -71,28 +71,12 @@ COUNTS = ("phase", "phase_iteration", "iteration", "evaluations", "ended_after")
 NUMBERS = ("value", "reference", "step", "gradient_norm", "tolerance_factor")
 
 
-class LineSearch(Protocol):
-    """How far to go along a direction."""
-
-    @property
-    def needs_values(self) -> bool:
-        """Whether values of the objective are compared."""
-
-    def accept(
-        self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
-    ) -> State:
-        """Return the state after the step; its gradient where the search computed it.
-
-        Parameters
-        ----------
-        gradient, direction : ndarray (N, d) float64
-            At these positions.
-        """
-
-
 @dataclass(frozen=True)
 class FixedStep:
-    """The same step each time: for directions that scale themselves, and forces that are only approximate."""
+    """The same step each time: for directions that scale themselves, and forces that are only approximate.
+
+    `needs_values` says of a line search whether it compares values of the objective.
+    """
 
     length: float = 1.0
     needs_values: bool = False
@@ -100,7 +84,12 @@ class FixedStep:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the positions one step on: parameters are those of `LineSearch.accept`.
+        """Return the state one step on.
+
+        Parameters
+        ----------
+        gradient, direction : ndarray (N, d) float64
+            At the positions of the state.
 
         Raises
         ------
@@ -130,9 +119,9 @@ class Backtracking:
     def accept(
         self, problem: Problem, sums: PairSums, state: State, gradient: np.ndarray, direction: np.ndarray
     ) -> State:
-        """Return the first state on the way that satisfies the condition; the same positions where none does.
+        """Return the first state on the way that satisfies the condition, with its gradient.
 
-        Parameters are those of `LineSearch.accept`.
+        The positions are the same where none does. Parameters are those of `FixedStep.accept`.
         """
         slope, length = dot(gradient, direction), state.step
         if state.phase_iteration % GROWTH_INTERVAL == GROWTH_INTERVAL - 1:
@@ -154,6 +143,9 @@ class Backtracking:
                 )
             length *= BACKTRACK
         return replace(state, evaluations=state.evaluations + MOST_HALVINGS + 1, step=0.0)
+
+
+LineSearch: TypeAlias = FixedStep | Backtracking
 
 
 def try_evaluate(problem: Problem, sums: PairSums, positions: np.ndarray) -> Evaluation | None:

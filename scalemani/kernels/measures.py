@@ -141,7 +141,7 @@ def label_hits(embedding: np.ndarray, labels: np.ndarray, n_neighbors: int, rows
     votes = np.zeros((len(rows), int(codes.max()) + 1), np.int32)
     for column in range(neighbors.shape[1]):
         votes[np.arange(len(rows)), codes[neighbors[:, column]]] += 1
-    return np.asarray(np.argmax(votes, axis=1) == codes[rows])
+    return np.argmax(votes, axis=1) == codes[rows]
 
 
 def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) -> np.ndarray:
@@ -176,7 +176,7 @@ def trust_of_counts(closer: np.ndarray, n_points: int) -> np.ndarray:
     """
     k = closer.shape[1]
     excess = np.maximum(0, closer + 1 - k).sum(axis=1)
-    return np.asarray(1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1)))
+    return 1.0 - 2.0 * excess / (k * (2 * n_points - 3 * k - 1))
 
 
 def counts_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:

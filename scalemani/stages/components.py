@@ -27,7 +27,6 @@ from scalemani.kernels.graph.components import (
     bridge_queries,
     components,
     join_neighbors,
-    joined_radii,
     nearer,
     nearest_in_cells,
     nearest_pairs,
@@ -237,7 +236,7 @@ def cells_with_radii(work: StageWork) -> Cells:
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_locally(radii_in_block, joined_radii, blocks))
+    return Cells(offsets, centers, work.executor.fold_locally(radii_in_block, np.maximum, blocks))
 
 
 def nearest_of_other_components(

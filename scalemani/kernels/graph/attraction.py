@@ -195,19 +195,19 @@ class _Emitter:
         kind = "i32" if vector is _COUNTS else "f32"
         signature = ir.FunctionType(vector, [place.type, _COUNT, _MASK, vector])
         load = self.builder.module.declare_intrinsic(f"llvm.masked.load.v{LANES_AT_ONCE}{kind}.p0", (), signature)
-        return self.builder.call(load, [place, _COUNT(ITEM_BYTES), mask, ir.Constant(vector, None)])
+        return self.builder.call(load, [place, _COUNT(ITEM_BYTES), mask, vector(None)])
 
     def gathered(self, rows: Any, mask: Any) -> list[Any]:
         """Return both coordinates of the places of some rows: one gathering reads both."""
         builder = self.builder
-        offsets = builder.mul(builder.zext(rows, _PLACES), _alike(_PLACES, PLACE_BYTES))
+        offsets = builder.mul(builder.zext(rows, _PLACES), _PLACES(PLACE_BYTES))
         pointers = builder.inttoptr(builder.add(spread(builder, self.places), offsets), _POINTERS)
         signature = ir.FunctionType(_PLACES, [_POINTERS, _COUNT, _MASK, _PLACES])
         name = f"llvm.masked.gather.v{LANES_AT_ONCE}i64.v{LANES_AT_ONCE}p0"
         gather = builder.module.declare_intrinsic(name, (), signature)
-        found = builder.call(gather, [pointers, _COUNT(ITEM_BYTES), mask, ir.Constant(_PLACES, None)])
+        found = builder.call(gather, [pointers, _COUNT(ITEM_BYTES), mask, _PLACES(None)])
         both = builder.bitcast(found, ir.VectorType(_COUNT, 2 * LANES_AT_ONCE))
-        lanes = [ir.Constant(_COUNTS, list(range(axis, 2 * LANES_AT_ONCE, 2))) for axis in range(2)]
+        lanes = [_COUNTS(list(range(axis, 2 * LANES_AT_ONCE, 2))) for axis in range(2)]
         return [builder.shuffle_vector(both, both, each) for each in lanes]
 
     def added(self, first: Any, mask: Any, sums: list[Any]) -> list[Any]:
@@ -218,7 +218,7 @@ class _Emitter:
         apart = [builder.sitofp(builder.sub(own, other), _SINGLES) for own, other in places]
         squares = builder.fadd(*(builder.fmul(one, one, flags=REORDER) for one in apart), flags=REORDER)
         scaled = builder.fmul(squares, spread(builder, self.square), flags=REORDER)
-        pulls = builder.fdiv(weights, builder.fadd(_alike(_SINGLES, 1.0), scaled, flags=REORDER))
+        pulls = builder.fdiv(weights, builder.fadd(_SINGLES(1.0), scaled, flags=REORDER))
         terms = [builder.fmul(pulls, one, flags=REORDER) for one in apart]
         return [builder.fadd(total, term, flags=REORDER) for total, term in zip(sums, terms, strict=True)]
 
@@ -234,9 +234,9 @@ class _Emitter:
         builder.cbranch(builder.icmp_signed("<=", following, self.count), group, rest)
 
         builder.position_at_end(group)
-        added = self.added(first, _alike(_MASK, 1), sums)
+        added = self.added(first, _MASK(1), sums)
         builder.branch(test)
-        none = ir.Constant(_SINGLES, None)
+        none = _SINGLES(None)
         for phi, begun, later in zip((first, *sums), (_PLACE(0), none, none), (following, *added), strict=True):
             phi.add_incoming(begun, before)
             phi.add_incoming(later, group)
@@ -245,7 +245,7 @@ class _Emitter:
         builder.cbranch(builder.icmp_signed("<", first, self.count), part, after)
         builder.position_at_end(part)
         left = spread(builder, builder.trunc(builder.sub(self.count, first), _COUNT))
-        mask = builder.icmp_signed("<", ir.Constant(_COUNTS, list(range(LANES_AT_ONCE))), left)
+        mask = builder.icmp_signed("<", _COUNTS(list(range(LANES_AT_ONCE))), left)
         with_rest = self.added(first, mask, sums)
         builder.branch(after)
 
@@ -254,18 +254,9 @@ class _Emitter:
         for phi, whole, masked in zip(totals, sums, with_rest, strict=True):
             phi.add_incoming(whole, rest)
             phi.add_incoming(masked, part)
-        return [self.over_lanes(phi) for phi in totals]
-
-    def over_lanes(self, vector: Any) -> Any:
-        """Return the sum of all lanes."""
         signature = ir.FunctionType(_SINGLE, [_SINGLE, _SINGLES])
-        name = f"llvm.vector.reduce.fadd.v{LANES_AT_ONCE}f32"
-        add = self.builder.module.declare_intrinsic(name, (), signature)
-        return self.builder.call(add, [_SINGLE(0.0), vector], fastmath=REORDER)
-
-
-def _alike(vector: Any, value: float) -> Any:
-    return ir.Constant(vector, [value] * LANES_AT_ONCE)
+        over_lanes = builder.module.declare_intrinsic(f"llvm.vector.reduce.fadd.v{LANES_AT_ONCE}f32", (), signature)
+        return [builder.call(over_lanes, [_SINGLE(0.0), phi], fastmath=REORDER) for phi in totals]
 
 
 @in_plain_mode(reference_sum_pulls)

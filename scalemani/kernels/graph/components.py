@@ -20,6 +20,7 @@ from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import find_root, group_large, separate_items, unite
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
 
@@ -52,7 +53,6 @@ def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, st
             degrees[indices[row, column]] += values[row, column]
 
 
-@compiled
 def join_neighbors(
     parents: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int, roots: np.ndarray | None = None
 ) -> None:
@@ -66,26 +66,19 @@ def join_neighbors(
     roots : (N,) float64, the square roots of the degrees of `add_degrees`: edges below `LEAST_ENTRY` times those of
         both ends join nothing. None: every edge joins
     """
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            other, value = indices[row, column], values[row, column]
-            least = 0.0
-            if roots is not None:
-                least = LEAST_ENTRY * roots[start + row] * roots[other]
-            if value > 0 and value >= least:
-                unite(parents, start + row, other)
+    indptr = np.arange(len(indices) + 1) * indices.shape[1]
+    join_rows(parents, (indptr, indices.ravel(), values.ravel()), start, roots)
 
 
 @compiled
-def join_rows(
-    parents: np.ndarray, rows: tuple[np.ndarray, np.ndarray, np.ndarray], start: int, roots: np.ndarray
-) -> None:
+def join_rows(parents: np.ndarray, rows: Rows, start: int, roots: np.ndarray | None) -> None:
     """Add rows [start, start + n) of W, (indptr, indices, values), as `join_neighbors` does; degrees are those of W."""
     indptr, indices, values = rows
     for row in range(indptr.shape[0] - 1):
-        least = LEAST_ENTRY * roots[start + row]
+        least = 0.0 if roots is None else LEAST_ENTRY * roots[start + row]
         for entry in range(indptr[row], indptr[row + 1]):
-            if values[entry] > 0 and values[entry] >= least * roots[indices[entry]]:
+            of_both = least if roots is None else least * roots[indices[entry]]
+            if values[entry] > 0 and values[entry] >= of_both:
                 unite(parents, start + row, indices[entry])
 
 
@@ -159,7 +152,7 @@ class Cells(NamedTuple):
     """Where the rows of cells lie, as balls; a cell is the rows [offsets[c], offsets[c + 1]).
 
     `offsets` (C + 1,) int64, `centers` (C, s), `radii` (C,) float64, the largest distance of a row of the cell to its
-    centre, infinite for a cell without rows.
+    centre, -infinity for a cell without rows.
     """
 
     offsets: np.ndarray
@@ -255,20 +248,14 @@ def nearest_outside(
 def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:
     """Return the largest distance (C,) float64 of points (n, s), rows [start, start + n), to the centre of their cell.
 
-    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have infinity;
-    radii of several blocks are joined by `joined_radii`.
+    `offsets` (C + 1,) and `centers` (C, s) are those of `Cells`. Cells that none of these rows is in have -infinity;
+    radii of several blocks are joined by `np.maximum`.
     """
-    radii = np.full(len(centers), np.inf)
+    radii = np.full(len(centers), -np.inf)
     numbers = np.searchsorted(offsets, np.arange(start, start + len(points)), side="right") - 1
     away = np.sqrt(np.square(points.astype(np.float64) - centers[numbers]).sum(axis=1))
-    there, first = np.unique(numbers, return_index=True)
-    radii[there] = np.maximum.reduceat(away, first) if len(there) else radii[there]
+    np.maximum.at(radii, numbers, away)
     return radii
-
-
-def joined_radii(one: np.ndarray, other: np.ndarray) -> np.ndarray:
-    """Return the radii (C,) of cells of which two sets of rows were looked at."""
-    return np.where(np.isinf(one), other, np.where(np.isinf(other), one, np.maximum(one, other)))
 
 
 def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cells: Cells) -> np.ndarray:

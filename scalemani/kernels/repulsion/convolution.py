@@ -16,7 +16,7 @@ Transform (1992), 1.7; butterflies of odd length by symmetric and antisymmetric 
 """
 
 import math
-from collections.abc import Sequence
+from functools import reduce
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,7 +27,7 @@ from numba.extending import intrinsic
 from scipy import fft
 
 from scalemani.kernels.arrays.tiles import Mapper, run
-from scalemani.kernels.machine.compile import compiled, in_plain_mode
+from scalemani.kernels.machine.compile import compiled, in_plain_mode, inlined
 from scalemani.kernels.machine.instructions import spread
 
 MESH_KERNELS = ("student", "gaussian")
@@ -75,7 +75,7 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
     corner = float(sum(part[-1] for part in squares))
     unit = float(_above_corner(kernel, np.zeros(1), corner)[0])
     values = np.empty([length // 2 + 1 for length in lengths])
-    others = _outer(np.add, squares[1:])
+    others = reduce(np.add.outer, squares[1:])  # of all combinations, one axis a part
     for row, square in zip(values, squares[0], strict=True):
         row[...] = _above_corner(kernel, square + others, corner)
         row /= unit
@@ -88,20 +88,13 @@ def kernel_transform(kernel: str, lengths: tuple[int, ...], step: float, degree:
 def _divide_by_smoothing(values: np.ndarray, lengths: tuple[int, ...], degree: int) -> None:
     """Multiply `values` by the optimal influence function, without the kernel in it, row by row of the first axis."""
     amounts, forces, angles = zip(*(_smoothing(length, degree) for length in lengths), strict=True)
-    amount, force, angle = _outer(np.multiply, amounts[1:]), _outer(np.add, forces[1:]), _outer(np.add, angles[1:])
+    amount = reduce(np.multiply.outer, amounts[1:])
+    force, angle = (reduce(np.add.outer, parts[1:]) for parts in (forces, angles))
     for number, row in enumerate(values):
         wanted, seen = angles[0][number] + angle, forces[0][number] + force
         if number == 0:
             wanted.flat[0] = seen.flat[0] = 1.0  # both vanish at wave number 0, and their ratio tends to 1
         row *= amounts[0][number] * amount * wanted / seen
-
-
-def _outer(combine: np.ufunc, parts: Sequence[np.ndarray]) -> np.ndarray:
-    """Return the sums or products of all combinations, one axis a part."""
-    total = parts[0]
-    for part in parts[1:]:
-        total = combine.outer(total, part)
-    return total
 
 
 def _bent_offsets(length: int) -> np.ndarray:
@@ -168,9 +161,6 @@ class _Lanes:
     def splat(self, scalar: Any) -> Any:
         return spread(self.builder, scalar, self.type.count)
 
-    def constant(self, value: float) -> Any:
-        return ir.Constant(self.type, [ir.Constant(self.type.element, value)] * self.type.count)
-
     def plus(self, a: Any, b: Any) -> Any:
         return self.builder.fadd(a, b, flags=("contract",))
 
@@ -193,8 +183,8 @@ class _Lanes:
 
     def row(self, address: Any, stride: Any, number: int) -> list[Any]:
         """Return the places of the real and imaginary parts of a row."""
-        address = self.builder.add(address, self.builder.mul(stride, ir.Constant(stride.type, number)))
-        half = self.builder.add(address, ir.Constant(stride.type, ROW_BYTES // 2))
+        address = self.builder.add(address, self.builder.mul(stride, stride.type(number)))
+        half = self.builder.add(address, stride.type(ROW_BYTES // 2))
         return [self.builder.inttoptr(at, self.type.as_pointer()) for at in (address, half)]
 
     def butterfly(self, rows: list[Any]) -> list[Any]:
@@ -216,10 +206,10 @@ class _Lanes:
         for total in sums:
             results[0] = self.added(results[0], total)
         for k in pairs:
-            even, odd = rows[0], [self.constant(0.0)] * 2
+            even, odd = rows[0], [self.type(0.0)] * 2
             for j in pairs:
                 angle = 2.0 * math.pi * j * k / radix
-                cosine, sine = self.constant(math.cos(angle)), self.constant(math.sin(angle))
+                cosine, sine = self.type(math.cos(angle)), self.type(math.sin(angle))
                 even = [self.plus(e, self.times(s, cosine)) for e, s in zip(even, sums[j - 1], strict=True)]
                 odd = [self.plus(o, self.times(s, sine)) for o, s in zip(odd, differences[j - 1], strict=True)]
             results[k] = [self.plus(even[0], odd[1]), self.minus(even[1], odd[0])]
@@ -291,23 +281,21 @@ def _turn(source: tuple[int, int], target: tuple[int, int], done: int, f: np.nda
 
     `source` and `target` are addresses of the first row of a group, and the bytes from each to the next.
     """
-    (x, far), (y, near) = source, target
     if radix == 4:
-        four = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, four)
+        _turn_groups(source, target, done, (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5]))
     elif radix == 5:
         five = (f[w], f[w + 1], f[w + 2], f[w + 3], f[w + 4], f[w + 5], f[w + 6], f[w + 7])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, five)
+        _turn_groups(source, target, done, five)
     elif radix == 3:
-        three = (f[w], f[w + 1], f[w + 2], f[w + 3])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, three)
+        _turn_groups(source, target, done, (f[w], f[w + 1], f[w + 2], f[w + 3]))
     else:
-        two = (f[w], f[w + 1])
-        for q in range(done):
-            pass_rows(x + ROW_BYTES * q, far, y + ROW_BYTES * q, near, two)
+        _turn_groups(source, target, done, (f[w], f[w + 1]))
+
+
+@inlined
+def _turn_groups(source: tuple[int, int], target: tuple[int, int], done: int, factors: tuple) -> None:
+    for q in range(done):
+        pass_rows(source[0] + ROW_BYTES * q, source[1], target[0] + ROW_BYTES * q, target[1], factors)
 
 
 class MeshConvolution:
@@ -399,7 +387,10 @@ def _write_waves(z: np.ndarray, part: int, lane_of_column: int, first: int, colu
 def _restore_columns(
     spectrum: np.ndarray, start: int, length: int, radices: np.ndarray, factors: np.ndarray, out: np.ndarray
 ) -> None:
-    """Transform columns start .. start + 2 lanes of `spectrum` back, unnormalised, and write their first rows."""
+    """Transform columns start .. start + 2 lanes of `spectrum` back, unnormalised, and write their first rows.
+
+    Real and imaginary parts of the spectrum are exchanged.
+    """
     lanes = spectrum.shape[3]
     width = min(2 * lanes, out.shape[1] - start)
     z = np.zeros((length, 2, lanes), out.dtype)
@@ -410,11 +401,11 @@ def _restore_columns(
             for lane in range(n_waves):
                 k = b * lanes + lane
                 m = length - k if k else 0
-                real, imaginary = spectrum[b, start + j, 0, lane], spectrum[b, start + j, 1, lane]
+                real, imaginary = spectrum[b, start + j, 1, lane], spectrum[b, start + j, 0, lane]
                 other_real, other_imaginary = real * 0, real * 0
                 if lanes + j < width:
-                    other_real = spectrum[b, start + lanes + j, 0, lane]
-                    other_imaginary = spectrum[b, start + lanes + j, 1, lane]
+                    other_real = spectrum[b, start + lanes + j, 1, lane]
+                    other_imaginary = spectrum[b, start + lanes + j, 0, lane]
                 z[m, 1, j], z[m, 0, j] = real + other_imaginary, other_real - imaginary
                 z[k, 1, j], z[k, 0, j] = real - other_imaginary, other_real + imaginary
     z = transformed(z, np.empty_like(z), radices, factors)
@@ -423,14 +414,6 @@ def _restore_columns(
             out[i, start + j] = z[i, 1, j]
         for j in range(width - lanes):
             out[i, start + lanes + j] = z[i, 0, j]
-
-
-@compiled
-def _exchange(rows: np.ndarray) -> None:
-    """Exchange real and imaginary parts of `rows` (m, 2, lanes)."""
-    for j in range(np.uint64(rows.shape[0])):
-        for lane in range(np.uint64(rows.shape[2])):
-            rows[j, 0, lane], rows[j, 1, lane] = rows[j, 1, lane], rows[j, 0, lane]
 
 
 @compiled
@@ -449,15 +432,13 @@ def _multiply_exchange(rows: np.ndarray, transform: np.ndarray) -> None:
 def _convolve_line(
     line: np.ndarray, transform: np.ndarray, length: int, radices: np.ndarray, factors: np.ndarray
 ) -> None:
-    """Convolve `line` (n, 2, lanes) in place, padded to `length`, by the kernel with this transform."""
+    """Convolve `line` (n, 2, lanes) in place, padded to `length`, by the kernel; its parts are exchanged afterwards."""
     batch = np.zeros((length, 2, line.shape[2]), line.dtype)
     spare = np.empty_like(batch)
     batch[: len(line)] = line
     z = transformed(batch, spare, radices, factors)
     _multiply_exchange(z, transform)
-    z = transformed(z, spare if z is batch else batch, radices, factors)
-    line[:, 0] = z[: len(line), 1]
-    line[:, 1] = z[: len(line), 0]
+    line[:] = transformed(z, spare if z is batch else batch, radices, factors)[: len(line)]
 
 
 @compiled
@@ -468,7 +449,7 @@ def _convolve_plane(
     first: tuple[np.ndarray, np.ndarray],
     last: tuple[np.ndarray, np.ndarray],
 ) -> None:
-    """Convolve `plane` (n_1, n_2, 2, lanes) in place; `first` and `last` are the radices and factors of its axes."""
+    """Convolve `plane` (n_1, n_2, 2, lanes) as `_convolve_line` does, by the radices and factors of both axes."""
     n_rows, n_columns, lanes = plane.shape[0], plane.shape[1], plane.shape[3]
     wide = np.empty((n_rows, lengths[1], 2, lanes), plane.dtype)
     row, spare = np.empty((lengths[1], 2, lanes), plane.dtype), np.empty((lengths[1], 2, lanes), plane.dtype)
@@ -480,7 +461,4 @@ def _convolve_plane(
         _convolve_line(wide[:, j], transform[:, min(j, lengths[1] - j)], lengths[0], first[0], first[1])
     for i in range(n_rows):
         row[:] = wide[i]
-        _exchange(row)
-        z = transformed(row, spare, last[0], last[1])
-        plane[i, :, 0] = z[:n_columns, 1]
-        plane[i, :, 1] = z[:n_columns, 0]
+        plane[i] = transformed(row, spare, last[0], last[1])[:n_columns]

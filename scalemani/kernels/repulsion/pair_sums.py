@@ -5,7 +5,7 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient, since sum_m q_m (y - x_m) K'(|
 Callers name a kernel; compiled code takes its number in `KERNELS`.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import ClassVar, NamedTuple, Protocol
 
 import numpy as np
@@ -37,14 +37,19 @@ def empty_field(targets: np.ndarray) -> Field:
     return Field(np.empty(len(targets)), np.empty(targets.shape))
 
 
-class Potential(Protocol):
-    """The field of sources that stay where they are."""
+class Potential(NamedTuple):
+    """The field of sources that stay where they are.
 
-    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return S (M,) and its gradient (M, d) at targets (M, d) that lie inside."""
+    `field` returns S (M,) and its gradient (M, d) at targets (M, d) that lie inside, from `low` to `high` (d,).
+    """
+
+    field: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+    low: np.ndarray
+    high: np.ndarray
 
     def inside(self, targets: np.ndarray) -> np.ndarray:
         """Return at which targets (M, d) the field is known: (M,) bool."""
+        return ((targets >= self.low) & (targets <= self.high)).all(axis=1)
 
 
 class PairSums(Protocol):
@@ -75,25 +80,10 @@ class PairSums(Protocol):
     def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> Potential:
         """Return the field of sources (N, d) and their charges (N,), for targets within `margin` of their box.
 
-        Charges of None are all one.
+        Charges of None are all one. By default all sources are summed on each call, at targets anywhere.
         """
-        return SummedPotential(self, sources, charges)
-
-
-class SummedPotential(NamedTuple):
-    """A field that is summed over all sources (N, d) on each call, at targets anywhere."""
-
-    sums: PairSums
-    sources: np.ndarray
-    charges: np.ndarray | None = None
-
-    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return S (M,) and its gradient (M, d) at targets (M, d)."""
-        return self.sums.field(self.sources, targets, self.charges)
-
-    def inside(self, targets: np.ndarray) -> np.ndarray:
-        """Return True for each of the targets: (M,) bool."""
-        return np.ones(len(targets), bool)
+        everywhere = np.full(sources.shape[1], np.inf)
+        return Potential(lambda targets: self.field(sources, targets, charges), -everywhere, everywhere)
 
 
 def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:

@@ -16,7 +16,7 @@ from scalemani.kernels.arrays.coordinates import bounding_box
 from scalemani.kernels.arrays.tiles import run, slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS, MeshConvolution, kernel_transform, padded_lengths
-from scalemani.kernels.repulsion.pair_sums import PairSums
+from scalemani.kernels.repulsion.pair_sums import PairSums, Potential
 from scalemani.kernels.repulsion.splines import gather, gather_points, row_slack, spread, taps_of
 
 LEAST_TOLERANCE, MOST_TOLERANCE = 1e-6, 1e-1
@@ -150,16 +150,17 @@ class ParticleMesh(PairSums):
             values -= measured.amounts
         return values, gradients
 
-    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> "MeshPotential":
+    def potential(self, sources: np.ndarray, margin: float, charges: np.ndarray | None = None) -> Potential:
         """Return the field of sources (N, d) and their charges (N,) within `margin` of their bounding box, made once.
 
         Targets may come in any number and order: the values of a target do not depend on other targets.
         """
         sources = _points(sources, "sources")
         low, high = self._box(sources, sources)
-        spline = self._spline(sources, _charges(charges, len(sources)), (low - margin, high + margin), 0.0)
+        low, high = low - margin, high + margin
+        spline = self._spline(sources, _charges(charges, len(sources)), (low, high), 0.0)
         lasting = spline._replace(coefficients=spline.coefficients.copy())  # the next call would overwrite them
-        return MeshPotential(self, lasting, low - margin, high + margin)
+        return Potential(lambda targets: self._read(lasting, np.ascontiguousarray(targets, np.float64)), low, high)
 
     def _spline(
         self, sources: np.ndarray, charges: "_Charges", box: tuple[np.ndarray, np.ndarray], own: float
@@ -235,23 +236,6 @@ class ParticleMesh(PairSums):
 
         run(self.workspace.over(read, slices(len(others), PIECE)))
         return values, gradients
-
-
-class MeshPotential(NamedTuple):
-    """The field of fixed sources on a mesh from `low` to `high`."""
-
-    maker: ParticleMesh
-    spline: Spline
-    low: np.ndarray
-    high: np.ndarray
-
-    def field(self, targets: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return S (M,) and its gradient (M, d) at targets (M, d) within the box."""
-        return self.maker._read(self.spline, np.ascontiguousarray(targets, np.float64))
-
-    def inside(self, targets: np.ndarray) -> np.ndarray:
-        """Return which targets lie within the box: (M,) bool."""
-        return np.asarray(((targets >= self.low) & (targets <= self.high)).all(axis=1))
 
 
 def _points(points: np.ndarray, name: str, n_dims: int | None = None) -> np.ndarray:

@@ -9,7 +9,6 @@ vector, in instructions written out for the compiler: with scalar loops it must 
 the next, and adds up each point's row on its own.
 """
 
-from fractions import Fraction
 from functools import reduce
 from math import comb, factorial
 from typing import Any
@@ -114,15 +113,13 @@ def spline_pieces(degree: int) -> np.ndarray:
     The weight of tap k at the fraction f in [0, 1) is N(f + degree - k) = sum_m pieces[k, m] f^m.
     Source: de Boor, A Practical Guide to Splines (1978), IX; truncated powers, expanded exactly.
     """
-    taps = degree + 1
-    pieces = [[Fraction(0)] * taps for _ in range(taps)]
-    for tap in range(taps):
-        for knot in range(degree - tap + 1):
-            start = degree - tap - knot
-            scale = Fraction((-1) ** knot * comb(taps, knot), factorial(degree))
-            for power in range(taps):
-                pieces[tap][power] += scale * comb(degree, power) * start ** (degree - power)
-    return np.array([[float(value) for value in row] for row in pieces])
+
+    def piece(tap: int, power: int) -> float:
+        starts = range(degree - tap, -1, -1)  # of the powers, one a knot
+        terms = ((-1) ** knot * comb(degree + 1, knot) * start ** (degree - power) for knot, start in enumerate(starts))
+        return comb(degree, power) * sum(terms) / factorial(degree)  # whole numbers until here, rounded once
+
+    return np.array([[piece(tap, power) for power in range(degree + 1)] for tap in range(degree + 1)])
 
 
 def row_lanes(degree: int) -> int:
@@ -131,18 +128,24 @@ def row_lanes(degree: int) -> int:
 
 
 class _Emitter:
-    """Emits the instructions for a group of points; a vector has a block of `lanes` for each of them."""
+    """Emits the instructions for a group of points; a vector has a block of `lanes` for each of them.
 
-    def __init__(self, builder: Any, taps: Any, group: Any, element: Any, n_dims: int):
-        self.builder, self.degree, self.group, self.n_dims = builder, taps.count - 1, group.count, n_dims
-        self.lanes = row_lanes(self.degree)
+    `addresses` are those of the first node of each point's patch; `fractions`, of its place in its cell, go point by
+    point and axis by axis.
+    """
+
+    def __init__(self, builder: Any, taps: Any, group: Any, element: Any, operands: tuple[Any, Any, Any, Any]):
+        self.builder, self.degree, self.group = builder, taps.count - 1, group.count
+        place, scale, mesh, strides = operands
+        self.scale, self.strides = (cgutils.unpack_tuple(builder, several) for several in (scale, strides))
+        self.n_dims, self.lanes = len(self.strides) + 1, row_lanes(self.degree)
         single = element == numba_types.float32
         self.element, self.item_bytes = (ir.FloatType(), 4) if single else (ir.DoubleType(), 8)
+        cells, self.fractions = self.cells(place)
+        self.addresses = self.patches(cells, mesh)
 
     def shuffled(self, a: Any, b: Any, lanes: list[int]) -> Any:
-        number = ir.IntType(32)
-        mask = ir.Constant(ir.VectorType(number, len(lanes)), [ir.Constant(number, lane) for lane in lanes])
-        return self.builder.shuffle_vector(a, b, mask)
+        return self.builder.shuffle_vector(a, b, ir.VectorType(ir.IntType(32), len(lanes))(lanes))
 
     def times(self, a: Any, b: Any) -> Any:
         return self.builder.fmul(a, b, flags=CONTRACT)
@@ -151,37 +154,33 @@ class _Emitter:
         return self.builder.fadd(a, b, flags=CONTRACT)
 
     def extract(self, vector: Any, lane: int) -> Any:
-        return self.builder.extract_element(vector, ir.Constant(ir.IntType(32), lane))
+        return self.builder.extract_element(vector, ir.IntType(32)(lane))
 
     def packed(self, scalars: list[Any]) -> Any:
-        vector = ir.Constant(ir.VectorType(scalars[0].type, len(scalars)), ir.Undefined)
+        vector = ir.VectorType(scalars[0].type, len(scalars))(ir.Undefined)
         for lane, scalar in enumerate(scalars):
-            vector = self.builder.insert_element(vector, scalar, ir.Constant(ir.IntType(32), lane))
+            vector = self.builder.insert_element(vector, scalar, ir.IntType(32)(lane))
         return vector
 
     def at(self, address: Any, type_: Any) -> Any:
         return self.builder.inttoptr(address, type_.as_pointer())
 
-    def offset(self, address: Any, bytes_: Any, times: int) -> Any:
-        return self.builder.add(address, self.builder.mul(bytes_, ir.Constant(bytes_.type, times)))
-
-    def cells(self, place: Any, scale: list[Any]) -> tuple[Any, Any]:
+    def cells(self, place: Any) -> tuple[Any, Any]:
         """Return cell numbers (int64) and fractions, point by point and axis by axis, of the points at `place`."""
         n_lanes = self.group * self.n_dims
         wide = ir.VectorType(ir.DoubleType(), n_lanes)
         points = self.builder.load(self.at(place, wide), align=8)
-        from_origin = self.builder.fsub(points, self.packed(scale[:-1] * self.group))
-        steps = self.builder.fmul(from_origin, self.packed([scale[-1]] * n_lanes))
+        from_origin = self.builder.fsub(points, self.packed(self.scale[:-1] * self.group))
+        steps = self.builder.fmul(from_origin, self.packed([self.scale[-1]] * n_lanes))
         cells = self.builder.fptosi(steps, ir.VectorType(ir.IntType(64), n_lanes))
         fractions = self.builder.fsub(steps, self.builder.sitofp(cells, wide))
         if self.item_bytes == 4:
             fractions = self.builder.fptrunc(fractions, ir.VectorType(self.element, n_lanes))
         return cells, fractions
 
-    def patches(self, cells: Any, mesh: Any, strides: list[Any]) -> list[Any]:
+    def patches(self, cells: Any, mesh: Any) -> list[Any]:
         """Return the address of the first node of each point's patch."""
-        item = ir.Constant(ir.IntType(64), self.item_bytes)
-        moved = self.builder.mul(cells, self.packed([*strides, item] * self.group))
+        moved = self.builder.mul(cells, self.packed([*self.strides, ir.IntType(64)(self.item_bytes)] * self.group))
         addresses = []
         for point in range(self.group):
             address = mesh
@@ -190,7 +189,7 @@ class _Emitter:
             addresses.append(address)
         return addresses
 
-    def weights(self, fractions: Any, axis: int, derivative: bool = False) -> Any:
+    def weights(self, axis: int, derivative: bool = False) -> Any:
         """Return the weights of all taps along an axis, or their derivatives."""
         pieces = spline_pieces(self.degree)
         if derivative:
@@ -198,12 +197,9 @@ class _Emitter:
         padded = np.zeros((self.lanes, pieces.shape[1]))
         padded[: len(pieces)] = pieces
         type_ = ir.VectorType(self.element, self.lanes * self.group)
-        columns = [
-            ir.Constant(type_, [ir.Constant(self.element, float(v)) for v in column] * self.group)
-            for column in padded.T
-        ]
+        columns = [type_(column.tolist() * self.group) for column in padded.T]
         spread = [point * self.n_dims + axis for point in range(self.group) for _ in range(self.lanes)]
-        x, value = self.shuffled(fractions, fractions, spread), columns[-1]
+        x, value = self.shuffled(self.fractions, self.fractions, spread), columns[-1]
         for column in columns[-2::-1]:
             value = self.plus(self.times(value, x), column)
         return value
@@ -214,41 +210,37 @@ class _Emitter:
             weights, weights, [p * self.lanes + tap for p in range(self.group) for _ in range(self.lanes)]
         )
 
-    def rows(self, addresses: list[Any], strides: list[Any], taps: tuple[int, ...]) -> list[Any]:
-        """Return the place of each point's row at `taps` along all axes but the last."""
-        places = []
-        for address in addresses:
-            for stride, tap in zip(strides, taps, strict=True):
-                address = self.offset(address, stride, tap)
-            places.append(self.at(address, ir.VectorType(self.element, self.lanes)))
-        return places
+    def row(self, point: int, taps: tuple[int, ...]) -> Any:
+        """Return the place of a point's row at `taps` along all axes but the last."""
+        address = self.addresses[point]
+        for stride, tap in zip(self.strides, taps, strict=True):
+            address = self.builder.add(address, self.builder.mul(stride, stride.type(tap)))
+        return self.at(address, ir.VectorType(self.element, self.lanes))
 
-    def joined(self, rows: list[Any]) -> Any:
+    def load_row(self, taps: tuple[int, ...]) -> Any:
+        """Return the rows of all points at `taps`, joined."""
+        rows = [self.row(point, taps) for point in range(self.group)]
+        rows = [self.builder.load(row, align=self.item_bytes) for row in rows]
         while len(rows) > 1:
             size = rows[0].type.count
             rows = [self.shuffled(a, b, list(range(2 * size))) for a, b in zip(rows[::2], rows[1::2], strict=True)]
         return rows[0]
 
-    def load_row(self, addresses: list[Any], strides: list[Any], taps: tuple[int, ...]) -> Any:
-        places = self.rows(addresses, strides, taps)
-        return self.joined([self.builder.load(place, align=self.item_bytes) for place in places])
-
-    def add_to_row(self, addresses: list[Any], strides: list[Any], taps: tuple[int, ...], row: Any, point: int) -> None:
-        place = self.rows([addresses[point]], strides, taps)[0]
-        part = row
+    def add_to_row(self, taps: tuple[int, ...], row: Any, point: int) -> None:
+        place, part = self.row(point, taps), row
         if self.group > 1:
             part = self.shuffled(row, row, list(range(point * self.lanes, (point + 1) * self.lanes)))
         total = self.plus(self.builder.load(place, align=self.item_bytes), part)
         self.builder.store(total, place, align=self.item_bytes)
 
-    def contracted(self, load: Any, weights: list[Any], slopes: list[Any], taps: tuple[int, ...] = ()) -> list[Any]:
+    def contracted(self, weights: list[Any], slopes: list[Any], taps: tuple[int, ...] = ()) -> list[Any]:
         """Sum over the axes from len(taps) to the last but one: plain, then with the slope along each of those."""
         axis = len(taps)
         if axis == self.n_dims - 1:
-            return [load(taps)]
+            return [self.load_row(taps)]
         totals: list[Any] = []
         for tap in range(self.degree + 1):
-            inner = self.contracted(load, weights, slopes, (*taps, tap))
+            inner = self.contracted(weights, slopes, (*taps, tap))
             weight, slope = self.tap(weights[axis], tap), self.tap(slopes[axis], tap)
             terms = [self.times(inner[0], weight), self.times(inner[0], slope)]
             terms += [self.times(value, weight) for value in inner[1:]]
@@ -275,10 +267,6 @@ class _Emitter:
         return self.plus(self.shuffled(a, b, even), self.shuffled(a, b, [lane + 1 for lane in even]))
 
 
-def _unpacked(builder: Any, values: Any) -> list[Any]:
-    return list(cgutils.unpack_tuple(builder, values))
-
-
 @in_plain_mode(reference_spread_group)
 @intrinsic
 def spread_group(
@@ -291,12 +279,9 @@ def spread_group(
     signature = numba_types.void(taps, group, place, scale, mesh, strides, charges)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emitter = _Emitter(builder, taps, group, charges.dtype, strides.count + 1)
-        steps = _unpacked(builder, arguments[5])
-        cells, fractions = emitter.cells(arguments[2], _unpacked(builder, arguments[3]))
-        addresses = emitter.patches(cells, arguments[4], steps)
-        weights = [emitter.weights(fractions, axis) for axis in range(emitter.n_dims)]
-        amounts = emitter.packed(_unpacked(builder, arguments[6]))
+        emitter = _Emitter(builder, taps, group, charges.dtype, arguments[2:6])
+        weights = [emitter.weights(axis) for axis in range(emitter.n_dims)]
+        amounts = emitter.packed(cgutils.unpack_tuple(builder, arguments[6]))
         blocks = [point for point in range(emitter.group) for _ in range(emitter.lanes)]
         last = emitter.times(weights[-1], emitter.shuffled(amounts, amounts, blocks))
         rows = {(): last}
@@ -308,7 +293,7 @@ def spread_group(
             }
         for point in range(emitter.group):
             for taken, row in rows.items():
-                emitter.add_to_row(addresses, steps, taken, row, point)
+                emitter.add_to_row(taken, row, point)
         return context.get_dummy_value()
 
     return signature, emit
@@ -332,25 +317,22 @@ def gather_group(
     signature = numba_types.void(taps, group, place, scale, amounts, mesh, strides, out, element)
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        emitter = _Emitter(builder, taps, group, element, strides.count + 1)
-        steps, scales = _unpacked(builder, arguments[6]), _unpacked(builder, arguments[3])
-        cells, fractions = emitter.cells(arguments[2], scales)
-        addresses = emitter.patches(cells, arguments[5], steps)
+        emitter = _Emitter(builder, taps, group, element, (*arguments[2:4], *arguments[5:7]))
         axes = range(emitter.n_dims)
-        weights = [emitter.weights(fractions, axis) for axis in axes]
-        slopes = [emitter.weights(fractions, axis, derivative=True) for axis in axes]
-        sums = emitter.contracted(lambda row: emitter.load_row(addresses, steps, row), weights, slopes)
+        weights = [emitter.weights(axis) for axis in axes]
+        slopes = [emitter.weights(axis, derivative=True) for axis in axes]
+        sums = emitter.contracted(weights, slopes)
         vectors = [emitter.times(part, weights[-1]) for part in sums] + [emitter.times(sums[0], slopes[-1])]
         results = emitter.added_up(vectors)
-        factors = (*_unpacked(builder, arguments[4]), scales[-1])
-        _store_results(emitter, results, factors, _unpacked(builder, arguments[7]))
+        factors, out = (cgutils.unpack_tuple(builder, several) for several in (arguments[4], arguments[7]))
+        _store_results(emitter, results, factors, out)
         return context.get_dummy_value()
 
     return signature, emit
 
 
-def _store_results(emitter: _Emitter, results: Any, factors: tuple[Any, Any, Any], out: list[Any]) -> None:
-    builder, n_dims, (unit, constant, inverse_step) = emitter.builder, emitter.n_dims, factors
+def _store_results(emitter: _Emitter, results: Any, factors: list[Any], out: list[Any]) -> None:
+    builder, n_dims, (unit, constant) = emitter.builder, emitter.n_dims, factors
     if emitter.item_bytes == 4:
         results = builder.fpext(results, ir.VectorType(ir.DoubleType(), results.type.count))
     starts = range(0, QUARTER * emitter.group, QUARTER)
@@ -359,7 +341,7 @@ def _store_results(emitter: _Emitter, results: Any, factors: tuple[Any, Any, Any
         emitter.times(sums, emitter.packed([unit] * emitter.group)), emitter.packed([constant] * emitter.group)
     )
     slopes = emitter.shuffled(results, results, [first + 1 + axis for first in starts for axis in range(n_dims)])
-    per_step = builder.fmul(unit, inverse_step)
+    per_step = builder.fmul(unit, emitter.scale[-1])
     gradients = emitter.times(slopes, emitter.packed([per_step] * slopes.type.count))
     for vector, address in zip((values, gradients), out, strict=True):
         builder.store(vector, emitter.at(address, vector.type), align=8)

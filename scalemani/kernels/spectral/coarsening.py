@@ -160,14 +160,9 @@ def _summed(rows: Rows, nodes: np.ndarray) -> SummedRows:
         np.empty(len(indices), np.int32),
         np.empty(len(indices)),
     )
-    count = _sum_rows((indptr, indices, rows[2]), order, nodes, table, tuple(out))
-    written = out.indptr[count]
-    return SummedRows(
-        out.nodes[:count].copy(),
-        out.indptr[: count + 1].copy(),
-        out.indices[:written].copy(),
-        out.values[:written].copy(),
-    )
+    count = _sum_rows(rows, order, nodes, table, tuple(out))
+    sizes = (count, count + 1, out.indptr[count], out.indptr[count])
+    return SummedRows(*(part[:size].copy() for part, size in zip(out, sizes, strict=True)))
 
 
 def row_slice(rows: Rows, first: int, stop: int) -> Rows:

@@ -71,11 +71,7 @@ def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, most_restarts:
         ) from error
     order = np.argsort(-values)
     trivial = roots / np.linalg.norm(roots)
-    vectors = _trivial_first(vectors[:, order], trivial)
-    return Eigenmaps(within_range(1 - values[order[1:]]), sign_rule(vectors / roots[:, None]))
-
-
-def _trivial_first(vectors: np.ndarray, trivial: np.ndarray) -> np.ndarray:
-    """Return the columns after the first, free of the trivial vector (which components would mix with the others)."""
-    rest = vectors[:, 1:] - np.outer(trivial, trivial @ vectors[:, 1:])
-    return rest / np.linalg.norm(rest, axis=0)
+    rest = vectors[:, order][:, 1:]
+    rest = rest - np.outer(trivial, trivial @ rest)  # components would mix the trivial vector with the others
+    rest /= np.linalg.norm(rest, axis=0)
+    return Eigenmaps(within_range(1 - values[order[1:]]), sign_rule(rest / roots[:, None]))

@@ -172,7 +172,7 @@ class Triangle:
     def __matmul__(self, right: np.ndarray) -> np.ndarray:
         """Return the product with a vector (L,) or vectors (L, m)."""
         own = self._diagonal * right if right.ndim == 1 else self._diagonal[:, np.newaxis] * right
-        return np.asarray(self.lower @ right + self.lower.T @ right - own)
+        return self.lower @ right + self.lower.T @ right - own
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal (L,)."""
@@ -256,8 +256,8 @@ class EnvelopeFactor:
     """The Cholesky factor of A + shift B, symmetric positive definite, within its envelope.
 
     A panel holds some columns of the factor from the diagonal down to the last row that has a nonzero in them or
-    before. Panels are filled, and then overwritten by the factor one after the other. Rows without nonzeros are those
-    of the unit matrix.
+    before; `_panels` has them with their columns. Panels are filled, and then overwritten by the factor one after the
+    other. Rows without nonzeros are those of the unit matrix.
 
     Parameters
     ----------
@@ -275,35 +275,29 @@ class EnvelopeFactor:
             self._order = scipy.sparse.csgraph.reverse_cuthill_mckee(pattern, symmetric_mode=True)
             terms = [lower_triangle(sp.csr_matrix(term[self._order][:, self._order])) for term in whole]
         firsts = np.minimum(*map(_first_columns, terms))
-        self._columns = slices(n_rows, PANEL_COLUMNS)
-        stops = np.array([columns.stop for columns in self._columns])
+        all_columns = slices(n_rows, PANEL_COLUMNS)
+        stops = np.array([columns.stop for columns in all_columns])
         np.maximum.at(stops, firsts // PANEL_COLUMNS, np.arange(1, n_rows + 1))
-        self._stops = np.maximum.accumulate(stops)
         self._panels = [
-            np.zeros((stop - columns.start, columns.stop - columns.start))
-            for columns, stop in zip(self._columns, self._stops, strict=True)
+            (columns, np.zeros((stop - columns.start, columns.stop - columns.start)))
+            for columns, stop in zip(all_columns, np.maximum.accumulate(stops), strict=True)
         ]
-        for rows in self._columns:
+        for rows in all_columns:
             first = firsts[rows].min() // PANEL_COLUMNS
-            left = first * PANEL_COLUMNS
-            values = _dense_columns(terms[0][rows], left, rows.stop)
-            self._fill(rows, first, values + shift * _dense_columns(terms[1][rows], left, rows.stop))
+            near = slice(first * PANEL_COLUMNS, rows.stop)  # there are no nonzeros outside
+            values = terms[0][rows, near].toarray() + shift * terms[1][rows, near].toarray()
+            diagonal = np.einsum("ii->i", values[:, rows.start - near.start :])
+            diagonal[diagonal == 0] = 1.0
+            for columns, panel in self._panels[first : rows.start // PANEL_COLUMNS + 1]:
+                own = panel[rows.start - columns.start : rows.stop - columns.start]
+                own[:] = values[: len(own), columns.start - near.start : columns.stop - near.start]
         for number in range(len(self._panels)):
             self._factor(number, over)
 
-    def _fill(self, rows: slice, first: int, values: np.ndarray) -> None:
-        """Copy rows of the lower triangle, from the columns of the panel `first` on, into the panels."""
-        left = first * PANEL_COLUMNS
-        diagonal = np.einsum("ii->i", values[:, rows.start - left :])
-        diagonal[diagonal == 0] = 1.0
-        for number in range(first, rows.start // PANEL_COLUMNS + 1):
-            panel, columns, last = self._panels[number], self._columns[number], min(rows.stop, self._stops[number])
-            own = values[: last - rows.start, columns.start - left : columns.stop - left]
-            panel[rows.start - columns.start : last - columns.start] = own
-
     def _factor(self, number: int, over: Mapper) -> None:
         """Overwrite a panel by its columns of the factor, those before it being done."""
-        panel, width = self._panels[number], self._panels[number].shape[1]
+        _, panel = self._panels[number]
+        width = panel.shape[1]
         run(over(functools.partial(self._subtract, number), slices(len(panel), SLAB_ROWS)))
         panel[:width] = scipy.linalg.cholesky(panel[:width], lower=True, check_finite=False)
         for rows in slices(len(panel) - width, SLAB_ROWS):
@@ -312,28 +306,24 @@ class EnvelopeFactor:
 
     def _subtract(self, number: int, rows: slice) -> None:
         """Subtract from rows of a panel the products of the columns before it."""
-        panel, columns = self._panels[number], self._columns[number]
-        first = columns.start + rows.start
-        for before, at, stop in zip(self._panels[:number], self._columns, self._stops, strict=False):
-            last, right = min(columns.start + rows.stop, stop), min(columns.stop, stop)
-            if last > first:
-                product = (
-                    before[first - at.start : last - at.start] @ before[columns.start - at.start : right - at.start].T
-                )
-                panel[rows.start : rows.start + last - first, : right - columns.start] -= product
+        columns, panel = self._panels[number]
+        for earlier, before in self._panels[:number]:
+            start = columns.start - earlier.start
+            left, right = before[start + rows.start : start + rows.stop], before[start : start + panel.shape[1]]
+            if len(left):
+                panel[rows][: len(left), : len(right)] -= left @ right.T
 
     def solve(self, right: np.ndarray) -> np.ndarray:
         """Return x of (A + shift B) x = right, (L,) or (L, m)."""
         solution = np.array(right if self._order is None else right[self._order])
-        panels = list(zip(self._panels, self._columns, self._stops, strict=True))
-        for panel, columns, stop in panels:
+        for columns, panel in self._panels:
             width = panel.shape[1]
             own = scipy.linalg.solve_triangular(panel[:width], solution[columns], lower=True, check_finite=False)
             solution[columns] = own
-            solution[columns.stop : stop] -= panel[width:] @ own
-        for panel, columns, stop in reversed(panels):
+            solution[columns.stop : columns.start + len(panel)] -= panel[width:] @ own
+        for columns, panel in reversed(self._panels):
             width = panel.shape[1]
-            own = solution[columns] - panel[width:].T @ solution[columns.stop : stop]
+            own = solution[columns] - panel[width:].T @ solution[columns.stop : columns.start + len(panel)]
             solution[columns] = scipy.linalg.solve_triangular(
                 panel[:width], own, lower=True, trans="T", check_finite=False
             )
@@ -342,13 +332,6 @@ class EnvelopeFactor:
         unordered = np.empty_like(solution)
         unordered[self._order] = solution
         return unordered
-
-
-def _dense_columns(lower: sp.csr_matrix, left: int, right: int) -> np.ndarray:
-    """Return rows of a lower triangle, which have no nonzeros outside of the columns from `left` to `right`, dense."""
-    dense = np.zeros((lower.shape[0], right - left))
-    dense[np.repeat(np.arange(lower.shape[0]), np.diff(lower.indptr)), lower.indices - left] = lower.data
-    return dense
 
 
 def _first_columns(lower: sp.csr_matrix) -> np.ndarray:

@@ -71,4 +71,4 @@ def whitened(matrix: np.ndarray, factor: np.ndarray) -> np.ndarray:
     """Return R^-T A R^-1 (r, r), symmetric bit for bit, of symmetric A (r, r) and a triangular R of `independent`."""
     half = scipy.linalg.solve_triangular(factor, matrix, trans="T")
     both = scipy.linalg.solve_triangular(factor, half.T, trans="T")
-    return np.asarray((both + both.T) / 2)
+    return (both + both.T) / 2

@@ -16,7 +16,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.columns import panels, unit_roots
 from scalemani.kernels.arrays.grouping import group_by
-from scalemani.kernels.arrays.tiles import TILE_ROWS, run, slices
+from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
 from scalemani.kernels.machine.compile import compiled, compiled_sums
@@ -150,21 +150,21 @@ class LevelGraph:
         return out
 
 
+@compiled
 def loops_of(rows: Rows) -> np.ndarray:
     """Return the diagonal (n,) float64 of a graph: weight inside aggregates."""
     indptr, indices, values = rows
-    loops = np.zeros(len(indptr) - 1)
-    for tile in slices(len(loops), TILE_ROWS):  # row numbers of a whole graph take twice what the graph does
-        entries = slice(indptr[tile.start], indptr[tile.stop])
-        of_rows = np.repeat(np.arange(tile.start, tile.stop), np.diff(indptr[tile.start : tile.stop + 1]))
-        on_diagonal = indices[entries] == of_rows
-        loops[of_rows[on_diagonal]] = values[entries][on_diagonal]
+    loops = np.zeros(indptr.size - 1, np.float64)
+    for row in range(loops.size):
+        for entry in range(indptr[row], indptr[row + 1]):
+            if indices[entry] == row:
+                loops[row] = values[entry]
     return loops
 
 
 def jacobi_shares(loops: np.ndarray) -> np.ndarray:
     """Return the share (n,) of a residual that a damped Jacobi step adds, from the diagonal (n,) of S."""
-    return np.asarray(DAMPING / np.maximum(1 - loops, LEAST_DIAGONAL))
+    return DAMPING / np.maximum(1 - loops, LEAST_DIAGONAL)
 
 
 class Multilevel:
@@ -184,8 +184,8 @@ class Multilevel:
         graph = self._graphs[level]
         if graph is self._coarsest:
             if self._dense is None:
-                return np.asarray(np.asarray(graph.smoothing)[:, np.newaxis] * right, right.dtype)
-            return np.asarray(self._dense.inverse @ right)
+                return np.asarray(graph.smoothing[:, np.newaxis] * right, right.dtype)
+            return self._dense.inverse @ right
         transfer, guess = self._transfers[level], graph.workspace.empty(right.shape, right.dtype)
         coarse = self.corrected(transfer.restricted(right), level + 1)
         transfer.prolong(coarse, guess, (right, graph.smoothing))
@@ -243,7 +243,7 @@ class Multilevel:
         return problem.workspace.concatenate([state.vectors])
 
     def _eigendecomposition(self) -> "Eigendecomposition":
-        matrix = np.asarray(self._coarsest.product(np.eye(self._coarsest.n_nodes)))
+        matrix = self._coarsest.product(np.eye(self._coarsest.n_nodes))
         return eigendecomposition(((matrix + matrix.T) / 2).tobytes(), len(matrix))
 
 

@@ -136,9 +136,7 @@ def lower_triangle(matrix: sp.csr_matrix) -> sp.csr_matrix:
     filled = np.flatnonzero(np.diff(matrix.indptr))
     if (matrix.indices[matrix.indptr[filled + 1] - 1] <= filled).all():
         return matrix
-    below = matrix.indices <= np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    kept = np.concatenate([[0], np.cumsum(below, dtype=np.int64)])[matrix.indptr]
-    return sp.csr_matrix((matrix.data[below], matrix.indices[below], kept), shape=matrix.shape)
+    return sp.csr_matrix(sp.tril(matrix))
 
 
 def whole_of_triangle(lower: sp.csr_matrix) -> sp.csr_matrix:
@@ -152,10 +150,5 @@ def reduced_laplacian(
     affinity_parts: Sequence[sp.csr_matrix], degree_parts: Sequence[sp.csr_matrix]
 ) -> ReducedLaplacian:
     """Return the reduced problem from Z_b^T W_b Z and Z_b^T D_b Z of all blocks, (L, L) each, in block order."""
-    mass = symmetric_part(tree_sum(degree_parts))
-    return ReducedLaplacian(laplacian_of(symmetric_part(tree_sum(affinity_parts)), mass), mass)
-
-
-def laplacian_of(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> sp.csr_matrix:
-    """Return A~ from the symmetric parts of the sums of Z_b^T W_b Z and of Z_b^T D_b Z over all blocks."""
-    return symmetric_part(sp.csr_matrix(mass - affinity))
+    affinity, mass = (symmetric_part(tree_sum(parts)) for parts in (affinity_parts, degree_parts))
+    return ReducedLaplacian(symmetric_part(sp.csr_matrix(mass - affinity)), mass)

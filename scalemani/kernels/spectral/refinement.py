@@ -205,7 +205,7 @@ def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, wo
     # What is left of a vector within the span is rounding.
     remainder[:, np.diag(remainder) <= DEPENDENT * np.diag(own)] = 0
     remainder = np.where(np.diag(remainder)[:, np.newaxis] > 0, remainder, 0)
-    unit = _orthonormal_coefficients(remainder, DEPENDENT)
+    unit = _orthonormal_coefficients(remainder)
     out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)
     combine_columns((basis, trivial, vectors), np.vstack([-shares @ unit, unit]), out, over)
     return out
@@ -229,18 +229,18 @@ def _joint_products(
     return overlap, (projected + projected.T) / 2
 
 
-def _orthonormal_coefficients(overlap: np.ndarray, tolerance: float) -> np.ndarray:
-    """Return C (n, r) with C^T overlap C = I that spans all but the directions below the tolerance."""
+def _orthonormal_coefficients(overlap: np.ndarray) -> np.ndarray:
+    """Return C (n, r) with C^T overlap C = I that spans all but the directions that are `DEPENDENT`."""
     diagonal = np.diag(overlap)
     scale = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
     lengths, rotation = np.linalg.eigh(overlap * scale[:, None] * scale)
-    independent = lengths > tolerance * max(lengths[-1], np.finfo(np.float64).tiny)
+    independent = lengths > DEPENDENT * max(lengths[-1], np.finfo(np.float64).tiny)
     return scale[:, None] * (rotation[:, independent] / np.sqrt(lengths[independent]))
 
 
 def _ritz(overlap: np.ndarray, projected: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the `count` largest Ritz values of a span, and the coefficients of their unit vectors."""
-    basis = _orthonormal_coefficients(overlap, DEPENDENT)
+    basis = _orthonormal_coefficients(overlap)
     within = basis.T @ projected @ basis
     values, rotation = np.linalg.eigh((within + within.T) / 2)
     return values[::-1][:count], (basis @ rotation[:, ::-1])[:, :count]
@@ -255,7 +255,7 @@ def _directions(coefficients: np.ndarray, overlap: np.ndarray, active: np.ndarra
     directions = coefficients[:, active]
     directions[: coefficients.shape[1]] = 0
     directions -= coefficients @ (coefficients.T @ (overlap @ directions))
-    return directions @ _orthonormal_coefficients(directions.T @ overlap @ directions, DEPENDENT)
+    return directions @ _orthonormal_coefficients(directions.T @ overlap @ directions)
 
 
 def refinement(

@@ -10,7 +10,6 @@ from scalemani.kernels.graph.components import (
     Cells,
     boruvka_round,
     bridge_queries,
-    joined_radii,
     nearer,
     nearest_in_cells,
     nearest_outside,
@@ -84,7 +83,7 @@ def cells_of(draws, points, n_cells, size):
     points = points[order]
     starts = range(0, len(points), size)
     parts = [radii_of_cells(points[start : start + size], start, offsets, centers) for start in starts]
-    return points, order, Cells(offsets, centers, functools.reduce(joined_radii, parts))
+    return points, order, Cells(offsets, centers, functools.reduce(np.maximum, parts))
 
 
 @settings(max_examples=25, derandomize=True, deadline=None)
