@@ -211,10 +211,9 @@ def write_frame(root: Any, n_obs: int) -> None:
 
 
 def write_elements(root: Any, annotations: Annotations) -> None:
-    """Write every element at its path, where none is; groups that are missing are created."""
+    """Write every element at its path, none of which is there."""
     for path, element in annotations.elements.items():
-        parent, _, name = path.rpartition("/")
-        write_element(root[parent] if parent in root else new_group(root, parent, GROUP), name, element)
+        write_element(*place(root, path), element)
 
 
 def write_element(group: Any, name: str, element: Element) -> None:
@@ -236,6 +235,12 @@ def write_element(group: Any, name: str, element: Element) -> None:
         array.attrs.update(TEXT if text else NUMBER)
     else:
         fill_matrix(element, group.create_group(name), new_array)
+
+
+def place(root: Any, path: str) -> tuple[Any, str]:
+    """Return the group of an element, which is created where it is missing, and the element's name."""
+    parent, _, name = path.rpartition("/")
+    return (root[parent] if parent in root else new_group(root, parent, GROUP)), name
 
 
 def write_categories(group: Any, clusters: np.ndarray) -> None:
