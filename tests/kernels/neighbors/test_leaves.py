@@ -84,7 +84,9 @@ def test_candidates_are_the_same_where_a_processor_multiplies_no_bytes():
 
 def test_candidates_of_several_leaves_do_not_depend_on_their_order():
     draws = np.random.default_rng(3)
-    offers = [(draws.integers(0, 40, (30, 4)).astype(np.int32), draws.integers(0, 9, (30, 4))) for _ in range(6)]
+    # Those of a leaf come ascending.
+    squares = [np.sort(draws.integers(0, 9, (30, 4)), axis=1) for _ in range(6)]
+    offers = [(draws.integers(0, 40, (30, 4)).astype(np.int32), some) for some in squares]
     results = []
     for order in (range(6), range(5, -1, -1)):
         merged = Candidates.empty(30, 7)
