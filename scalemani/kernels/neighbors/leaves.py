@@ -265,9 +265,9 @@ def merge_candidates(
     indices: np.ndarray, squares: np.ndarray, places: np.ndarray, found: np.ndarray, found_squares: np.ndarray
 ) -> None:
     """Offer candidates (m, c), ascending, to those (n, c) at `places` (m,) int64, which are changed in place."""
-    last = np.uint64(indices.shape[1] - 1)
+    last, n_found = np.uint64(indices.shape[1] - 1), np.uint64(found.shape[1])
     for i in range(np.uint64(found.shape[0])):
         row, a = np.uint64(places[i]), np.uint64(0)
-        while a <= last and found[i, a] >= 0 and found_squares[i, a] <= squares[row, last]:
+        while a < n_found and found[i, a] >= 0 and found_squares[i, a] <= squares[row, last]:
             offer_candidate(indices, squares, row, found[i, a], found_squares[i, a])
             a += np.uint64(1)
