@@ -101,6 +101,12 @@ def sketched_together(dimensions: Dimensions) -> int:
     return max(1, SKETCHED_BYTES // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
+def fit_at_once(task: StageTask, n_rows: int) -> bool:
+    """Return whether so many sampled points are read together, which changes no bit of the models."""
+    together, row_bytes = sketched_together(task.dimensions), task.dimensions.row_bytes
+    return n_rows <= together or n_rows * row_bytes <= task.cache_bytes
+
+
 def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
     task = work.task
@@ -108,8 +114,7 @@ def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
     step = sketched_together(dimensions)
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
-    at_once = len(rows) <= step or len(rows) * dimensions.row_bytes <= task.cache_bytes
-    sample = gathered_rows(work, rows) if at_once else None
+    sample = gathered_rows(work, rows) if fit_at_once(task, len(rows)) else None
     basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
     parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
