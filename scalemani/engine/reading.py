@@ -13,6 +13,7 @@ import zarr
 
 from scalemani.engine.memory.files import RowsInFile, Table
 from scalemani.engine.memory.process import PROCESS, Key
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.rows.compressed import copy_rows, dense_rows
 from scalemani.store.groups import StageGroup, block_unit
@@ -77,11 +78,9 @@ class ArrayReader:
             inside = slice(cuts[position], cuts[position + 1])
             local = ascending[inside] - block * block_rows
             values = PROCESS.blocks.read(self.group, self.path, int(block), cache_bytes)
-            step = max(1, COPIED_BYTES // max(1, values[:1].nbytes))
-            for start in range(0, len(local), step):
-                first = inside.start + start
-                part = slice(first, min(first + step, inside.stop))
-                table[part if ordered else order[part]] = values[local[start : start + step]]
+            for part in slices(len(local), max(1, COPIED_BYTES // max(1, values[:1].nbytes))):
+                places = slice(inside.start + part.start, inside.start + part.stop)
+                table[places if ordered else order[places]] = values[local[part]]
 
     def copy_to(self, table: Table) -> None:
         """Copy all rows to a table of its shape, chunk by chunk."""
