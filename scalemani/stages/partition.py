@@ -44,7 +44,7 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("block that sampled points are in", EACH_TASK, dimensions.block_rows, *row, step="axes"),
         Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
         Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
-        Held("all of them, read once", CACHE, n_sampled, *row),
+        Held("all of them, read once", CACHE, -(-n_sampled // TILE_ROWS) * TILE_ROWS, *row),
         Held("block that they are in", EACH_TASK, dimensions.block_rows, *row, step="centroids"),
         *sketched_tile(sizes, EACH_PROCESS, "centroids"),
         Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
@@ -96,15 +96,9 @@ def rows_of_basis(n_sampled: int, n_features: int, most: int) -> np.ndarray:
     return spread[gram_rows(len(spread), n_features)]
 
 
-def sketched_together(dimensions: Dimensions) -> int:
+def sketched_together(dimensions: Dimensions, cache_bytes: int = 0) -> int:
     """Return how many sampled points are read at a time: whole tiles, so that their sketches have the same bits."""
-    return max(1, SKETCHED_BYTES // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
-
-
-def fit_at_once(task: StageTask, n_rows: int) -> bool:
-    """Return whether so many sampled points are read together, which changes no bit of the models."""
-    together, row_bytes = sketched_together(task.dimensions), task.dimensions.row_bytes
-    return n_rows <= together or n_rows * row_bytes <= task.cache_bytes
+    return max(1, max(SKETCHED_BYTES, cache_bytes) // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
 def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
@@ -112,9 +106,9 @@ def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     task = work.task
     asked, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
-    step = sketched_together(dimensions)
+    step = sketched_together(dimensions, task.cache_bytes)
     chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
-    sample = gathered_rows(work, rows) if fit_at_once(task, len(rows)) else None
+    sample = gathered_rows(work, rows) if len(rows) <= step else None
     basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
     parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])

@@ -35,17 +35,17 @@ def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path
     for name in ("whole", "parts"):
         found = run(open_points(points), tmp_path / name, "knn-graph", asked, Executor(workers=2), 1024)
         digests.append(found.group("partition").content_digest)
-        monkeypatch.setattr(partition, "fit_at_once", lambda task, n_rows: False)
-        monkeypatch.setattr(partition, "SKETCHED_BYTES", 1)
+        monkeypatch.setattr(partition, "sketched_together", lambda dimensions, cache_bytes=0: 1024)
     assert digests[0] == digests[1]
 
 
-def test_a_sample_is_read_together_where_the_cache_has_room_for_it(tmp_path):
-    group, dimensions = StageGroup(tmp_path, "stages/partition/key", 1024), Dimensions(10**6, 6000, "float32", 1024)
-    for cache_bytes, fits in ((0, False), (50_000 * 24_000 - 1, False), (50_000 * 24_000, True)):
-        task = StageTask("partition", dimensions, Parameters(), {}, group, cache_bytes)
-        assert partition.fit_at_once(task, 50_000) == fits
-        assert partition.fit_at_once(task, 1024)
+def test_a_sample_is_read_together_where_the_cache_has_room_for_it():
+    dimensions, tiles = Dimensions(10**6, 6000, "float32", 1024), 49 * 1024
+    for cache_bytes, fits in ((0, False), (tiles * 24_000 - 1, False), (tiles * 24_000, True)):
+        together = partition.sketched_together(dimensions, cache_bytes)
+        assert (together >= 50_000) == fits
+        assert together % 1024 == 0
+        assert together >= 1024
 
 
 @pytest.mark.parametrize("n_features", [3, 9])
