@@ -3,11 +3,12 @@
 Their store knows the digest of everything committed: zarr reads a lost chunk as its fill value, silently. zarr itself
 asks a store what is there before it makes or opens an array, several times an array and for every folder above it: more
 than all else that small runs write. It codes a chunk by way of its event loop and copies it there, which takes longer
-than the coding. Most reads and writes are of one chunk, that of a block, the largest of an array.
+than the coding. So zarr describes arrays, and reads them for whoever indexes one; chunks are written here alone.
 """
 
 import asyncio
 import json
+import math
 from collections.abc import AsyncIterator, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
@@ -19,34 +20,31 @@ from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath
 
-from scalemani.errors import CorruptChunkError, MissingChunkError
+from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError, UnsafeStoreError
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.store.objects import Committed, Objects, damaged_object, digest, side_by_side
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 
 Digests = dict[str, Committed]  # by key below the arrays of a group
 METADATA = "zarr.json"
 BLOSC_SIZE = slice(4, 8)  # where blosc writes how many bytes it decodes to
+CODECS = {"bytes", "blosc"}
+MOST_EXPANSION = 300  # of a chunk when it is decoded: a byte of lz4 stands for at most 255
 FOLDER = {"attributes": {}, "zarr_format": 3, "node_type": "group"}
 
 
 class VerifiedStore(Store):
-    """A zarr store over objects that records what it writes and refuses to read anything but what was committed.
+    """Objects as a zarr store, for reading: it gives nothing but what was committed, by the digests in `expected`."""
 
-    `expected` holds the digests of committed objects and grows as blocks are committed; `written` holds those of
-    objects that were written and not committed yet.
-    """
-
-    supports_writes = True
-    supports_deletes = True
-    supports_listing = True
+    supports_writes = False
+    supports_deletes = False
     supports_partial_writes = False
+    supports_listing = True
 
-    def __init__(self, objects: Objects, expected: Digests, written: Digests) -> None:
-        super().__init__()
-        self.objects = objects
+    def __init__(self, objects: Objects, expected: Digests) -> None:
+        super().__init__(read_only=True)
+        self.objects, self.expected = objects, expected
         self._folders: set[str] = set()  # metadata of these are there
-        self.expected = expected
-        self.written = written
         self._is_open = True
 
     def __eq__(self, other: object) -> bool:
@@ -57,24 +55,18 @@ class VerifiedStore(Store):
     def __str__(self) -> str:
         return str(self.objects.root)
 
-    def with_read_only(self, read_only: bool = False) -> "VerifiedStore":
-        """Return the same store, for reading only if requested."""
-        store = VerifiedStore(self.objects, self.expected, self.written)
-        store._read_only = read_only
-        return store
-
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
         """Return the object under `key` if it is what was committed there."""
         content = await asyncio.to_thread(self.read, key)
         return None if content is None else prototype.buffer.from_bytes(content)
 
-    async def set(self, key: str, value: Buffer, *arguments: Any) -> None:
-        """Write `value` under `key` and remember its digest for the commit."""
-        await asyncio.to_thread(self.write, key, value.to_bytes())
+    async def set(self, key: str, value: Buffer) -> None:
+        """Refuse to write: ValueError."""
+        self._check_writable()
 
     async def delete(self, key: str) -> None:
-        """Remove `key` if it is there."""
-        await asyncio.to_thread(self.objects.delete, key)
+        """Refuse to remove anything: ValueError."""
+        self._check_writable()
 
     async def exists(self, key: str) -> bool:
         """Return whether there is an object under `key`."""
@@ -102,12 +94,12 @@ class VerifiedStore(Store):
         async for key in self.list_prefix(""):
             yield key
 
-    # The same without zarr's event loop. What takes a thread above takes it once an object: the way there and back
-    # costs more than small objects do.
+    # Without zarr's event loop. What takes a thread above takes it once an object: the way there and back costs more
+    # than small objects do.
 
     def read(self, key: str) -> bytes | None:
         """Return the content of `key` if it is what was committed; None for metadata that is not there."""
-        expected, where = self.expected.get(key), f"{self.objects.root}/{key}"
+        expected, where = self.expected.get(key), f"{self}/{key}"
         if expected is None and is_chunk(key):
             raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
         if expected is None:
@@ -123,21 +115,21 @@ class VerifiedStore(Store):
             )
         return content
 
-    def write(self, key: str, content: bytes) -> None:
-        """Write a content and remember its digest for the commit."""
+    def write(self, key: str, content: bytes) -> Digests:
+        """Write a content, and return the entry that commits it."""
         tag = self.objects.set(key, content)
-        self.written[key] = (len(content), digest(content), tag)
+        return {key: (len(content), digest(content), tag)}
 
-    def write_if_new(self, key: str, content: bytes) -> None:
-        """Write what stays as it is from then on, and belongs to no commit, where it is not there."""
+    def write_folder(self, key: str) -> None:
+        """Write the metadata of a folder, which stay as they are and belong to no commit, where they are not there."""
         if key not in self._folders and self.objects.get(key) is None:
-            self.objects.set(key, content)
+            self.objects.set(key, encoded(FOLDER))
         self._folders.add(key)
 
 
 def is_chunk(key: str) -> bool:
     """Return whether `key` names a chunk of an array, not its metadata."""
-    return "/c/" in key
+    return "/c/" in f"{key}/"
 
 
 def create_array(
@@ -147,8 +139,8 @@ def create_array(
     dtype: Any,
     chunks: tuple[int, ...],
     attributes: Mapping[str, Any],
-) -> zarr.Array:
-    """Create or replace an array whose empty chunks are written like any other; its `attributes` hold "dimensions"."""
+) -> tuple[zarr.Array, Digests]:
+    """Create or replace an array, and return it with what commits its metadata; `attributes` hold "dimensions"."""
     kind, further = np.dtype(dtype), dict(attributes)
     wide = kind.itemsize > 1
     # lz4 decodes at memory speed, and wider types gain from a byte shuffle.
@@ -168,84 +160,109 @@ def create_array(
         "dimension_names": further.pop("dimensions", None) or None,  # a number has none, and says nothing of them
         "attributes": further,
     }
-    array = opened(store, path, metadata)
-    store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
+    array = zarr.Array.from_dict(StorePath(store, path), metadata)
+    entry = store.write(f"{path}/{METADATA}", encoded(array.metadata.to_dict()))
     for folder in PurePosixPath(path).parents:
-        store.write_if_new(str(folder / METADATA), encoded(FOLDER))
-    return array
+        store.write_folder(str(folder / METADATA))
+    return array, entry
 
 
 def open_array(store: VerifiedStore, path: str) -> zarr.Array:
-    """Return the array at a path; FileNotFoundError where there is none, any error of zarr for metadata of none."""
-    content = store.read(f"{path}/{METADATA}")
+    """Return the array at a path.
+
+    Raises StoreError where there is none, UnsafeStoreError and CorruptChunkError for metadata of no array of a run.
+    """
+    content, where = store.read(f"{path}/{METADATA}"), f"{store}/{path}/{METADATA}"
     if content is None:
-        raise FileNotFoundError(path)
-    return opened(store, path, json.loads(content))
+        raise StoreError(f"no array {path!r} in {store}: it has none of this name")
+    try:
+        array: zarr.Array = zarr.Array.from_dict(StorePath(store, path), json.loads(content))
+        codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
+    except Exception as error:  # zarr's own are of many kinds, and all mean the same here
+        raise damaged_object(where, str(error)) from error
+    if codecs != CODECS or (array.size and array.chunks[1:] != array.shape[1:]):
+        raise UnsafeStoreError(
+            f"{where} asks for codecs {sorted(codecs)} and chunks {array.chunks} of {array.shape}, arrays of a run "
+            f"have {sorted(CODECS)} and chunks of whole rows: it is no run of this library, or was changed; run the "
+            "same command in another folder"
+        )
+    return array
 
 
-def has_whole_rows(array: zarr.Array) -> bool:
-    """Return whether an array is cut along its rows alone."""
-    return bool(array.ndim) and array.chunks[1:] == array.shape[1:] and array.size > 0
+def check_size(array: zarr.Array, committed: Digests) -> None:
+    """Refuse a finished array that says it is larger than its committed chunks can be."""
+    n_bytes = sum(length for key, (length, *_) in committed.items() if key.startswith(f"{array.path}/c"))
+    chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize  # more than all of it where the only one is padded
+    if array.size and max(array.nbytes, chunk_bytes) > MOST_EXPANSION * n_bytes:
+        raise damaged_object(
+            f"{array.store}/{array.path}/{METADATA}",
+            f"shape {array.shape} in chunks {array.chunks} is more than was written",
+        )
 
 
-def read_chunks(store: VerifiedStore, path: str, array: zarr.Array, start: int, stop: int) -> np.ndarray:
-    """Return rows [start, stop), at least one, as a new array: chunks are decoded in parallel and into place."""
-    rows, length = np.empty((stop - start, *array.shape[1:]), array.dtype), array.chunks[0]
+def read_rows(array: zarr.Array, start: int = 0, stop: int | None = None) -> np.ndarray:
+    """Return rows [start, stop), by default all, as a new array: chunks are decoded in parallel and into place."""
+    if array.ndim == 0:
+        return decode_chunk(array, 0, np.empty((), array.dtype))
+    stop = array.shape[0] if stop is None else min(stop, array.shape[0])
+    rows, length = np.empty((max(stop - start, 0), *array.shape[1:]), array.dtype), array.chunks[0]
 
     def place(number: int) -> None:
         first = number * length - start  # its place among the requested rows
-        if first >= 0 and first + length <= len(rows):
-            decode_chunk(store, path, array, number, rows[first : first + length])
-            return
-        chunk = np.empty(array.chunks, array.dtype)
-        decode_chunk(store, path, array, number, chunk)
-        inside = chunk[max(-first, 0) : len(rows) - first]
-        rows[max(first, 0) : max(first, 0) + len(inside)] = inside
+        inside = rows[max(first, 0) : first + length]
+        if len(inside) == length:
+            decode_chunk(array, number, inside)
+        else:
+            chunk = decode_chunk(array, number, np.empty(array.chunks, array.dtype))
+            inside[...] = chunk[max(-first, 0) :][: len(inside)]
 
-    side_by_side(place, range(start // length, -(-stop // length)))
+    side_by_side(place, range(start // length, -(-stop // length)) if rows.size else ())
     return rows
 
 
-def decode_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, out: np.ndarray) -> None:
-    """Decode a chunk into `out`, contiguous, of the shape and dtype of a chunk."""
-    key = chunk_key(path, array, number)
+def decode_chunk(array: zarr.Array, number: int, out: np.ndarray) -> np.ndarray:
+    """Decode a chunk into `out`, contiguous, of the shape and dtype of a chunk, and return that."""
+    store: Any = array.store
+    key = chunk_key(array, number)
     content = store.read(key)
-    if content is None or int.from_bytes(content[BLOSC_SIZE], "little") != out.nbytes:
+    if int.from_bytes(content[BLOSC_SIZE], "little") != out.nbytes:
         raise damaged_object(f"{store}/{key}", f"it does not decode to the {out.nbytes} bytes of its shape")
     try:
         blosc.decompress(content, out)
     except (RuntimeError, ValueError) as error:
         raise damaged_object(f"{store}/{key}", str(error)) from error
+    return out
 
 
-def write_chunk(store: VerifiedStore, path: str, array: zarr.Array, number: int, rows: np.ndarray) -> None:
-    """Write a chunk of rows of the dtype of the array, with the bytes that zarr would write."""
-    chunk = np.ascontiguousarray(rows)
-    if len(rows) < array.chunks[0]:
-        chunk = np.full(array.chunks, array.fill_value, array.dtype)
-        chunk[: len(rows)] = rows
-    store.write(chunk_key(path, array, number), compressed(chunk))
+def write_rows(array: zarr.Array, values: np.ndarray, first: int = 0) -> Digests:
+    """Write values of the dtype of the array from chunk `first` on, as zarr would, and return what commits them."""
+    store: Any = array.store
+    entry: Digests = {}
+    rows, chunks = np.atleast_1d(values), array.chunks or (1,)
+    for number, part in enumerate(slices(len(rows), chunks[0]) if rows.size else ()):
+        chunk = rows[part]
+        if len(chunk) < chunks[0]:
+            chunk = np.full(chunks, array.fill_value, array.dtype)
+            chunk[: part.stop - part.start] = rows[part]
+        entry |= store.write(chunk_key(array, first + number), compressed(chunk))
+    return entry
 
 
 def compressed(chunk: np.ndarray) -> bytes:
-    """Return a contiguous chunk as it is stored."""
+    """Return a chunk as it is stored."""
     shuffle = blosc.SHUFFLE if chunk.itemsize > 1 else blosc.NOSHUFFLE
-    return bytes(blosc.compress(chunk, CODEC.encode(), CODEC_LEVEL, shuffle))
+    return bytes(blosc.compress(np.ascontiguousarray(chunk), CODEC.encode(), CODEC_LEVEL, shuffle))
 
 
 def encoded_bytes(values: np.ndarray) -> int:
     """Return the bytes that values take in a chunk of their own."""
-    return len(compressed(np.ascontiguousarray(values)))
+    return len(compressed(values))
 
 
-def chunk_key(path: str, array: zarr.Array, number: int) -> str:
+def chunk_key(array: zarr.Array, number: int) -> str:
     """Return the key of a chunk of an array that is cut along its rows alone."""
-    return f"{path}/c/{number}" + "/0" * (array.ndim - 1)
-
-
-def opened(store: VerifiedStore, path: str, metadata: dict[str, Any]) -> zarr.Array:
-    """Return the array that metadata describe."""
-    return zarr.Array.from_dict(StorePath(store, path), metadata).with_config({"write_empty_chunks": True})
+    place = (number, *(0 for _ in array.shape))[: array.ndim]
+    return f"{array.path}/{array.metadata.encode_chunk_key(place)}"
 
 
 def encoded(metadata: Mapping[str, Any]) -> bytes:

@@ -11,7 +11,6 @@ import functools
 import json
 import os
 import re
-import tempfile
 import threading
 import time
 import uuid
@@ -239,19 +238,6 @@ class BucketObjects(Objects):
             for key, (length, _, tag) in committed.items()
             if there.get(key, (-1, ""))[0] != length or (tag and there[key][1] != tag)
         }
-
-    def prepare(self) -> None:
-        """Check that the bucket exists and accepts these credentials."""
-        self.names()
-
-    def free_bytes(self) -> int | None:
-        """Return None: object stores report no free space."""
-        return None
-
-    @property
-    def scratch_folder(self) -> Path:
-        """Where temporary files of this machine go."""
-        return Path(tempfile.gettempdir())
 
     def sweep(self) -> None:
         """Do nothing: an interrupted put leaves no object."""

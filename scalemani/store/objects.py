@@ -230,22 +230,24 @@ class Objects(ABC):
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted; half-written temporaries are left out."""
 
-    @abstractmethod
     def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
-        """Return the keys that are gone or are not what was committed under them."""
+        """Return the keys that are gone or are not what was committed under them: reads all, and compares digests."""
+        keys = list(committed)
+        contents = side_by_side(lambda key: self.intact_bytes(key, committed[key]) is not None, keys, threads)
+        return {key for key, whole in zip(keys, contents, strict=True) if not whole}
 
-    @abstractmethod
     def prepare(self) -> None:
-        """Make sure, before any work, that objects can be written here."""
+        """Make sure, before any work, that the place is there and accepts this user."""
+        self.names()
 
-    @abstractmethod
     def free_bytes(self) -> int | None:
-        """Return how many bytes can be written here, or None where nothing says."""
+        """Return how many bytes can be written here; None, as of buckets, where nothing says."""
+        return None
 
     @property
-    @abstractmethod
     def scratch_folder(self) -> Path:
-        """A folder of this machine for files without a name: here, or where temporary files go."""
+        """A folder of this machine for files without a name: by default where temporary files go."""
+        return Path(tempfile.gettempdir())
 
     @abstractmethod
     def sweep(self) -> None:
@@ -371,15 +373,6 @@ class LocalObjects(Objects):
         if not folder.is_dir():
             return []
         return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL))
-
-    def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
-        """Read every object and compare its digest."""
-
-        def intact(key: str) -> bool:
-            return self.intact_bytes(key, committed[key]) is not None
-
-        keys = list(committed)
-        return {key for key, whole in zip(keys, side_by_side(intact, keys, threads), strict=True) if not whole}
 
     def prepare(self) -> None:
         """Create the folder, which must be writable."""

@@ -9,7 +9,8 @@ import zarr
 from zarr.codecs import BloscCodec
 from zarr.storage import LocalStore
 
-from scalemani.store.arrays import VerifiedStore, create_array, open_array, write_chunk
+from scalemani.errors import CorruptChunkError, StoreError, UnsafeStoreError
+from scalemani.store.arrays import VerifiedStore, create_array, open_array, write_rows
 from scalemani.store.objects import LocalObjects
 
 FILL = {"f": float("nan"), "i": -1, "b": False}
@@ -33,7 +34,7 @@ class Counted(LocalObjects):
 
 
 def store_in(folder):
-    return VerifiedStore(Counted(folder), {}, {})
+    return VerifiedStore(Counted(folder), {})
 
 
 def made_by_zarr(folder, path, shape, dtype, chunks, dimensions):
@@ -73,11 +74,9 @@ def files(folder):
 def test_every_file_is_that_of_zarr(tmp_path, dtype, path, shape, chunks, dimensions):
     values = np.arange(np.prod(shape, dtype=int)).reshape(shape).astype(dtype)
     attributes = {"meaning": "numbers"} | ({} if dimensions is None else {"dimensions": dimensions})
-    for array in (
-        create_array(store_in(tmp_path / "ours"), path, shape, dtype, chunks, attributes),
-        made_by_zarr(tmp_path / "zarr", path, shape, dtype, chunks, dimensions),
-    ):
-        array[...] = values
+    array, _ = create_array(store_in(tmp_path / "ours"), path, shape, dtype, chunks, attributes)
+    write_rows(array, values)
+    made_by_zarr(tmp_path / "zarr", path, shape, dtype, chunks, dimensions)[...] = values
     assert files(tmp_path / "ours") == files(tmp_path / "zarr")
     found = zarr.open_array(tmp_path / "ours", path=path, mode="r", zarr_format=3)
     np.testing.assert_array_equal(found[...], values)
@@ -89,18 +88,17 @@ def test_every_file_is_that_of_zarr(tmp_path, dtype, path, shape, chunks, dimens
 )
 def test_every_chunk_that_is_written_by_itself_is_that_of_zarr(tmp_path, dtype, shape, chunks):
     values = np.random.default_rng(0).integers(0, 100, shape).astype(dtype)
-    array = create_array(store_in(tmp_path / "ours"), "x", shape, dtype, chunks, {"meaning": "numbers"})
+    array, _ = create_array(store_in(tmp_path / "ours"), "x", shape, dtype, chunks, {"meaning": "numbers"})
     for number, start in enumerate(range(0, shape[0], chunks[0])):
-        write_chunk(array.store, "x", array, number, values[start : start + chunks[0]])
+        write_rows(array, values[start : start + chunks[0]], number)
     made_by_zarr(tmp_path / "zarr", "x", shape, dtype, chunks, None)[...] = values
     assert files(tmp_path / "ours") == files(tmp_path / "zarr")
 
 
 def test_what_is_opened_is_what_was_made(tmp_path):
     store = store_in(tmp_path)
-    made = create_array(store, "x", (7, 3), "float32", (4, 3), {"dimensions": ("point", "axis")})
-    made[...] = np.arange(21).reshape(7, 3)
-    store.expected |= store.written
+    made, entry = create_array(store, "x", (7, 3), "float32", (4, 3), {"dimensions": ("point", "axis")})
+    store.expected |= entry | write_rows(made, np.arange(21, dtype=np.float32).reshape(7, 3))
     found = open_array(store, "x")
     assert json.dumps(found.metadata.to_dict()) == json.dumps(made.metadata.to_dict())
     np.testing.assert_array_equal(found[...], made[...])
@@ -108,8 +106,8 @@ def test_what_is_opened_is_what_was_made(tmp_path):
 
 def test_chunks_of_fill_values_are_written(tmp_path):
     store = store_in(tmp_path)
-    create_array(store, "x", (8,), "int32", (4,), {})[...] = -1
-    assert {"x/c/0", "x/c/1"} <= set(store.written)
+    array, _ = create_array(store, "x", (8,), "int32", (4,), {})
+    assert {"x/c/0", "x/c/1"} == set(write_rows(array, np.full(8, -1, np.int32)))
 
 
 def test_an_array_is_made_anew_in_the_place_of_one_that_is_there(tmp_path):
@@ -133,8 +131,11 @@ def test_an_array_costs_one_write_and_a_folder_above_it_a_look_and_a_write_once(
 
 def test_what_is_no_array_is_an_error(tmp_path):
     store = store_in(tmp_path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(StoreError, match="no array 'x'"):
         open_array(store, "x")
     create_array(store, "part/x", (4,), "int32", (4,), {})
-    with pytest.raises(Exception, match="node"):
+    with pytest.raises(CorruptChunkError, match="node"):
         open_array(store, "part")
+    create_array(store, "cut", (4, 4), "int32", (4, 2), {})
+    with pytest.raises(UnsafeStoreError, match="chunks of whole rows"):
+        open_array(store, "cut")

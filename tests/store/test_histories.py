@@ -13,6 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from scalemani.errors import CorruptChunkError, StoreError
 from scalemani.stages.arrays.points import StoredPoints
+from scalemani.store.arrays import write_rows
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.run_store import RunStore
 
@@ -54,8 +55,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule(block=BLOCKS, value=st.integers(0, 9))
     def be_killed_before_the_mark(self, block, value):
-        cut_short = self.group.array("points")
-        cut_short[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS] = block_of(value, block)
+        write_rows(self.group.array("points"), block_of(value, block), block)
         if block in self.held and value != self.held[block]:
             self.hurt.add(block)
         elif block in self.held:

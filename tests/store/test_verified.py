@@ -8,7 +8,7 @@ import zarr
 from zarr.core.buffer import default_buffer_prototype
 
 from scalemani.errors import CorruptChunkError, MissingChunkError
-from scalemani.store.arrays import VerifiedStore, create_array, is_chunk
+from scalemani.store.arrays import VerifiedStore, create_array, is_chunk, open_array, write_rows
 from scalemani.store.objects import LocalObjects, digest
 from scalemani.store.schema import ArrayDescription
 
@@ -19,11 +19,9 @@ VALUES = ArrayDescription("demo", "values", "rows", ("point",), "uint8", "1", "d
 @pytest.fixture
 def store(tmp_path):
     """A store with an array `x` of three chunks, all of them committed."""
-    made = VerifiedStore(LocalObjects(tmp_path), {}, {})
-    array = create_array(made, "x", (ROWS, 2), np.float32, (CHUNK, 2), {"dimensions": ("row", "column")})
-    array[...] = np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2)
-    made.expected |= made.written
-    made.written.clear()
+    made = VerifiedStore(LocalObjects(tmp_path), {})
+    array, entry = create_array(made, "x", (ROWS, 2), np.float32, (CHUNK, 2), {"dimensions": ("row", "column")})
+    made.expected |= entry | write_rows(array, np.arange(2 * ROWS, dtype=np.float32).reshape(ROWS, 2))
     return made
 
 
@@ -40,12 +38,12 @@ def test_what_was_committed_is_read(store):
 
 
 def test_lengths_and_digests_of_what_is_written_wait_for_the_commit(tmp_path):
-    store = VerifiedStore(LocalObjects(tmp_path), {}, {})
-    array = create_array(store, "y", (ROWS,), np.int32, (CHUNK,), {})
-    array[...] = np.arange(ROWS)
+    store = VerifiedStore(LocalObjects(tmp_path), {})
+    array, entry = create_array(store, "y", (ROWS,), np.int32, (CHUNK,), {})
+    entry |= write_rows(array, np.arange(ROWS, dtype=np.int32))
     assert store.expected == {}
-    assert {f"y/c/{chunk}" for chunk in range(3)} | {"y/zarr.json"} <= set(store.written)
-    for key, (length, found, _) in store.written.items():
+    assert {f"y/c/{chunk}" for chunk in range(3)} | {"y/zarr.json"} == set(entry)
+    for key, (length, found, _) in entry.items():
         content = (tmp_path / key).read_bytes()
         assert (length, found) == (len(content), digest(content))
 
@@ -79,12 +77,20 @@ def test_metadata_that_is_not_there_is_none_and_not_an_error(store):
 
 def test_what_is_written_again_is_expected_once_it_is_committed(store):
     """Until then a reader is told of the difference: what was committed is what counts."""
-    array = zarr.open_array(store, path="x", mode="r+", zarr_format=3)
-    array[:CHUNK] = 7
+    entry = write_rows(open_array(store, "x"), np.full((CHUNK, 2), 7, np.float32))
     with pytest.raises(CorruptChunkError):
         read(store)
-    store.expected |= store.written
+    store.expected |= entry
     assert (read(store)[:CHUNK] == 7).all()
+
+
+def test_zarr_writes_and_removes_nothing(store):
+    before = dict(store.expected)
+    with pytest.raises(ValueError, match="read-only"):
+        open_array(store, "x")[:CHUNK] = 7
+    with pytest.raises(ValueError, match="read-only"):
+        asyncio.run(store.delete("x/c/0/0"))
+    assert store.objects.damaged(before, 1) == set()
 
 
 def test_only_what_was_committed_is_listed(store):
@@ -95,7 +101,9 @@ def test_only_what_was_committed_is_listed(store):
     assert asyncio.run(listed("y")) == []
 
 
-@pytest.mark.parametrize(("key", "chunk"), [("x/c/0", True), ("block-000001/x/c/0/0", True), ("x/zarr.json", False)])
+@pytest.mark.parametrize(
+    ("key", "chunk"), [("x/c/0", True), ("block-000001/x/c/0/0", True), ("x/c", True), ("x/zarr.json", False)]
+)
 def test_chunks_are_told_from_metadata_by_their_key(key, chunk):
     assert is_chunk(key) is chunk
 
