@@ -32,12 +32,8 @@ class ArrayReader:
     path: str
 
     def read(self, empty: Empty = np.empty) -> np.ndarray:
-        """Return all of it, in a new array made by `empty`: chunk by chunk unless that is `numpy.empty`."""
-        if empty is np.empty:
-            return self.group.read(self.path)
-        values = empty(self.zarr().shape, self.zarr().dtype)
-        self.copy_to(values)
-        return values
+        """Return all of it, in a new array made by `empty`."""
+        return self.group.read(self.path, empty)
 
     def read_block(self, block: int) -> np.ndarray:
         """Return one block of its rows."""
@@ -64,33 +60,28 @@ class ArrayReader:
 
     def gather_into(self, table: Table, rows: np.ndarray, cache_bytes: int = 0) -> None:
         """As `gather`, into a table (n, columns...); each block that holds one of the rows is read once."""
-        ordered = bool(np.all(rows[1:] >= rows[:-1]))
-        order = np.arange(0) if ordered else np.argsort(rows, kind="stable")
-        ascending = rows if ordered else rows[order]
-        n_rows, block_rows = self.zarr().shape[0], self.group.block_rows
-        if len(ascending) and not 0 <= ascending[0] <= ascending[-1] < n_rows:
-            asked = ascending[0] if ascending[0] < 0 else ascending[-1]
-            place = f"{self.group.root}/{self.group.path}/{self.path}"
-            raise damaged_object(place, f"row {asked} of {n_rows} is asked for")
-        blocks = np.unique(ascending // block_rows)
-        cuts = np.searchsorted(ascending, np.append(blocks, blocks[-1:] + 1) * block_rows)
-        for position, block in enumerate(blocks):
-            inside = slice(cuts[position], cuts[position + 1])
-            local = ascending[inside] - block * block_rows
-            values = PROCESS.blocks.read(self.group, self.path, int(block), cache_bytes)
+        n_rows = self.zarr().shape[0]
+        for block, places, local in by_block(rows, self.group.block_rows):
+            first, last = block * self.group.block_rows + local[[0, -1]]
+            if not 0 <= first <= last < n_rows:
+                place = f"{self.group.root}/{self.group.path}/{self.path}"
+                raise damaged_object(place, f"row {first if first < 0 else last} of {n_rows} is asked for")
+            values = PROCESS.blocks.read(self.group, self.path, block, cache_bytes)
             for part in slices(len(local), max(1, COPIED_BYTES // max(1, values[:1].nbytes))):
-                places = slice(inside.start + part.start, inside.start + part.stop)
-                table[places if ordered else order[places]] = values[local[part]]
-
-    def copy_to(self, table: Table) -> None:
-        """Copy all rows to a table of its shape, chunk by chunk."""
-        step = self.zarr().chunks[0]
-        for start in range(0, len(table), step):
-            table[start : start + step] = self.group.read_rows(self.path, start, start + step)
+                table[places[part]] = values[local[part]]
 
     def zarr(self) -> zarr.Array:
         """Return it as a zarr array, whose chunks are checked as they are read."""
         return self.group.array(self.path)
+
+
+def by_block(rows: np.ndarray, block_rows: int) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
+    """Yield the blocks that rows (n,) lie in, which of the rows these are (m,), and their numbers there, ascending."""
+    order = np.argsort(rows, kind="stable")
+    ascending = rows[order]
+    blocks, starts = np.unique(ascending // block_rows, return_index=True)
+    for block, (start, stop) in zip(blocks, itertools.pairwise([*starts, len(rows)]), strict=True):
+        yield int(block), order[start:stop], ascending[start:stop] - block * block_rows
 
 
 def read_only(array: ArrayReader) -> np.ndarray:
@@ -102,8 +93,10 @@ def read_only(array: ArrayReader) -> np.ndarray:
 
 def copy_to_file(array: ArrayReader) -> RowsInFile:
     """Copy a whole array to a file, chunk by chunk."""
-    rows = RowsInFile(array.group.objects.scratch_folder, array.zarr().shape, array.zarr().dtype)
-    array.copy_to(rows)
+    stored = array.zarr()
+    rows = RowsInFile(array.group.objects.scratch_folder, stored.shape, stored.dtype)
+    for part in slices(len(rows), stored.chunks[0]):
+        rows[part] = array.read_rows(part)
     return rows
 
 
@@ -151,26 +144,19 @@ class SparseRowsReader:
     def gather(self, rows: np.ndarray, cache_bytes: int = 0) -> sp.csr_matrix:
         """Return rows at row numbers (n,) int, in any order; `cache_bytes` of decoded blocks stay for the next."""
         lengths = np.zeros(len(rows), np.int64)
-        for block, places, local in self._by_block(rows):
+        for block, places, local in by_block(rows, self.group.block_rows):
             lengths[places] = np.diff(self.read_bounds(block))[local]
         indptr = bounds_of(lengths)
         columns, values = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], self.dtype)
-        for block, places, local in self._by_block(rows):
+        for block, places, local in by_block(rows, self.group.block_rows):
             held = PROCESS.blocks.read(self.group, self.step, block, cache_bytes, self.read_block)
             copy_rows((held.indptr, held.indices, held.data), local, (indptr, columns, values), places)
         return sparse_matrix(indptr, columns, values, self.n_features)
 
     def count(self, rows: np.ndarray) -> int:
         """Return the nonzeros of rows by numbers (n,)."""
-        return int(sum(np.diff(self.read_bounds(block))[local].sum() for block, _, local in self._by_block(rows)))
-
-    def _by_block(self, rows: np.ndarray) -> Iterator[tuple[int, np.ndarray, np.ndarray]]:
-        """Yield the blocks that rows (n,) lie in, which of the rows these are, (m,) int64, and their rows there."""
-        blocks = rows // self.group.block_rows
-        order = np.argsort(blocks, kind="stable")
-        for block, part in itertools.groupby(order, key=blocks.__getitem__):
-            places = np.fromiter(part, np.int64)
-            yield int(block), places, rows[places] - block * self.group.block_rows
+        parts = by_block(rows, self.group.block_rows)
+        return int(sum(np.diff(self.read_bounds(block))[local].sum() for block, _, local in parts))
 
 
 class SparseTable:

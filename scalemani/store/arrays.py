@@ -22,6 +22,7 @@ from zarr.storage import StorePath
 
 from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.store.objects import Committed, Objects, damaged_object, digest, side_by_side
 from scalemani.store.schema import CODEC, CODEC_LEVEL
 
@@ -200,12 +201,12 @@ def check_size(array: zarr.Array, committed: Digests) -> None:
         )
 
 
-def read_rows(array: zarr.Array, start: int = 0, stop: int | None = None) -> np.ndarray:
-    """Return rows [start, stop), by default all, as a new array: chunks are decoded in parallel and into place."""
+def read_rows(array: zarr.Array, start: int = 0, stop: int | None = None, empty: Empty = np.empty) -> np.ndarray:
+    """Return rows [start, stop), by default all, in an array of `empty`: chunks are decoded in parallel and into it."""
     if array.ndim == 0:
         return decode_chunk(array, 0, np.empty((), array.dtype))
     stop = array.shape[0] if stop is None else min(stop, array.shape[0])
-    rows, length = np.empty((max(stop - start, 0), *array.shape[1:]), array.dtype), array.chunks[0]
+    rows, length = empty((max(stop - start, 0), *array.shape[1:]), array.dtype), array.chunks[0]
 
     def place(number: int) -> None:
         first = number * length - start  # its place among the requested rows

@@ -16,6 +16,7 @@ import numpy as np
 import zarr
 
 from scalemani.errors import StoreError, UnsafeStoreError
+from scalemani.kernels.arrays.workspace import Empty
 from scalemani.store.arrays import (
     METADATA,
     Digests,
@@ -229,9 +230,9 @@ class StageGroup:
         start = block * self.block_rows
         return self.read_rows(name, start, start + self.block_rows)
 
-    def read(self, name: str) -> np.ndarray:
-        """Return a whole array."""
-        return self.read_rows(name)
+    def read(self, name: str, empty: Empty = np.empty) -> np.ndarray:
+        """Return a whole array, in a new one made by `empty`."""
+        return read_rows(self.array(name), empty=empty)
 
     def read_part(self, name: str, block: int, step: str = "") -> np.ndarray:
         """Return one ragged array of a block."""

@@ -6,7 +6,6 @@ wait for it. All of it goes when the stage ends. Of freed memory, the C library 
 
 import contextlib
 import ctypes
-import functools
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -41,16 +40,12 @@ class BlockCache:
         load: Callable[[int], Points] | None = None,
     ) -> Points:
         """Return a block of rows of an array, decoded before or read now; `load` reads what is no row array."""
-        read = functools.partial(group.read_block, name, block) if load is None else functools.partial(load, block)
-        return self.kept((str(group.root), group.path, name, block), limit, read)
-
-    def kept(self, key: BlockKey, limit: int, read: Callable[[], Points]) -> Points:
-        """Return what was read before under a key of root, group, name and number, or what `read` returns."""
+        key = (group.root, group.path, name, block)
         with self._lock:
             if key in self._blocks:
                 self._blocks.move_to_end(key)
                 return self._blocks[key]
-        rows = read()
+        rows = group.read_block(name, block) if load is None else load(block)
         with self._lock:
             if key not in self._blocks and bytes_of(rows) <= limit:
                 self._blocks[key] = rows
