@@ -24,7 +24,6 @@ from measuring import show
 
 from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
-from scalemani.engine.remaining import RunClock
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -38,28 +37,19 @@ class Looks(Progress):
     """Keeps what is told of the remaining time, and what stages have taken."""
 
     def __init__(self, now):
-        self._now, self.looks, self.stages = now, [], {}
+        self.now, self.looks, self.stages = now, [], {}
         self._ended = threading.Event()
         self._watch = threading.Thread(target=self._look, daemon=True)
-
-    def expect(self, seconds):
-        """Expect what a run says, in seconds of the clock."""
-        self.clock = RunClock(seconds, self._now)
-
-    def begin(self, stage):
-        """Keep when a stage begins."""
-        super().begin(stage)
-        self._began = self._now()
 
     def end(self, stage, compiling=0.0):
         """Keep what a stage has taken."""
         super().end(stage, compiling)
-        self.stages[stage] = round(self._now() - self._began, 2)
+        self.stages[stage] = round(self.now() - self._began, 2)
 
     def _look(self):
         while not self._ended.wait(SECONDS_BETWEEN):
-            if self.clock is not None:
-                self.looks.append((self._now(), self.clock.remaining()))
+            if self._expected:
+                self.looks.append((self.now(), self.remaining()))
 
     def __enter__(self):
         self._watch.start()

@@ -6,9 +6,9 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Self, TextIO
+from types import MappingProxyType
+from typing import Any, NamedTuple, Self, TextIO
 
-from scalemani.engine.remaining import RunClock
 from scalemani.errors import ConfigError, ScalemaniWarning, nearest_name, printable
 
 Positions = Callable[[], Any]  # returns (N, d) in input order
@@ -17,10 +17,14 @@ LOGS = ("text", "json")
 SECONDS_BETWEEN_LINES = 20.0
 SECONDS_BETWEEN_BARS = 0.25  # two looks of the bars of a notebook, while a stage is at work
 TOLD_COMPILING = 1.0  # seconds of compiling from which they are told apart
+TRUSTED_SECONDS = 1.0  # of expectation and of measurement that stand for as much as each other at the start
+LEFT_SHARE = 0.1  # of the time that a stage has taken which takes longer than expected
 
 
 class Progress:
     """Progress of a run: shows nothing unless a subclass does, and calls back from descents.
+
+    What the run still takes is expected of its stages, corrected by how long those took that have ended.
 
     Attributes
     ----------
@@ -28,13 +32,16 @@ class Progress:
         Called every `callbacks_every` iterations of a descent, from the first one on, with a copy of the embedding.
     give_warning : callable of (message, kind) or None
         Replaces the line that a warning would be shown as.
-    clock : how long the run still takes; None where nothing is expected of it
+    now : the clock, in seconds
     """
 
     callbacks: Sequence[Callback] = ()
     callbacks_every = 50
     give_warning: Callable[[str, type[ScalemaniWarning]], None] | None = None
-    clock: RunClock | None = None
+    now: Callable[[], float] = staticmethod(time.monotonic)
+    _expected: Mapping[str, float] = MappingProxyType({})
+    _stage, _began = "", 0.0
+    _measured = _foreseen = TRUSTED_SECONDS
 
     def __enter__(self) -> Self:
         return self
@@ -43,18 +50,30 @@ class Progress:
         """Stop showing anything."""
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Note which stages a run has to do, and about how many seconds each of them takes."""
-        self.clock = RunClock(seconds)
+        """Note which stages a run has to do, and about how many seconds each takes on whatever machine."""
+        self._expected = seconds
 
     def begin(self, stage: str) -> None:
         """Note that a stage of the run begins."""
-        if self.clock is not None:
-            self.clock.begin(stage)
+        self._began = self.now()
+        self._stage = stage  # last: who reads it finds when it began
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """Note that a stage has ended, of which `compiling` seconds were compilation."""
-        if self.clock is not None:
-            self.clock.end()
+        self._measured += self.now() - self._began
+        self._foreseen += self._expected.get(stage, 0.0)
+        # A new one: another thread may read the one before.
+        self._expected = {other: seconds for other, seconds in self._expected.items() if other != stage}
+        self._stage = ""
+
+    def remaining(self) -> float:
+        """Return about how many seconds the run still takes; another thread than that of the run may ask."""
+        expected, at_work = self._expected, self._expected.get(self._stage)
+        elapsed, factor = self.now() - self._began, self._measured / self._foreseen
+        if at_work is None:  # between two stages
+            return factor * sum(expected.values())
+        factor = max(factor, (self._measured + elapsed) / (self._foreseen + at_work))
+        return factor * (sum(expected.values()) - at_work) + max(factor * at_work - elapsed, LEFT_SHARE * elapsed)
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Note that a stage has `total` units to do; it may start several times."""
@@ -99,6 +118,16 @@ def json_line(event: str, message: str, **numbers: Any) -> str:
     return json.dumps({"time": now, "event": event, "message": message, **numbers})
 
 
+class Units(NamedTuple):
+    """The units that a stage has to do, when the first was begun, and how many are done."""
+
+    stage: str
+    total: int
+    unit: str
+    started: float
+    done: int = 0
+
+
 class ProgressLines(Progress):
     """A line when a stage starts and ends, one every 20 seconds while it is at work, one for each note and warning.
 
@@ -115,63 +144,54 @@ class ProgressLines(Progress):
         seconds_between: float = SECONDS_BETWEEN_LINES,
     ) -> None:
         self._stream, self._as_json, self._quiet, self._seconds = stream, as_json, quiet, seconds_between
-        self._stage, self._unit, self._total, self._done = "", "", 0, 0
-        self._began = self._started = time.monotonic()  # of the stage, and of its units
+        self._units: Units | None = None  # replaced as a whole: a stage may end between two looks at it
+        self._began = self.now()
         self._lock = threading.Lock()
         self._ended = threading.Event()
         self._heart = threading.Thread(target=self._beat, name="progress", daemon=True)
 
     def __enter__(self) -> "ProgressLines":
-        if not self._quiet:
-            self._heart.start()
+        self._heart.start()
         return self
 
     def __exit__(self, *error: object) -> None:
         self._ended.set()
-        if not self._quiet:
-            self._heart.join()
-
-    def begin(self, stage: str) -> None:
-        """Keep when a stage begins."""
-        super().begin(stage)
-        self._began = time.monotonic()
+        self._heart.join()
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """Print how long a stage took, and how long the run still takes."""
+        seconds, numbers, told = self.now() - self._began, {}, ""
         super().end(stage, compiling)
-        seconds = time.monotonic() - self._began
-        with self._lock:
-            self._stage = ""
-        numbers = {"stage": stage, "seconds": round(seconds, 1)}
-        told = f"{stage}: {seconds:.1f} s"
+        self._units = None
         if compiling >= TOLD_COMPILING:
-            numbers["seconds_compiling"] = round(compiling, 1)
-            told += f", {compiling:.1f} s of them compiling kernels, which are cached for the next run"
-        self._write("end", *self._with_rest(told, numbers))
+            numbers = {"seconds_compiling": round(compiling, 1)}
+            told = f", {compiling:.1f} s of them compiling kernels, which are cached for the next run"
+        self._write_with_rest(
+            "end", f"{stage}: {seconds:.1f} s{told}", stage=stage, seconds=round(seconds, 1), **numbers
+        )
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Print that a stage starts; a stage with nothing to do is passed over."""
-        with self._lock:
-            self._stage, self._unit, self._total, self._done = stage if total else "", unit, total, 0
-            self._started = time.monotonic()
+        self._units = Units(stage, total, unit, self.now()) if total else None
         if total:
-            numbers = {"stage": stage, "total": total, "unit": unit}
-            self._write("start", f"{stage}: {total} {plural(unit, total)} to do", numbers)
+            message = f"{stage}: {total} {plural(unit, total)} to do"
+            self._write("start", message, stage=stage, total=total, unit=unit)
 
     def advance(self, done: int = 1) -> None:
         """Count what was finished."""
         with self._lock:
-            self._done += done
+            if self._units is not None:
+                self._units = self._units._replace(done=self._units.done + done)
 
     def note(self, message: str) -> None:
         """Print one line."""
-        self._write("note", message, {})
+        self._write("note", message)
 
     def show_warning(self, message: str, kind: type[ScalemaniWarning]) -> None:
         """Print one line, in quiet too."""
-        self._write("warning", message, {"kind": kind.__name__})
+        self._write("warning", message, kind=kind.__name__)
 
-    def _write(self, event: str, message: str, numbers: dict[str, Any]) -> None:
+    def _write(self, event: str, message: str, **numbers: Any) -> None:
         if self._quiet and event != "warning":
             return
         before = "" if self._quiet else time.strftime("%H:%M:%S ")
@@ -180,39 +200,28 @@ class ProgressLines(Progress):
             self._stream.write(f"{line}\n")
             self._stream.flush()
 
+    def _write_with_rest(self, event: str, message: str, **numbers: Any) -> None:
+        """Write a line with how long the run still takes, where something is expected of it."""
+        rest = self.remaining()
+        if rest:
+            message += f"; about {duration_text(rest)} to the end of the run"
+            numbers["run_seconds_remaining"] = round(rest, 1)
+        self._write(event, message, **numbers)
+
     def _beat(self) -> None:
+        """Tell where the stage at work stands, with rate and remaining time once there is one."""
         while not self._ended.wait(self._seconds):
-            state = self._state()
-            if state is not None:
-                self._write("progress", *state)
-
-    def _state(self) -> tuple[str, dict[str, Any]] | None:
-        """Return where the stage at work stands, with rate and remaining time once there is one; None without a stage.
-
-        A stage may end between two looks at it: all of it is read under the lock.
-        """
-        with self._lock:
-            stage, unit, total, done = self._stage, self._unit, self._total, self._done
-            elapsed = time.monotonic() - self._started
-        if not stage:
-            return None
-        numbers = {"stage": stage, "done": done, "total": total, "unit": unit, "seconds": round(elapsed, 1)}
-        state = f"{stage}: {done} of {total} {plural(unit, total)} after {elapsed:.0f} s"
-        if done:
-            remaining = elapsed * (total - done) / done
-            numbers["seconds_remaining"] = round(remaining, 1)
-            state += f", {done / elapsed:.1f}/s, {remaining:.0f} s remaining"
-        return self._with_rest(state, numbers)
-
-    def _with_rest(self, message: str, numbers: dict[str, Any]) -> tuple[str, dict[str, Any]]:
-        """Return a message and its numbers with how long the run still takes, where something is expected of it."""
-        rest = 0.0 if self.clock is None else self.clock.remaining()
-        if not rest:
-            return message, numbers
-        return f"{message}; about {duration_text(rest)} to the end of the run", {
-            **numbers,
-            "run_seconds_remaining": round(rest, 1),
-        }
+            if (units := self._units) is None:
+                continue
+            stage, total, unit, started, done = units
+            elapsed = self.now() - started
+            numbers = {"stage": stage, "done": done, "total": total, "unit": unit, "seconds": round(elapsed, 1)}
+            state = f"{stage}: {done} of {total} {plural(unit, total)} after {elapsed:.0f} s"
+            if done:
+                left = elapsed * (total - done) / done
+                numbers["seconds_remaining"] = round(left, 1)
+                state += f", {done / elapsed:.1f}/s, {left:.0f} s remaining"
+            self._write_with_rest("progress", state, **numbers)
 
 
 class ProgressBars(Progress):
@@ -232,8 +241,6 @@ class ProgressBars(Progress):
             rich.progress.TextColumn("{task.fields[rest]}"),
             console=rich.console.Console(file=stream),
         )
-        self._bar: Any = None
-        self._stage = ""
 
     def __enter__(self) -> "ProgressBars":
         self._bars.start()
@@ -256,19 +263,18 @@ class ProgressBars(Progress):
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""
-        if not total:
-            return
-        if self._bar is not None and self._stage == stage:
-            self._bars.update(self._bar, completed=0, total=total, unit=plural(unit, total))
-            return
-        self._finish()
-        self._bar = self._bars.add_task(stage, total=total, unit=plural(unit, total), rest=self._rest)
-        self._stage = stage
+        if total:
+            self._finish(stage)
+            fields: dict[str, Any] = {"total": total, "unit": plural(unit, total), "rest": self._rest}
+            if not self._at_work():
+                self._bars.add_task(stage, **fields)
+            for bar in self._at_work():
+                self._bars.update(bar.id, completed=0, **fields)
 
     def advance(self, done: int = 1) -> None:
         """Move the bar of the stage at work."""
-        if self._bar is not None:
-            self._bars.update(self._bar, advance=done, rest=self._rest)
+        for bar in self._at_work():
+            self._bars.update(bar.id, advance=done, rest=self._rest)
 
     def note(self, message: str) -> None:
         """Print a line above the bars."""
@@ -276,15 +282,19 @@ class ProgressBars(Progress):
 
     @property
     def _rest(self) -> str:
-        return "" if self.clock is None else f"run: {duration_text(self.clock.remaining())}"
+        rest = self.remaining()
+        return f"run: {duration_text(rest)}" if rest else ""
 
-    def _finish(self) -> None:
-        """Let the last bar stand still, complete: a descent that has converged has no iterations left."""
-        for task in self._bars.tasks:
-            if task.id == self._bar:
-                self._bars.update(task.id, total=task.completed or task.total, rest="")
-                self._bars.stop_task(task.id)
-        self._bar, self._stage = None, ""
+    def _at_work(self) -> list[Any]:
+        """Return the bar that still moves, if any."""
+        return [task for task in self._bars.tasks if task.stop_time is None]
+
+    def _finish(self, other: str = "") -> None:
+        """Let the bar stand still, complete as a descent that has converged, unless it is that of the stage `other`."""
+        for bar in self._at_work():
+            if bar.description != other:
+                self._bars.update(bar.id, total=bar.completed or bar.total, rest="")
+                self._bars.stop_task(bar.id)
 
 
 class NotebookBars(ProgressBars):
@@ -310,8 +320,8 @@ class NotebookBars(ProgressBars):
         """Print a line below the bars."""
         print(printable(message))
 
-    def _finish(self) -> None:
-        super()._finish()
+    def _finish(self, other: str = "") -> None:
+        super()._finish(other)
         self._show()
 
     def _show(self) -> None:

@@ -64,10 +64,14 @@ def test_a_log_has_a_heartbeat_also_while_nothing_is_finished():
 
 
 def test_a_beat_between_two_stages_has_nothing_to_tell():
-    progress = ProgressLines(io.StringIO())
-    progress.start("neighbors", 1)
-    progress.start("neighbors", 0)
-    assert progress._state() is None
+    stream = io.StringIO()
+    with ProgressLines(stream, seconds_between=0.01) as progress:
+        progress.start("neighbors", 1)
+        progress.start("neighbors", 0)
+        time.sleep(0.1)
+        told = stream.getvalue()
+        time.sleep(0.1)
+        assert stream.getvalue() == told
 
 
 def test_a_heartbeat_comes_at_least_every_half_minute():

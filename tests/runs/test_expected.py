@@ -36,7 +36,7 @@ def test_a_run_expects_what_it_has_to_do_and_nothing_once_that_is_done(tmp_path)
     class Told(Progress):
         def end(self, stage, compiling=0.0):
             super().end(stage, compiling)
-            told.append((stage, self.clock.remaining()))
+            told.append((stage, self.remaining()))
 
     run(points, tmp_path / "run", "t-sne", PARAMS, Executor(progress=Told()), only="points")
     assert told == [("points", 0.0)]
