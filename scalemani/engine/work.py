@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -70,34 +71,27 @@ class StageWork:
             return Workspace(self.executor.over)
         return Workspace(self.executor.over, MappedArrays(self.task.output.objects.scratch_folder).empty)
 
-    def map_blocks(self, function: BlockFunction, step: str = "") -> None:
-        """Compute and write every block that is missing; `function` returns the arrays of its block."""
-        self._map(functools.partial(one_by_one, function), step)
+    def map_blocks(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
+        """Compute and write every block that is missing; `function` returns the arrays of its block.
 
-    def map_blocks_here(self, function: BlockFunction, sequential: bool = False, ragged: bool = False) -> None:
+        These are rows of arrays, or parts that are as long as they happen to be, of which a step may have a `count`.
+        """
+        self._map(functools.partial(one_by_one, function), step, count=count)
+
+    def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
 
         `sequential` computes them one by one, in their order.
         """
-        write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", ragged, self.task)
+        write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", self.task)
         self.executor.map_locally(write, self._missing(), sequential)
         self.task.output.refresh()
-
-    def map_parts_here(self, function: BlockFunction, sequential: bool = False) -> None:
-        """As `map_blocks_here`, for ragged arrays."""
-        self.map_blocks_here(function, sequential, ragged=True)
-
-    def map_parts(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
-        """As `map_blocks`, for ragged arrays; a step may have fewer parts than there are blocks."""
-        self._map(functools.partial(one_by_one, function), step, count=count, ragged=True)
 
     def map_runs(self, function: RunFunction, blocks: int, step: str = "") -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
         self._map(function, step, blocks)
 
-    def map_run_parts(self, function: RunFunction, blocks: int, step: str = "") -> None:
-        """As `map_runs`, for ragged arrays."""
-        self._map(function, step, blocks, ragged=True)
+    map_parts, map_parts_here, map_run_parts = map_blocks, map_blocks_here, map_runs
 
     def fold(
         self,
@@ -127,10 +121,8 @@ class StageWork:
         """The batch of tasks that are blocks or block ranges: their rows can be named."""
         return replace(self.batch, rows=self.task.dimensions.rows)
 
-    def _map(
-        self, function: RunFunction, step: str, together: int = 1, count: int | None = None, ragged: bool = False
-    ) -> None:
-        write = functools.partial(write_blocks, function, step, ragged, self.task)
+    def _map(self, function: RunFunction, step: str, together: int = 1, count: int | None = None) -> None:
+        write = functools.partial(write_blocks, function, step, self.task)
         batch = self._block_batch if count is None else self.batch
         self.executor.each(write, self._missing(step, together, count), self.at_once, batch)
         self.task.output.refresh()
@@ -140,14 +132,11 @@ class StageWork:
 
         `count` is that of the parts of a step, None that of the blocks.
         """
-        n_blocks = self.task.dimensions.n_blocks if count is None else count
-        runs = [range(start, min(start + together, n_blocks)) for start in range(0, n_blocks, together)]
-        missing = [[block for block in run if not self.task.output.committed(block_unit(block, step))] for run in runs]
-        missing = [run for run in missing if run]
-        self.executor.progress.start(
-            self.task.stage, len(missing), "part" if any(len(run) > 1 for run in runs) else "block"
-        )
-        return missing
+        blocks = range(self.task.dimensions.n_blocks if count is None else count)
+        missing = [block for block in blocks if not self.task.output.committed(block_unit(block, step))]
+        runs = [list(run) for _, run in itertools.groupby(missing, lambda block: block // together)]
+        self.executor.progress.start(self.task.stage, len(runs), "part" if together > 1 else "block")
+        return runs
 
 
 def part_of_fold(function: FoldFunction, name: str, task: StageTask, run: Any) -> Any:
@@ -176,7 +165,7 @@ def one_by_one(function: BlockFunction, task: StageTask, blocks: Sequence[int]) 
         yield block, function(task, block)
 
 
-def write_blocks(function: RunFunction, step: str, ragged: bool, task: StageTask, blocks: Sequence[int]) -> None:
+def write_blocks(function: RunFunction, step: str, task: StageTask, blocks: Sequence[int]) -> None:
     """Compute blocks in one go and commit each; the first one's seconds hold what was computed for all of them.
 
     A task may be given twice: when its worker died after the commit, or was taken for dead. What is marked is left.
@@ -185,14 +174,12 @@ def write_blocks(function: RunFunction, step: str, ragged: bool, task: StageTask
     ----------
     function : yields blocks and their arrays, in the order of the blocks that it is given
     step : of the stage, in the names of what it writes; empty where it has one
-    ragged : whether the arrays are as long as their block happens to have them
     """
     missing = [block for block in blocks if not task.output.committed_by_now(block_unit(block, step))]
     computed = iter(function(task, missing) if missing else ())
-    write = task.output.write_parts if ragged else task.output.write_block
     for block in missing:
         with write_ledger(task.stage, f"{task.output.path}/{block_unit(block, step)}"):
-            write(*next(computed), step)
+            task.output.write_block(*next(computed), step)
 
 
 def runs_of(count: int, together: int = 1) -> list[range]:

@@ -126,16 +126,21 @@ class StageGroup:
         self._commit(unit, entry)
 
     def write_block(self, block: int, arrays: Described, step: str = "") -> None:
-        """Write one block of rows of every array given, then commit the block."""
-        self._write("rows", block_unit(block, step), step, arrays, block)
+        """Write what one block has of every array given, then commit the block.
+
+        These are its rows, or parts (of a sparse matrix) that are as long as the block happens to have them.
+        """
+        unit = block_unit(block, step)
+        if any(described.kind == "part" for described in arrays):
+            self._write("part", unit, unit, arrays)
+        else:
+            self._write("rows", unit, step, arrays, block)
+
+    write_parts = write_block
 
     def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
         """Write arrays of any length, in chunks of rows that memory always holds, then commit them as a unit."""
         self._write("whole", unit, folder, arrays)
-
-    def write_parts(self, block: int, arrays: Described, step: str = "") -> None:
-        """Write the ragged arrays of one block (a part of a sparse matrix), then commit the block."""
-        self._write("part", block_unit(block, step), block_unit(block, step), arrays)
 
     def take_block(self, block: int, other: "StageGroup") -> bool:
         """Commit a block as another group of the store holds it, undecoded; return whether that is intact and fits."""
