@@ -139,14 +139,14 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
 
 
 @contextlib.contextmanager
-def as_errors_of(path: Path) -> Iterator[None]:
-    """Raise the errors of a failed write as those of `as_store_error`."""
+def as_errors_of(path: Path, n_bytes: int | None = None) -> Iterator[None]:
+    """Raise the errors of a failed write, of `n_bytes`, as those of `as_store_error`."""
     try:
         yield
     except ScalemaniError:
         raise
     except OSError as error:
-        raise as_store_error(error, path) from error
+        raise as_store_error(error, path, n_bytes) from error
 
 
 def sync(path: Path) -> None:
@@ -316,20 +316,19 @@ class LocalObjects(Objects):
 
     def set(self, key: str, content: bytes) -> str:
         """Write `content` under `key`, replacing what was there in one step."""
-        path, temporary = checked_path(self.root, key), None
-        try:
+        path = checked_path(self.root, key)
+        with as_errors_of(path, len(content)):
             path.parent.mkdir(parents=True, exist_ok=True)
             with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PARTIAL, delete=False) as file:
-                temporary = Path(file.name)
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())  # a name must not come to stand for content that a power cut takes away
-            os.replace(temporary, path)
-        except OSError as error:
-            if temporary is not None:  # on a full disk it takes what space there is
-                with contextlib.suppress(OSError):  # what has failed comes first
-                    temporary.unlink(missing_ok=True)
-            raise as_store_error(error, path, len(content)) from error
+                try:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())  # a name must not come to stand for content that a power cut takes away
+                    os.replace(file.name, path)
+                except BaseException:  # a signal too; on a full disk it takes what space there is
+                    with contextlib.suppress(OSError):  # what has failed comes first
+                        os.unlink(file.name)
+                    raise
         return ""
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.machine.file_rows import move_runs
-from scalemani.store.objects import as_store_error
+from scalemani.store.objects import as_errors_of, as_store_error
 
 LEAST_BYTES = 2**16  # smaller arrays stay in memory
 SHARED_FILE_BYTES = 2**25  # of a file for arrays of up to a quarter of it: each file takes a descriptor
@@ -64,12 +64,9 @@ class MappedArrays:
 
 def mapped_file(folder: Path, n_bytes: int) -> mmap.mmap:
     """Return a map of a new file of zeros."""
-    try:
-        with tempfile.TemporaryFile(dir=folder) as file:
-            take_space(file, n_bytes)
-            return mmap.mmap(file.fileno(), n_bytes)
-    except OSError as error:
-        raise as_store_error(error, folder, n_bytes) from error
+    with as_errors_of(folder, n_bytes), tempfile.TemporaryFile(dir=folder) as file:
+        take_space(file, n_bytes)
+        return mmap.mmap(file.fileno(), n_bytes)
 
 
 def take_space(file: BinaryIO, n_bytes: int) -> None:
@@ -91,11 +88,9 @@ class RowsInFile:
     def __init__(self, folder: Path, shape: tuple[int, ...], dtype: DTypeLike) -> None:
         self.shape, self.dtype, self._folder = shape, np.dtype(dtype), folder
         self._row_bytes = int(np.prod(shape[1:], dtype=np.int64)) * self.dtype.itemsize
-        try:
+        with as_errors_of(folder, shape[0] * self._row_bytes):
             self._file = tempfile.TemporaryFile(dir=folder, buffering=0)  # noqa: SIM115 (open as long as the table is)
             take_space(self._file, max(1, shape[0] * self._row_bytes))
-        except OSError as error:
-            raise as_store_error(error, folder, shape[0] * self._row_bytes) from error
 
     def __len__(self) -> int:
         return self.shape[0]
