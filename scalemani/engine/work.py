@@ -91,8 +91,6 @@ class StageWork:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
         self._map(function, step, blocks)
 
-    map_parts, map_parts_here, map_run_parts = map_blocks, map_blocks_here, map_runs
-
     def fold(
         self,
         function: FoldFunction,

@@ -68,10 +68,10 @@ def run(work: StageWork) -> dict[str, Any]:
         take_earlier_blocks(work)
     if work.executor.reads_on_workers(given.source):
         task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
-        (work.map_parts if sparse else work.map_blocks)(functools.partial(read_anywhere, given.source))
+        work.map_blocks(functools.partial(read_anywhere, given.source))
     else:
         read = functools.partial(read_block, given.source, given.tile_digests)
-        (work.map_parts_here if sparse else work.map_blocks_here)(read, given.source.sequential)
+        work.map_blocks_here(read, given.source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": given.constant_features}
 
 

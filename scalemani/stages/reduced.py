@@ -111,14 +111,14 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
     tell_of_unseen_components(work)
-    work.map_parts(reduced_part)
+    work.map_blocks(reduced_part)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
     batch = replace(work.batch, need=MemoryNeed(per_task=work.batch.need.total(1)))
     alone, level = replace(work, at_once=1, batch=batch), 0
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
-        alone.map_parts(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
+        alone.map_blocks(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
     parts = range(n_parts(task, level))
     mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts).total())
     affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts)

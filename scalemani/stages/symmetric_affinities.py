@@ -122,11 +122,11 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.neighbors.by_window:
         return {**load("AFFINITY_KINDS", kind_of_pixels(task.params))(work), **certificates(work)}
     if task.params.affinities.precomputed:
-        work.map_parts(given_block)
+        work.map_blocks(given_block)
         return certificates(work)
     of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
     of_block.append(sets_of_incoming(task.dimensions.n_blocks, 1, CACHE))
-    work.map_run_parts(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
+    work.map_runs(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
     return certificates(work)
 
 

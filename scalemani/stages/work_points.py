@@ -165,7 +165,7 @@ def write_sparse(work: StageWork, width: int) -> None:
     task, stored = work.task, StoredWorkPoints
     task.output.write_whole(stored.SPARSE.features(task.dimensions.n_features), FEATURES)
     blocks = work.run_blocks(task.dimensions.block_rows * task.dimensions.row_bytes)
-    work.map_run_parts(ordered_parts, blocks, stored.ROWS_STEP)
+    work.map_runs(ordered_parts, blocks, stored.ROWS_STEP)
     task.output.create(task.dimensions.n_points, [stored.sketch.sized(width)])
     work.map_blocks(sketched_block)
 

@@ -136,8 +136,6 @@ class StageGroup:
         else:
             self._write("rows", unit, step, arrays, block)
 
-    write_parts = write_block
-
     def write_whole(self, arrays: Described, unit: str = WHOLE_UNIT, folder: str = "") -> None:
         """Write arrays of any length, in chunks of rows that memory always holds, then commit them as a unit."""
         self._write("whole", unit, folder, arrays)

@@ -25,7 +25,7 @@ def reader(rows, tmp_path_factory):
     group.write_whole(StoredPoints.SPARSE.features(rows.shape[1]), FEATURES)
     for block in range(3):
         part = rows[block * BLOCK_ROWS : (block + 1) * BLOCK_ROWS]
-        group.write_parts(block, StoredPoints.SPARSE.parts(part))
+        group.write_block(block, StoredPoints.SPARSE.parts(part))
     found = StoredPoints(group).points
     assert isinstance(found, SparseRowsReader)
     return found

@@ -115,11 +115,11 @@ def test_tasks_are_given_the_rows_of_their_blocks_and_tiles_none(tmp_path, monke
     monkeypatch.setattr(Executor, "each", lambda self, function, units, at_once, batch: batches.append(batch))
     monkeypatch.setattr(Executor, "fold", lambda self, function, combine, units, at_once, batch: batches.append(batch))
     work.map_blocks(rows_of)
-    work.map_parts(rows_of)
+    work.map_blocks(rows_of)
     work.map_runs(lambda task, blocks: iter(()), 2)
     work.fold_blocks(rows_of, max)
     assert [batch.rows(4) for batch in batches] == [(4096, N_POINTS)] * 4
     batches.clear()
-    work.map_parts(rows_of, count=2)
+    work.map_blocks(rows_of, count=2)
     work.fold(rows_of, max, [range(2)])
     assert [batch.rows for batch in batches] == [None, None]

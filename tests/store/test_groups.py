@@ -237,7 +237,7 @@ def test_a_damaged_mark_is_no_mark(tmp_path):
 def test_ragged_parts_and_whole_arrays(tmp_path):
     group = StageGroup(tmp_path, "stages/demo/key", BLOCK_ROWS)
     for block in range(3):
-        group.write_parts(block, {BOUNDS: np.arange(block + 1), ENTRIES: np.zeros(0)})
+        group.write_block(block, {BOUNDS: np.arange(block + 1), ENTRIES: np.zeros(0)})
     group.write_whole({BASIS: np.eye(3)})
     reader = StageGroup(tmp_path, group.path, BLOCK_ROWS)
     assert len(reader.read_part("indptr", 2)) == 3

@@ -95,7 +95,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Find the distances from all landmarks; certify the longest."""
     output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
     tell_of_unseen_components(work)
-    work.map_parts(distances_from_some, count=output.n_parts(n_landmarks))
+    work.map_blocks(distances_from_some, count=output.n_parts(n_landmarks))
     return {"longest_path": float(output.read_matrix(n_landmarks).max())}
 
 

@@ -51,5 +51,5 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
         if not task.output.committed(block_unit(block)):
             rows = weights[slice(*task.dimensions.rows(block))]
             bounds, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
-            task.output.write_parts(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
+            task.output.write_block(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
     return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}

@@ -64,7 +64,7 @@ def write_window(work: StageWork) -> dict[str, Any]:
         sigma = task.params.affinities.sigma or typical_bandwidth(task, image, reach)
         arrays = {stored.image: np.array(image), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
         task.output.write_whole(arrays, stored.WINDOW_UNIT)
-    work.map_parts(degrees_block)
+    work.map_blocks(degrees_block)
     return weight_certificates(work)
 
 

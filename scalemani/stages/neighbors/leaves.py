@@ -134,7 +134,7 @@ def search_in_store(asked: Round, work: StageWork, number: int) -> None:
     task.output.create(task.dimensions.n_points, [StoredNeighbors.leaves.sized(width)], assigned)
     work.map_blocks(functools.partial(leaves_block, asked, number), assigned)
     n_groups = asked.draws * n_groups_of_leaves(task)
-    work.map_parts(functools.partial(joined_part, asked, number), joined, n_groups)
+    work.map_blocks(functools.partial(joined_part, asked, number), joined, n_groups)
     blocks = work.run_blocks(task.dimensions.block_rows * n_joined(task) * BYTES_OF_CANDIDATE)
     work.map_runs(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
 
