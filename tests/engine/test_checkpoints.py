@@ -19,6 +19,7 @@ from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.stages import embedding
+from scalemani.store import schema
 from scalemani.store.groups import StageGroup
 
 VALUES = {
@@ -68,7 +69,7 @@ def group(tmp_path):
 
 
 def test_arrays_come_back_as_they_were(group, monkeypatch):
-    monkeypatch.setattr(checkpoints, "PIECE_BYTES", 64)
+    monkeypatch.setattr(schema, "WHOLE_CHUNK_BYTES", 64)
     rng = np.random.default_rng(0)
     arrays = {
         "tall": rng.normal(size=(333, 5)).astype(np.float32),
@@ -108,7 +109,7 @@ class Broken(dict):
 
 def test_damage_is_not_taken_for_a_state(group, tmp_path):
     Checkpoints(group).save({"a": np.arange(5)})
-    for name in ("checkpoint-0/0-0", "checkpoint.json"):
+    for name in ("checkpoint-0/a/c/0", "checkpoint.json"):
         path = tmp_path / "stages/some/key" / name
         content = bytearray(path.read_bytes())
         content[len(content) // 2] ^= 255

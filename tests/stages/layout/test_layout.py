@@ -25,7 +25,7 @@ from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.stages import layout
-from scalemani.store.objects import digest
+from scalemani.store.arrays import write_rows
 from scalemani.store.run_store import RunStore
 
 VALUES = {
@@ -83,13 +83,13 @@ def test_a_place_that_is_slow_to_write_to_is_written_to_seldom(roll, tmp_path, m
         saves.append(len(arrays))
         save(self, arrays)
 
-    def slow_digest(content):
-        time.sleep(0.1)  # once for every piece: a save takes half a second, the next one waits for 17
-        return digest(content)
+    def slow_write(array, values):
+        time.sleep(0.1)  # once for every array: a save takes half a second, the next one waits for 17
+        return write_rows(array, values)
 
     save = Checkpoints.save
     monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "digest", slow_digest)
+    monkeypatch.setattr(checkpoints, "write_rows", slow_write)
     monkeypatch.setattr(Checkpoints, "save", slow_save)
     ended = embed(roll, tmp_path / "run", "t-sne")
     assert ended.certificates["layout"]["iterations"] == 60
@@ -114,7 +114,10 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
     save_after_every_iteration(monkeypatch)
     with pytest.raises(InterruptedDescent):
         embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
-    path = max((tmp_path / "run").glob("stages/layout/*/checkpoint-*/0-0"), key=lambda piece: piece.stat().st_mtime_ns)
+    path = max(
+        (tmp_path / "run").glob("stages/layout/*/checkpoint-*/positions/c/0/0"),
+        key=lambda chunk: chunk.stat().st_mtime_ns,
+    )
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 255
     path.write_bytes(content)
