@@ -5,12 +5,10 @@ them.
 """
 
 import contextlib
-import mmap
 import os
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
 
 import psutil
 
@@ -47,33 +45,29 @@ def anonymous_bytes_of(process: int) -> int:
 
     Nothing where the process has ended.
     """
-    try:
-        resident, of_files = map(int, Path(f"/proc/{process}/statm").read_text().split()[1:3])
-        return (resident - of_files) * mmap.PAGESIZE
-    except OSError:  # it has ended, or this is not Linux
-        with contextlib.suppress(psutil.Error):
-            return int(psutil.Process(process).memory_info().rss)
+    with contextlib.suppress(psutil.Error):
+        memory = psutil.Process(process).memory_info()._asdict()
+        return int(memory["rss"] - memory.get("shared", 0))
     return 0
 
 
 def family_of(process: int) -> Iterator[int]:
-    """Yield the number of a process and those of all processes below it.
-
-    Each process lists its children. psutil looks at all processes of the machine instead, which holds the interpreter
-    for milliseconds or more.
-    """
+    """Yield the number of a process and those of all processes below it."""
     yield process
-    if not CHILDREN_ARE_LISTED:
-        yield from (child.pid for child in psutil.Process(process).children(recursive=True))
-        return
     for child in children_of(process):
         yield from family_of(child)
 
 
 def children_of(process: int) -> list[int]:
-    """Return the numbers of the processes that the threads of a process have started."""
+    """Return the numbers of the processes that the threads of a process have started.
+
+    Each thread lists its children. psutil looks at all processes of the machine instead, which holds the interpreter
+    for milliseconds or more.
+    """
     found: list[int] = []
-    with contextlib.suppress(OSError):  # it may end while it is looked at, and so may its threads
+    with contextlib.suppress(OSError, psutil.Error):  # it may end while it is looked at, and so may its threads
+        if not CHILDREN_ARE_LISTED:
+            return [child.pid for child in psutil.Process(process).children()]
         for thread in Path(f"/proc/{process}/task").iterdir():
             with contextlib.suppress(OSError):
                 found += map(int, (thread / "children").read_text().split())
@@ -92,9 +86,7 @@ class PeakMemory:
         self._thread.start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._stop.set()
         self._thread.join()
 
