@@ -5,7 +5,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, TextIO
 
@@ -105,11 +105,8 @@ def plural(unit: str, count: int) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """Return seconds as people say them: 45 s, 2 min 10 s, 3 h 20 min."""
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    parts = [(hours, "h"), (minutes, "min"), (rest, "s")]
-    return " ".join([f"{count} {unit}" for count, unit in parts if count][:2]) or "0 s"
+    """Return seconds as hours, minutes and seconds: 0:02:10."""
+    return str(timedelta(seconds=round(seconds)))
 
 
 def json_line(event: str, message: str, **numbers: Any) -> str:

@@ -169,7 +169,7 @@ def test_the_end_of_a_stage_and_a_heartbeat_tell_what_the_run_still_takes():
     lines = [json.loads(line) for line in stream.getvalue().splitlines()]
     ended, beaten = (next(line for line in lines if line["event"] == event) for event in ("end", "progress"))
     assert 500 < beaten["run_seconds_remaining"] <= ended["run_seconds_remaining"] < 20_000
-    assert re.search(r"; about (\d+ h )?\d+ min.* to the end of the run", ended["message"])
+    assert re.search(r"; about \d+:\d\d:\d\d to the end of the run", ended["message"])
     assert "to the end" not in lines[-1]["message"]
 
 
@@ -179,15 +179,15 @@ def test_bars_tell_what_the_run_still_takes():
         bars.expect({"neighbors": 7000.0})
         bars.begin("neighbors")
         bars.start("neighbors", 4)
-        assert bars._bars.tasks[0].fields["rest"] == "run: 1 h 56 min"
+        assert bars._bars.tasks[0].fields["rest"] == "run: 1:56:40"
         bars.end("neighbors")
         assert bars._bars.tasks[0].fields["rest"] == ""
 
 
 @pytest.mark.parametrize(
-    ("seconds", "told"), [(0.2, "0 s"), (59.6, "1 min"), (130, "2 min 10 s"), (3600, "1 h"), (12_059, "3 h 20 min")]
+    ("seconds", "told"), [(0.2, "0:00:00"), (59.6, "0:01:00"), (130, "0:02:10"), (12_059, "3:20:59")]
 )
-def test_durations_are_told_by_their_two_largest_units(seconds, told):
+def test_durations_are_told_as_bars_tell_them(seconds, told):
     assert duration_text(seconds) == told
 
 
