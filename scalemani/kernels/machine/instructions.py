@@ -68,38 +68,36 @@ def compress_lanes(builder: Any, values: Any, labels: Any, bound: Any, values_to
     read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
     mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
     bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
+    n_within = builder.zext(builder.ctpop(bits), ir.IntType(64))
     if by_one_instruction():
         named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
         builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
         builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)
     else:
-        _move_by_lane(builder, bits, ((values, values_to), (labels, labels_to)))
-    return builder.zext(builder.ctpop(bits), ir.IntType(64))
+        _move_by_lane(builder, bits, n_within, ((values, values_to), (labels, labels_to)))
+    return n_within
 
 
-def _move_by_lane(builder: Any, bits: Any, moves: tuple[tuple[Any, Any], ...]) -> None:
-    """Move items of the lanes whose bits are set to the front of other places, lowest lane first.
+def _move_by_lane(builder: Any, bits: Any, n_set: Any, moves: tuple[tuple[Any, Any], ...]) -> None:
+    """Move items of the lanes whose bits are set, of so many, to the front of other places, lowest lane first.
 
     A compiler would move all lanes one by one where there is no such instruction; mostly none or few of them count.
     """
-    before, item = builder.block, _COUNT.as_pointer()
-    test, move, after = (builder.append_basic_block(name) for name in ("lanes.test", "lanes.move", "lanes.after"))
-    builder.branch(test)
-    builder.position_at_end(test)
-    left, place = builder.phi(bits.type), builder.phi(ir.IntType(64))
-    left.add_incoming(bits, before)
-    place.add_incoming(ir.Constant(place.type, 0), before)
-    builder.cbranch(builder.icmp_unsigned("!=", left, ir.Constant(left.type, 0)), move, after)
-    builder.position_at_end(move)
-    lane = builder.zext(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), place.type)
-    width = ir.Constant(place.type, ITEM_BYTES)
-    for source, target in moves:
-        found = builder.load(builder.inttoptr(builder.add(source, builder.mul(lane, width)), item), align=ITEM_BYTES)
-        builder.store(found, builder.inttoptr(builder.add(target, builder.mul(place, width)), item), align=ITEM_BYTES)
-    left.add_incoming(builder.and_(left, builder.sub(left, ir.Constant(left.type, 1))), move)
-    place.add_incoming(builder.add(place, ir.Constant(place.type, 1)), move)
-    builder.branch(test)
-    builder.position_at_end(after)
+    item, width = _COUNT.as_pointer(), place_number(ITEM_BYTES)
+
+    def move_lowest(place: Any, carried: list[Any]) -> list[Any]:
+        (left,) = carried
+        lane = builder.zext(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), place.type)
+        for source, target in moves:
+            taken, given = (
+                builder.inttoptr(builder.add(start, builder.mul(number, width)), item)
+                for start, number in ((source, lane), (target, place))
+            )
+            builder.store(builder.load(taken, align=ITEM_BYTES), given, align=ITEM_BYTES)
+        return [builder.and_(left, builder.sub(left, ir.Constant(left.type, 1)))]
+
+    with builder.if_then(builder.icmp_unsigned("!=", n_set, place_number(0))):
+        emit_loop(builder, n_set, [bits], move_lowest)
 
 
 def _compressed(builder: Any, vector: Any, mask: Any) -> Any:
