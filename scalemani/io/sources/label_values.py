@@ -15,6 +15,7 @@ from scalemani.errors import DataError
 INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
 NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 MISSING, INFINITE = ("", "nan"), ("inf", "+inf", "-inf", "infinity", "-infinity")
+FAMILIES = (str, bytes, (bool, np.bool_))  # types of values that are no numbers
 NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
 
 
@@ -97,50 +98,36 @@ def values_of(labels: Any, where: str) -> np.ndarray:
     try:
         values = np.asarray(labels)
         values = values.astype(object) if values.dtype.kind == "T" else values  # texts of any length
-        objects = objects_of(labels, values)
+        rounded = values.dtype.kind == "f" and bool(np.any(np.abs(values) >= LARGEST_EXACT))
+        listed = getattr(labels, "to_pylist", getattr(labels, "to_list", None))  # of Arrow, of polars and pandas
+        if isinstance(labels, list | tuple):
+            objects = np.array(labels, dtype=object)
+        elif rounded and listed is not None:
+            objects = np.array(listed(), dtype=object)
+        else:
+            objects = values
     except (ValueError, OverflowError) as error:
         raise DataError(f"{where} must have one value a point: {error}") from error
-    if objects is None:
-        return values
     flat = objects.ravel() if objects.ndim == 2 and 1 in objects.shape else objects
-    if flat.ndim != 1 or not len(flat):
+    if objects.dtype != object or flat.ndim != 1 or not len(flat):
         return values
     kinds = set(map(type, flat.tolist()))
     if any(issubclass(kind, Collection) and not issubclass(kind, str | bytes) for kind in kinds):
         return values
-    if values.dtype != object and not is_mixed(kinds, flat, values):
-        return values
-    return texts_of(flat.tolist(), where)
+    # NumPy makes one type of several, by which labels that differ can be equal.
+    families = {next((one for one in FAMILIES if issubclass(kind, one)), None) for kind in kinds}
+    wide = rounded and any(map(is_wide_integer, flat.tolist()))
+    return texts_of(flat.tolist(), where) if values.dtype == object or len(families) > 1 or wide else values
 
 
 def with_missing(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     """Return labels (N,) of which some are missing: NaN among numbers, None among texts and wide integers."""
     if not missing.any():
         return values
-    objects = values.dtype.kind not in "biuf" or holds_wide_integers(values)
-    found = values.astype(object if objects else np.float64)
+    wide = values.dtype.kind in "iu" and bool(np.any(values > LARGEST_EXACT) or np.any(values < -LARGEST_EXACT))
+    found = values.astype(np.float64 if values.dtype.kind in "biuf" and not wide else object)
     found[missing] = None
     return found
-
-
-def objects_of(labels: Any, values: np.ndarray) -> np.ndarray | None:
-    """Return labels in the types they were given in, None where the array that NumPy has made of them holds these."""
-    if isinstance(labels, list | tuple):
-        return np.array(labels, dtype=object)
-    listed = getattr(labels, "to_pylist", getattr(labels, "to_list", None))  # of Arrow, of polars and pandas
-    if values.dtype.kind == "f" and listed is not None and bool(np.any(np.abs(values) >= LARGEST_EXACT)):
-        return np.array(listed(), dtype=object)
-    return values if values.dtype == object else None
-
-
-def is_mixed(kinds: set[type], objects: np.ndarray, values: np.ndarray) -> bool:
-    """Return whether NumPy has made one type of several, by which different labels (N,) can be equal."""
-    for one in (str, bytes, bool | np.bool_):
-        n_others = sum(not issubclass(kind, one) for kind in kinds)
-        if n_others < len(kinds):
-            return n_others > 0
-    large = values.dtype.kind == "f" and bool(np.any(np.abs(values) >= LARGEST_EXACT))
-    return large and any(map(is_wide_integer, objects.tolist()))
 
 
 def texts_of(values: Sequence[Any], where: str) -> np.ndarray:
@@ -174,10 +161,3 @@ def is_absent(labels: np.ndarray) -> np.ndarray:
     if labels.dtype.kind == "f":
         return np.isnan(labels)
     return labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), bool)
-
-
-def holds_wide_integers(values: np.ndarray) -> bool:
-    """Return whether some of integers (N,) would lose digits in float64; False of other types."""
-    if values.dtype.kind not in "iu" or not values.size:
-        return False
-    return int(values.max()) > LARGEST_EXACT or int(values.min()) < -LARGEST_EXACT
