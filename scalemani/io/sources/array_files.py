@@ -23,6 +23,7 @@ from scalemani.io.sources.base import (
     optional_module,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
+from scalemani.io.sources.tables import check_same
 
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
@@ -213,12 +214,9 @@ class NpyParts(SourceOfPieces):
             check_file(path)
         self.parts = [NpyPoints(path) for path in files]
         first = self.parts[0]
-        for path, part in zip(files, self.parts, strict=True):
-            if (part.shape[1], part.file_dtype) != (first.shape[1], first.file_dtype):
-                raise DataError(
-                    f"all files must have the same columns: {path} has {part.shape[1]} of {part.file_dtype}, "
-                    f"{files[0]} has {first.shape[1]} of {first.file_dtype}"
-                )
+        kinds = [f"{part.shape[1]} of {part.file_dtype}" for part in self.parts]
+        for path, kind in zip(files, kinds, strict=True):
+            check_same(kind, kinds[0], path, files[0])
         self.starts = [0, *accumulate(part.shape[0] for part in self.parts)]
         super().__init__((self.starts[-1], first.shape[1]), first.file_dtype, f"{folder} ({len(files)} files)")
 

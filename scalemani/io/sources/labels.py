@@ -14,7 +14,6 @@ from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, warn
 from scalemani.io.sources.array_files import chosen_member, whole_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
-from scalemani.io.sources.bucket_files import Place
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
@@ -25,17 +24,11 @@ from scalemani.io.sources.label_values import (
 )
 from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import check_codecs, h5ad_node, open_h5, zarr_node
-from scalemani.io.sources.tables import INDEX, check_there, check_unrepeated, columns_of, opened, table_files
+from scalemani.io.sources.tables import INDEX, check_names, columns_of, opened, table_files
 
 Columns = dict[str, np.ndarray]  # (N,) each, of numbers, texts or objects; missing values are NaN or None
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
 HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
-
-
-def check_names(path: Place, requested: Sequence[str] | None, names: Sequence[str]) -> None:
-    """Refuse a table without the requested columns, or with two of one name."""
-    check_there(path, [name for name in requested or () if name not in names], names)
-    check_unrepeated(path, names)
 
 
 def parquet_columns(path: Path, member: str | None) -> Columns:
@@ -44,7 +37,7 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
     for file in table_files(path):
         with opened(file) as reader:
             names = [name for name in reader.schema.names if not name.startswith(INDEX)]
-            check_names(file, requested, names)
+            check_names(file, sorted(set(requested or ()) - set(names)), names)
             tables.append(reader.file.read(columns=list(requested or names)))
     table = arrow.concat_tables(tables).unify_dictionaries()
     columns = {}
@@ -69,7 +62,7 @@ def csv_columns(path: Path, member: str | None) -> Columns | np.ndarray:
         file.seek(0)
         header, *rows = csv.reader(file, strict=True)
     requested = columns_of(member)
-    check_names(path, requested, header)
+    check_names(path, sorted(set(requested or ()) - set(header)), header)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise DataError(f"{path}, line {number}: {len(header)} values expected, as the header has, got {len(row)}")

@@ -113,6 +113,9 @@ class PointColumns:
     width: int | None
     lists: bool = False
 
+    def __str__(self) -> str:
+        return f"{len(self.names)} that read as {self.dtype} ({', '.join(self.names[:5])})"
+
     def rows(
         self, batch: Any, where: str, first_row: int = 0, width: int | None = None, gaps: bool = False
     ) -> np.ndarray:
@@ -122,8 +125,7 @@ class PointColumns:
         """
         columns = [(name, batch.column(name)) for name in self.names]
         if self.lists:
-            name, column = columns[0]
-            return listed_rows(column, name, where, first_row, width)
+            return listed_rows(columns[0][1], self.names[0], where, first_row, width)
         missing = [(name, column) for name, column in columns if column.null_count]
         if missing and not gaps:
             listed = ", ".join(f"{name} ({column.null_count})" for name, column in missing[:5])
@@ -132,18 +134,19 @@ class PointColumns:
                 f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
                 "remove their rows"
             )
-        columns = [(name, without_decimals(column, name, where, first_row)) for name, column in columns]
-        for name, column in columns:  # before they become one type
-            if str(column.type) in ("int64", "uint64"):
-                check_exact(np.asarray(column.fill_null(0))[:, np.newaxis], first_row, where, (name,))
-        values = (column.to_numpy(zero_copy_only=False) for _, column in columns)
+        values = [numbers_of(column, name, where, first_row) for name, column in columns]
         return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
 
 
 class Table(Source):
-    """Points in columns of a table."""
+    """Points in columns of a table; where their type does not tell the width, that of the first list does."""
 
-    columns: PointColumns
+    def __init__(self, columns: PointColumns, n_rows: int, first_rows: Iterator[np.ndarray], description: str) -> None:
+        self.columns, width = columns, columns.width
+        if width is None:
+            width = next((rows.shape[1] for rows in first_rows if len(rows)), 0)
+        super().__init__((n_rows, width), columns.dtype, description)
+        self.column_names = () if columns.lists else columns.names
 
     def give_gaps(self) -> None:
         """Give gaps as NaN, in a type that has it."""
@@ -156,30 +159,29 @@ class ArrowTable(Table):
     """A table or a column of lists of Arrow in memory, or what gives itself as one, as frames of Polars do."""
 
     def __init__(self, table: Any) -> None:
-        arrow, description = optional_module("pyarrow", "parquet"), f"{type(table).__name__} in memory"
+        arrow, self.description = optional_module("pyarrow", "parquet"), f"{type(table).__name__} in memory"
         if hasattr(table, "columns"):
             self.table = arrow.table(table)
         else:  # one column
             column = arrow.chunked_array(table)
             if list_type(column.type) is None:
-                check_shape((len(column),), description)
+                check_shape((len(column),), self.description)
             self.table = arrow.table({"points": column})
-        self.columns = point_columns(self.table.schema, None, description)
-        width = self.columns.width
-        if width is None:
-            first = self.table.slice(0, 1).to_batches()
-            width = self.columns.rows(first[0], description).shape[1] if first else 0
-        super().__init__((self.table.num_rows, width), self.columns.dtype, description)
-        self.column_names = () if self.columns.lists else self.columns.names
+        columns = point_columns(self.table.schema, None, self.description)
+        super().__init__(columns, self.table.num_rows, self._read(0, 1, None), self.description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
-        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), start
-        for batch in self.table.slice(start, stop - start).to_batches():
-            last = row + len(batch)
-            rows[row - start : last - start] = self.columns.rows(batch, self.description, row, self.shape[1], self.gaps)
-            row = last
+        rows, row = np.empty((stop - start, self.shape[1]), self.dtype), 0
+        for part in self._read(start, stop, self.shape[1]):
+            rows[row : row + len(part)] = part
+            row += len(part)
         return rows
+
+    def _read(self, start: int, stop: int, width: int | None) -> Iterator[np.ndarray]:
+        for batch in self.table.slice(start, stop - start).to_batches():
+            yield self.columns.rows(batch, self.description, start, width, self.gaps)
+            start += len(batch)
 
 
 def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) -> PointColumns:
@@ -187,8 +189,10 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
 
     `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
     """
-    requested = None if requested is None else matched_columns(schema.names, requested, where)
-    check_unrepeated(where, schema.names)
+    if requested is None:
+        check_names(where, (), schema.names)
+    else:
+        requested = matched_columns(schema.names, requested, where)
     names = requested or tuple(name for name in schema.names if not name.startswith(INDEX))
     lists = [name for name in names if list_type(schema.field(name).type) is not None]
     if lists:
@@ -210,16 +214,12 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) ->
     return PointColumns(names, dtype, len(names))
 
 
-def check_unrepeated(where: Place | str, names: Sequence[str]) -> None:
-    """Refuse a table with two columns of one name."""
-    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
-        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
-
-
-def check_there(where: Place | str, missing: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse columns that a table has not."""
+def check_names(where: Place | str, missing: Sequence[str], names: Sequence[str]) -> None:
+    """Refuse a table where some of the requested columns are missing, or with two columns of one name."""
     if missing:
         raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
 
 
 def matched_columns(names: list[str], requested: tuple[str, ...], where: str) -> tuple[str, ...]:
@@ -231,11 +231,11 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
         fitting = [one]
         if one not in existing:  # without a star nothing fits it either
             pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
-            fitting = [name for name in names if pattern.fullmatch(name)]
+            fitting = list(filter(pattern.fullmatch, names))
         missing += [] if fitting else [one]
         matched += [name for name in fitting if name not in chosen or name == one]
         chosen.update(fitting)
-    check_there(where, missing, names)
+    check_names(where, missing, names)
     return tuple(matched)
 
 
@@ -270,25 +270,32 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
             f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row "
             f"{first_few(first_row + wrong)}: fill or remove these rows"
         )
-    values = without_decimals(column.flatten(), name, where, first_row, int(width or 1))
+    values, row_width = column.flatten(), int(width or 1)
     if values.null_count:
-        row = first_row + int(np.flatnonzero(values.is_null())[0]) // int(width or 1)
+        row = first_row + int(np.argmax(np.asarray(values.is_null()))) // row_width
         raise DataError(
             f"column {name} of {where} has {values.null_count} missing values, the first in row {row}: fill them or "
             "remove their rows"
         )
-    rows = values.to_numpy(zero_copy_only=False).reshape(len(lengths), int(width or 0))
-    check_exact(rows, first_row, f"column {name} of {where}")
-    return rows
+    return numbers_of(values, name, f"column {name} of {where}", first_row, row_width).reshape(
+        len(lengths), int(width or 0)
+    )
 
 
-def without_decimals(column: Any, name: str, where: str, first_row: int, width: int = 1) -> Any:
-    """Return decimals as float64, others as they are; refuse integers that lose digits. A row has `width` values."""
-    if not str(column.type).startswith("decimal"):
-        return column
-    numbers = column.cast("float64")
-    values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-    refuse_wide(values, lambda entry: column[entry].as_py(), name, where, first_row, width)
+def numbers_of(column: Any, name: str, where: str, first_row: int, width: int = 1) -> np.ndarray:
+    """Return the numbers of a column of Arrow, decimals as float64, as an array; a row has `width` of them.
+
+    Missing ones are NaN or None. Integers that lose digits in float64 are refused.
+    """
+    kind = str(column.type)
+    if kind.startswith("decimal"):
+        given, column = column, column.cast("float64")
+        filled = column.fill_null(0).to_numpy(zero_copy_only=False)
+        refuse_wide(filled, lambda entry: given[entry].as_py(), name, where, first_row, width)
+    elif kind in ("int64", "uint64"):  # before columns become one type
+        integers = column.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, width)
+        check_exact(integers, first_row, where, (name,) if width == 1 else None)
+    numbers: np.ndarray = column.to_numpy(zero_copy_only=False)
     return numbers
 
 
@@ -352,24 +359,19 @@ class TableFiles(Table):
         self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
         self._lock = threading.Lock()
-        # The batches that follow, the first row of the batch that was read last, and its rows.
-        self._open: tuple[Iterator[np.ndarray], int, np.ndarray] | None = None
-        files, lengths = table_files(path), []
+        # A row, what is left of the batch that it is in, and the batches that follow.
+        self._open: tuple[int, np.ndarray, Iterator[np.ndarray]] | None = None
+        files, lengths, kinds = table_files(path), [], []
         for file in files:
             with opened(file, mapped=True) as table:
-                columns = point_columns(table.schema, requested, str(file))
-                if file is files[0]:
-                    self.columns = columns
-                check_same(columns, self.columns, file, files[0])
+                kinds.append(point_columns(table.schema, requested, str(file)))
+                check_same(kinds[-1], kinds[0], file, files[0])
                 for part, (n_rows, n_bytes) in enumerate(table.sizes()):
                     self.parts.append((file, part))
                     lengths.append(n_rows)
                     self.held_bytes = max(self.held_bytes, n_bytes)
-        self.starts, width = [0, *accumulate(lengths)], self.columns.width
-        if width is None:  # that of the first list
-            width = next((rows.shape[1] for rows in self._read_from(0, None) if len(rows)), 0)
-        super().__init__((self.starts[-1], width), self.columns.dtype, str(path))
-        self.column_names = () if self.columns.lists else self.columns.names
+        self.starts = [0, *accumulate(lengths)]
+        super().__init__(kinds[0], self.starts[-1], self._read_from(0, None), str(path))
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
@@ -377,17 +379,16 @@ class TableFiles(Table):
         with self._lock:
             part = bisect_right(self.starts, start) - 1
             opened, self._open = self._open, None  # what fails half-way is not resumed
-            if opened is None or start < opened[1] or self.starts[part] > opened[1] + len(opened[2]):
-                opened = self._read_from(part, self.shape[1]), self.starts[part], rows[:0]
-            batches, row, batch = opened
-            while True:
-                first, last = max(row, start), min(row + len(batch), stop)
-                if first < last:
-                    rows[first - start : last - start] = batch[first - row : last - row]
-                if last == stop:
-                    break
-                row, batch = row + len(batch), next(batches)
-            self._open = batches, row, batch
+            if opened is None or not self.starts[part] <= opened[0] <= start:
+                opened = self.starts[part], rows[:0], self._read_from(part, self.shape[1])
+            row, left, batches = opened
+            while row < stop:
+                batch = left if len(left) else next(batches)
+                taken, left = batch[max(start - row, 0) : stop - row], batch[stop - row :]
+                first = max(row - start, 0)
+                rows[first : first + len(taken)] = taken
+                row = min(row + len(batch), stop)
+            self._open = row, left, batches
         return rows
 
     def _read_from(self, first_part: int, width: int | None) -> Iterator[np.ndarray]:
@@ -417,13 +418,10 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in member.split(",")) if member else None
 
 
-def check_same(columns: PointColumns, expected: PointColumns, path: Place, first: Place) -> None:
-    """Refuse a file whose columns are not the expected ones, those of the first file."""
-    if columns != expected:
-        found, wanted = (
-            f"{len(one.names)} that read as {one.dtype} ({', '.join(one.names[:5])})" for one in (columns, expected)
-        )
-        raise DataError(f"all files must have the same columns: {path} has {found}, {first} has {wanted}")
+def check_same(found: Any, expected: Any, path: Place, first: Place) -> None:
+    """Refuse a file whose columns, which are said as text, are not the expected ones, those of the first file."""
+    if found != expected:
+        raise DataError(f"all files must have the same columns: {path} has {found}, {first} has {expected}")
 
 
 def table_files(path: Place) -> list[Place]:
