@@ -4,10 +4,11 @@ import math
 import struct
 import threading
 import zipfile
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -27,7 +28,6 @@ from scalemani.io.sources.tables import check_same
 
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
-Header = tuple[tuple[int, ...], bool, np.dtype]
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
 IMAGES = (
     "an array (rows, columns), (rows, columns, colours), (frames, rows, columns) or (frames, rows, columns, colours), "
@@ -53,58 +53,71 @@ class ArrayPoints(Source):
         return self.points[start:stop]
 
 
-def read_npy_header(file: IO[bytes], name: str) -> Header:
-    """Return shape, column-major order and dtype of an .npy file, leaving `file` at its first value; refuse objects."""
+class Header(NamedTuple):
+    """What the beginning of an .npy file says of its array."""
+
+    shape: tuple[int, ...]
+    fortran_order: bool
+    dtype: np.dtype
+
+
+def read_header(file: IO[bytes], name: str) -> Header:
+    """Return the header of an .npy file, leaving `file` at its first value."""
     readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-    with as_damage(name):
-        version = np.lib.format.read_magic(file)
-        if version not in readers:
-            raise DataError(f"{name} has .npy format version {version}; allowed: 1.0 and 2.0, which plain numbers get")
-        shape, fortran_order, dtype = readers[version](file)
-    if dtype.hasobject:
-        raise UnsafeStoreError(
-            f"{name} holds Python objects that only pickle could read, which can run code: save numbers, for example "
-            "numpy.save(path, array.astype(numpy.float32))"
-        )
-    return shape, fortran_order, dtype
+    version = np.lib.format.read_magic(file)
+    if version not in readers:
+        raise DataError(f"{name} has .npy format version {version}; allowed: 1.0 and 2.0, which plain numbers get")
+    return Header(*readers[version](file))
 
 
-def whole_array(path: Path, member: str | None = None) -> np.ndarray:
-    """Return an .npy file, or a member of an .npz archive, read into memory."""
-    with as_damage(path if member is None else f"{path}::{member}"):
+@contextmanager
+def opened_array(path: Place, member: str | None) -> Iterator[tuple[IO[bytes], Header, int | None]]:
+    """Yield an .npy file or a member of an .npz archive at its first value, its header, and where in the file that is.
+
+    None is of compressed members. Objects are refused, and fewer bytes than the header promises.
+    """
+    name = str(path) if member is None else f"{path}::{member}"
+    with ExitStack() as closing:
+        file: IO[bytes] = closing.enter_context(path.open() if isinstance(path, BucketFile) else path.open("rb"))
+        closing.enter_context(as_damage(name))
+        start: int | None = 0
+        size = path.size if isinstance(path, BucketFile) else path.stat().st_size
         if member is not None:
-            with np.load(path, allow_pickle=False) as archive:
-                array: np.ndarray = archive[member]
-            return array
-        with path.open("rb") as file:
-            shape, _, dtype = read_npy_header(file, str(path))
-            check_promised(path, path.stat().st_size, file.tell() + math.prod(shape) * dtype.itemsize)
-        return np.load(path, allow_pickle=False)
+            archive = closing.enter_context(zipfile.ZipFile(file))
+            info = archive.getinfo(f"{member}.npy")
+            file.seek(info.header_offset + LENGTHS_IN_HEADER)
+            start, size = sum(struct.unpack("<HH", file.read(4))) + file.tell(), info.file_size
+            start = start if info.compress_type == zipfile.ZIP_STORED else None
+            file = closing.enter_context(archive.open(info))
+        header = read_header(file, name)
+        if header.dtype.hasobject:
+            raise UnsafeStoreError(
+                f"{name} holds Python objects that only pickle could read, which can run code: save numbers, for "
+                "example numpy.save(path, array.astype(numpy.float32))"
+            )
+        promised = file.tell() + math.prod(header.shape) * header.dtype.itemsize
+        if size < promised:
+            raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; copy or save it again")
+        yield file, header, None if start is None else start + file.tell()
 
 
-def check_promised(name: Place | str, size: int, promised: int) -> None:
-    """Refuse a file of fewer bytes than its header promises."""
-    if size < promised:
-        raise DataError(f"{name} is truncated: {size} bytes, its header promises {promised}; copy or save it again")
+def whole_array(path: Place, member: str | None = None) -> np.ndarray:
+    """Return an .npy file, or a member of an .npz archive, read into memory."""
+    with opened_array(path, member) as (file, _, _):
+        file.seek(0)
+        array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        return array
 
 
 class NpyPoints(Source):
     """An .npy file, or an uncompressed member of an .npz archive, read by plain reads: nothing stays resident."""
 
     def __init__(self, path: Place, member: str | None = None) -> None:
-        self.path, self.remote = path, isinstance(path, BucketFile)
+        self.path, self.member, self.remote = path, member, isinstance(path, BucketFile)
         self.file = None if isinstance(path, BucketFile) else path.absolute()
-        name = str(path) if member is None else f"{path}::{member}"
-        if isinstance(path, BucketFile):
-            start, size = 0, path.size
-        else:
-            start, size = (0, path.stat().st_size) if member is None else place_of_member(path, member)
-        with path.open() if isinstance(path, BucketFile) else path.open("rb") as file:
-            file.seek(start)
-            shape, self.fortran_order, self.file_dtype = read_npy_header(file, name)
-            self.offset = file.tell()
-        super().__init__(shape, self.file_dtype, name)
-        check_promised(name, size, self.offset - start + math.prod(shape) * self.file_dtype.itemsize)
+        with opened_array(path, member) as (_, header, self.offset):
+            self.fortran_order, self.file_dtype = header.fortran_order, header.dtype
+        super().__init__(header.shape, header.dtype, str(path) if member is None else f"{path}::{member}")
         if self.remote and self.fortran_order and self.shape[1] > 1:
             self.remark = (
                 f"{path} is stored column by column: each block of rows takes {self.shape[1]} requests; "
@@ -122,7 +135,7 @@ class NpyPoints(Source):
         return rows
 
     def _values(self, first: int, count: int) -> np.ndarray:
-        start, size = self.offset + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
+        start, size = (self.offset or 0) + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
         if isinstance(self.path, BucketFile):
             return np.frombuffer(self.path.read(start, start + size), self.file_dtype)
         values = np.fromfile(self.file or self.path, self.file_dtype, count, offset=start)
@@ -131,71 +144,17 @@ class NpyPoints(Source):
         return values
 
 
-def npz_members(path: Path) -> dict[str, Header]:
-    """Return the header of every array in an .npz archive, by name without `.npy`; arrays of objects are left out."""
-    members = {}
-    with as_damage(path), zipfile.ZipFile(path) as archive:
-        for name in archive.namelist():
-            if name.endswith(".npy"):
-                with archive.open(name) as file, suppress(UnsafeStoreError):
-                    members[name.removesuffix(".npy")] = read_npy_header(file, f"{path}::{name}")
-    return members
-
-
-def chosen_member(path: Path, requested: str | None, dimensions: tuple[int, ...]) -> str:
-    """Return the requested member, or the only one with numbers (labels: anything) and so many dimensions."""
-    members = npz_members(path)
-    listed = (
-        ", ".join(f"{name} {shape} {dtype}" for name, (shape, _, dtype) in members.items()) or "no arrays of numbers"
-    )
-    if requested is not None:
-        requested = requested.removesuffix(".npy")
-        if requested not in members:
-            with zipfile.ZipFile(path) as archive, suppress(KeyError), archive.open(f"{requested}.npy") as file:
-                read_npy_header(file, f"{path}::{requested}")  # which refuses objects
-            raise ConfigError(f"{path} has no array {requested!r}; it has {listed}")
-        return requested
-    fitting = [
-        name
-        for name, (shape, _, dtype) in members.items()
-        if len(shape) in dimensions and (dtype.kind in "biuf" or len(shape) == 1)
-    ]
-    if len(fitting) != 1:
-        raise ConfigError(f"say which array of {path} is meant, as in {path}::NAME; it has {listed}")
-    return fitting[0]
-
-
-def open_npz(path: Path, member: str) -> Source:
-    """Open a member of an .npz archive, which is read by rows where it is not compressed."""
-    with as_damage(path), zipfile.ZipFile(path) as archive:
-        stored = archive.getinfo(f"{member}.npy").compress_type == zipfile.ZIP_STORED
-    return NpyPoints(path, member) if stored else CompressedPoints(path, member)
-
-
-def place_of_member(path: Path, member: str) -> tuple[int, int]:
-    """Return offset and length of an uncompressed member of an archive."""
-    with as_damage(path), zipfile.ZipFile(path) as archive, path.open("rb") as file:
-        member_info = archive.getinfo(f"{member}.npy")
-        file.seek(member_info.header_offset + LENGTHS_IN_HEADER)
-        name_length, extra_length = struct.unpack("<HH", file.read(4))
-        return file.tell() + name_length + extra_length, member_info.file_size
-
-
-class CompressedPoints(Source):
+class CompressedPoints(NpyPoints):
     """A compressed member of an .npz archive, decompressed as a whole and held until its last row was read."""
 
     sequential = True
 
     def __init__(self, path: Path, member: str) -> None:
-        self.path, self.member, name = path, member, f"{path}::{member}"
+        super().__init__(path, member)
+        self.file, self.reopening = None, (CompressedPoints, (path, member))
+        self.held_bytes = math.prod(self.shape) * self.file_dtype.itemsize
         self._lock = threading.Lock()
         self._whole: np.ndarray | None = None
-        with as_damage(name), zipfile.ZipFile(path) as archive, archive.open(f"{member}.npy") as file:
-            shape, _, dtype = read_npy_header(file, name)
-            self.held_bytes = math.prod(shape) * dtype.itemsize
-            check_promised(name, archive.getinfo(f"{member}.npy").file_size, file.tell() + self.held_bytes)
-        super().__init__(shape, dtype, name)
-        self.reopening = CompressedPoints, (path, member)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
@@ -203,6 +162,43 @@ class CompressedPoints(Source):
             whole = whole_array(self.path, self.member) if self._whole is None else self._whole
             self._whole = whole if stop < self.shape[0] else None
         return whole[start:stop]
+
+
+def open_npz(path: Path, member: str) -> Source:
+    """Open a member of an .npz archive, which is read by rows where it is not compressed."""
+    points = NpyPoints(path, member)
+    return CompressedPoints(path, member) if points.offset is None else points
+
+
+def npz_members(path: Path) -> dict[str, Header]:
+    """Return the header of every array in an .npz archive, by name without `.npy`."""
+    members = {}
+    with as_damage(path), zipfile.ZipFile(path) as archive:
+        for name in archive.namelist():
+            if name.endswith(".npy"):
+                with archive.open(name) as file:
+                    members[name.removesuffix(".npy")] = read_header(file, f"{path}::{name}")
+    return members
+
+
+def chosen_member(path: Path, requested: str | None, dimensions: tuple[int, ...]) -> str:
+    """Return the requested member, or the only one with numbers (labels: anything) and so many dimensions."""
+    members = npz_members(path)
+    if requested is not None and (requested := requested.removesuffix(".npy")) in members:
+        return requested
+    readable = {name: header for name, header in members.items() if not header.dtype.hasobject}
+    listed = ", ".join(f"{name} {shape} {dtype}" for name, (shape, _, dtype) in readable.items())
+    offered = f"it has {listed or 'no arrays of numbers'}"
+    if requested is not None:
+        raise ConfigError(f"{path} has no array {requested!r}; {offered}")
+    fitting = [
+        name
+        for name, (shape, _, dtype) in readable.items()
+        if len(shape) in dimensions and (dtype.kind in "biuf" or len(shape) == 1)
+    ]
+    if len(fitting) != 1:
+        raise ConfigError(f"say which array of {path} is meant, as in {path}::NAME; {offered}")
+    return fitting[0]
 
 
 class NpyParts(SourceOfPieces):
@@ -259,16 +255,12 @@ class PixelRows(Source):
 
 def refuse_not_finite(pixels: np.ndarray, description: str) -> None:
     """Refuse NaN and infinity among pixels (frames, rows, columns, colours), with the places of the first."""
-    if pixels.dtype.kind != "f":
-        return
-    bad = np.argwhere(~np.isfinite(pixels).all(axis=3))
+    bad = np.argwhere(~np.isfinite(pixels).all(axis=3)) if pixels.dtype.kind == "f" else ()
     if len(bad):
-        first = bad[:N_REPORTED_ROWS] if len(pixels) > 1 else bad[:N_REPORTED_ROWS, 1:]
-        listed = ", ".join(str(tuple(place.tolist())) for place in first)
-        place = "(frame, row, column)" if len(pixels) > 1 else "(row, column)"
+        places = ", ".join(str(tuple(place.tolist())) for place in bad[:N_REPORTED_ROWS])
         raise DataError(
-            f"{len(bad)} pixels of {description} are NaN or infinite, the first at {place} {listed}: fill them in, all "
-            "pixels of an image have neighbours"
+            f"{len(bad)} pixels of {description} are NaN or infinite, the first at (frame, row, column) {places}: fill "
+            "them in, all pixels of an image have neighbours"
         )
 
 
