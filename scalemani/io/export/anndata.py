@@ -10,12 +10,11 @@ import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
 import zarr
-from numcodecs import VLenUTF8
-from zarr.core.dtype import VariableLengthUTF8
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.export.atomic import (
@@ -84,10 +83,7 @@ def write_file(annotations: Annotations, target: str) -> None:
         check_file(annotations, Path(target))
     with replaced_file(target) as file:
         if there:
-            with Path(target).open("rb") as earlier:
-                shutil.copyfileobj(earlier, file)
-            file.flush()
-            shutil.copymode(target, file.name)
+            shutil.copy(target, file.name)
         with hdf5_file(file.name, "r+" if there else "w") as opened:
             if not there:
                 write_frame(opened, annotations.n_obs)
@@ -201,13 +197,17 @@ def write_frame(root: Any, n_obs: int) -> None:
     """Write what every AnnData has: names of rows, and groups of which nothing is known."""
     root.attrs.update(ANNDATA)
     for name, n_rows in (("obs", n_obs), ("var", 0)):
-        table = new_group(root, name, FRAME)
-        names = new_texts(table, "_index", n_rows)
-        for start in range(0, n_rows, NAMES_AT_ONCE):
-            stop = min(start + NAMES_AT_ONCE, n_rows)
-            names[start:stop] = np.array([str(row) for row in range(start, stop)], dtype=object)
+        write_numbers(new_group(root, name, FRAME), "_index", n_rows)
     for name in GROUPS:
         new_group(root, name, GROUP)
+
+
+def write_numbers(group: Any, name: str, count: int) -> None:
+    """Write the numbers from 0 on, (count,), as texts."""
+    array = new_texts(group, name, (count,))
+    for start in range(0, count, NAMES_AT_ONCE):
+        stop = min(start + NAMES_AT_ONCE, count)
+        array[start:stop] = np.arange(start, stop).astype(str).astype(object)
 
 
 def write_elements(root: Any, annotations: Annotations) -> None:
@@ -223,16 +223,13 @@ def write_element(group: Any, name: str, element: Element) -> None:
         for key, value in element.items():
             write_element(inner, key, value)
     elif isinstance(element, LazyRows):
-        array = new_array(group, name, element.shape, element.dtype, block_rows(element))
-        array.attrs.update(ARRAY)
-        fill(array, blocks(element))
+        fill(new_array(group, name, element.shape, element.dtype, block_rows(element), ARRAY), blocks(element))
     elif isinstance(element, np.ndarray):
         write_categories(new_group(group, name, CATEGORIES), element)
-    elif isinstance(element, bool | int | float | str):
-        text = isinstance(element, str)
-        array = new_texts(group, name, None) if text else new_array(group, name, (), np.asarray(element).dtype, 1)
-        array[...] = element
-        array.attrs.update(TEXT if text else NUMBER)
+    elif isinstance(element, str):
+        new_texts(group, name, (), TEXT)[...] = element
+    elif isinstance(element, bool | int | float):
+        new_array(group, name, (), np.asarray(element).dtype, 1, NUMBER)[...] = element
     else:
         fill_matrix(element, group.create_group(name), new_array)
 
@@ -247,10 +244,8 @@ def write_categories(group: Any, clusters: np.ndarray) -> None:
     """Write the cluster (N,) of each row as categories, named by their numbers; -1 is none."""
     count = int(clusters.max()) + 1
     codes = clusters.astype(np.min_scalar_type(-max(count, 1)))
-    stored = new_array(group, "codes", codes.shape, codes.dtype, len(codes))
-    stored[...] = codes
-    stored.attrs.update(ARRAY)
-    new_texts(group, "categories", count)[...] = np.array([str(number) for number in range(count)], dtype=object)
+    new_array(group, "codes", codes.shape, codes.dtype, len(codes), ARRAY)[...] = codes
+    write_numbers(group, "categories", count)
 
 
 def add_columns(root: Any, annotations: Annotations) -> None:
@@ -268,25 +263,30 @@ def new_group(parent: Any, name: str, attributes: Mapping[str, Any]) -> Any:
     return group
 
 
-def new_array(group: Any, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> Any:
-    """Create an array of a group of HDF5 or zarr."""
+def new_array(
+    group: Any,
+    name: str,
+    shape: tuple[int, ...],
+    dtype: np.dtype,
+    rows: int,
+    attributes: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Create an array of a group of HDF5 or zarr, with attributes that say what it is."""
     if isinstance(group, zarr.Group):
-        if not shape:
-            return group.create_array(name, shape=shape, dtype=dtype)
-        return group_array(group, name, shape, dtype, max(1, rows))
-    chunks = (min(max(1, rows), shape[0]), *shape[1:]) if all(shape) and shape else None
-    return group.create_dataset(name, shape=shape, dtype=dtype, chunks=chunks)
+        array: Any = group_array(group, name, shape, dtype, max(1, rows))
+    else:
+        chunks = (min(max(1, rows), shape[0]), *shape[1:]) if all(shape) and shape else None
+        array = group.create_dataset(name, shape=shape, dtype=dtype, chunks=chunks)
+    array.attrs.update(attributes)
+    return array
 
 
-def new_texts(group: Any, name: str, length: int | None) -> Any:
-    """Create an array of so many texts in a group of HDF5 or zarr; None: of one without an axis."""
-    shape = () if length is None else (length,)
+def new_texts(group: Any, name: str, shape: tuple[int, ...], attributes: Mapping[str, Any] = TEXTS) -> Any:
+    """Create an array of texts in a group of HDF5 or zarr."""
     if isinstance(group, zarr.Group):
-        filters: Any = [VLenUTF8()] if group.metadata.zarr_format == ZARR_FORMAT else "auto"
-        kind: Any = VariableLengthUTF8()
-        chunks = (min(NAMES_AT_ONCE, max(1, length)),) if length is not None else ()
-        array = group.create_array(name, shape=shape, dtype=kind, chunks=chunks, filters=filters, fill_value="")
+        chunks = tuple(min(NAMES_AT_ONCE, max(1, length)) for length in shape)
+        array: Any = group.create_array(name, shape=shape, dtype=str, chunks=chunks)
     else:
         array = group.create_dataset(name, shape=shape, dtype=optional_module("h5py", "anndata").string_dtype())
-    array.attrs.update(TEXTS)
+    array.attrs.update(attributes)
     return array

@@ -257,8 +257,9 @@ def write_zarr(arrays: Arrays, target: str) -> None:
 
 
 def group_array(group: zarr.Group, name: str, shape: tuple[int, ...], dtype: np.dtype, rows: int) -> zarr.Array:
-    """Create an array of a group."""
-    return group.create_array(name, shape=shape, dtype=dtype, chunks=(rows, *shape[1:]), config=EVERY_CHUNK)
+    """Create an array of a group, of one number where its shape is ()."""
+    chunks = (rows, *shape[1:])[: len(shape)]
+    return group.create_array(name, shape=shape, dtype=dtype, chunks=chunks, config=EVERY_CHUNK if shape else None)
 
 
 def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
