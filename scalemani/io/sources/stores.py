@@ -56,26 +56,21 @@ def check_codecs(metadata: dict[str, Any], description: str, texts: bool = False
     """Refuse an array whose codecs could run code: pickled objects, unknown codecs."""
     allowed = SAFE_CODECS | TEXT_CODECS if texts else SAFE_CODECS
     listed = [metadata.get(place) for place in ("codecs", "filters", "compressor")]
-    names = {name.removeprefix("numcodecs.") for name in codec_names(listed, description)}
+    names = {name.removeprefix("numcodecs.") for name in codec_names(listed)}
     for name in sorted(names - allowed):
         raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(allowed))}")
     if metadata.get("dtype") == "|O" and names.isdisjoint(TEXT_CODECS):
         raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")
 
 
-def codec_names(codecs: Any, description: str) -> Iterator[str]:
-    """Yield the names of codecs as metadata list them, and of those within others."""
-    if isinstance(codecs, list | tuple):
-        for codec in codecs:
-            yield from codec_names(codec, description)
-    elif isinstance(codecs, str):
-        yield codecs
-    elif isinstance(codecs, dict):
-        name, configuration = str(codecs.get("name") or codecs.get("id")), codecs.get("configuration") or {}
-        yield name
-        if not isinstance(configuration, dict):
-            raise UnsafeStoreError(f"{description}: the configuration of its codec {name!r} is no table")
-        yield from codec_names(configuration.get("codecs"), description)
+def codec_names(described: Any) -> Iterator[str]:
+    """Yield the names of codecs in what metadata say of them: in lists, and wherever codecs hold others."""
+    if isinstance(described, dict):
+        if name := described.get("name") or described.get("id"):
+            yield str(name)
+        described = [value for value in described.values() if not isinstance(value, str)]
+    for codec in described if isinstance(described, list | tuple) else ():
+        yield from [codec] if isinstance(codec, str) else codec_names(codec)
 
 
 class RegularFiles(LocalStore):

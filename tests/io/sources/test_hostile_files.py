@@ -42,8 +42,8 @@ PICKLE = {"name": "numcodecs.pickle", "configuration": {"protocol": 5}}
 ZSTD = {"name": "zstd", "configuration": {"level": 0, "checksum": False}}
 
 
-def shard_of(*codecs):
-    configuration = {"chunk_shape": [10, 3], "codecs": [*codecs], "index_codecs": [BYTES], "index_location": "end"}
+def shard_of(*codecs, index=BYTES):
+    configuration = {"chunk_shape": [10, 3], "codecs": [*codecs], "index_codecs": [index], "index_location": "end"}
     return {"name": "sharding_indexed", "configuration": configuration}
 
 
@@ -55,6 +55,7 @@ def shard_of(*codecs):
         ("pickle", ["bytes", "numcodecs.pickle"]),
         ("pickle", [shard_of(PICKLE)]),
         ("pickle", [shard_of(shard_of(BYTES, PICKLE))]),
+        ("pickle", [shard_of(BYTES, index=PICKLE)]),
         ("vlen-utf8", [{"name": "vlen-utf8"}, PICKLE]),
         ("json2", [{"name": "numcodecs.json2"}]),
         ("canary", [BYTES, {"name": "canary", "configuration": {}}]),
