@@ -146,8 +146,8 @@ def test_weights_are_in_the_keys_of_what_follows_from_them_alone():
         (WEIGHTS, "s-sne", {"layout": {"direction": "spectral-minus"}}, ConfigError, "spectral-minus knows no weights"),
         (WEIGHTS, "t-sne", {"embedding": {"solver": "variational-nystrom"}}, ConfigError, "knows no weights"),
         (WEIGHTS[1:], "t-sne", {}, DataError, "weights has 149 weights for 150 points"),
-        (np.r_[0, WEIGHTS[1:]], "t-sne", {}, DataError, r"in row\(s\) 0; the first is zero"),
-        (np.r_[WEIGHTS[1:], -2], "t-sne", {}, DataError, r"1 are not, in row\(s\) 149; the first is negative, -2"),
+        (np.r_[0, WEIGHTS[1:]], "t-sne", {}, DataError, r"in row\(s\) 0; the first is 0"),
+        (np.r_[WEIGHTS[1:], -2], "t-sne", {}, DataError, r"1 are not, in row\(s\) 149; the first is -2"),
     ],
 )  # fmt: skip
 def test_what_weights_cannot_have_is_refused_before_work(weights, method, values, error, message):
@@ -171,7 +171,7 @@ def test_the_command_line_and_estimators_take_the_same_weights(folder, spectral)
     (folder / "weights.txt").write_text("\n".join(map(str, [-1, *WEIGHTS[1:]])))
     refused = CliRunner().invoke(app, ["embed", *given])
     assert isinstance(refused.exception, DataError)
-    assert "the first is negative, -1" in str(refused.exception)
+    assert "the first is -1" in str(refused.exception)
 
 
 def test_the_largest_component_keeps_its_weights(folder):

@@ -363,12 +363,9 @@ def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> 
     counts = given.astype(np.float64)
     wrong = np.flatnonzero(~((counts >= 1.0) & np.isfinite(counts)))
     if len(wrong):
-        first = counts[wrong[0]]
-        kind = "negative" if first < 0 else "below one" if first else "zero"
-        kind = kind if np.isfinite(first) else "NaN or infinite"
         raise DataError(
             f"{where} must be finite and at least 1, as a weight counts the equal points that one stands for: "
-            f"{len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {kind}, {given[wrong[0]]}. Leave points "
+            f"{len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {given[wrong[0]]}. Leave points "
             "of weight zero out, and divide smaller weights by the least"
         )
     return counts

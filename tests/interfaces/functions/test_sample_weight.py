@@ -185,10 +185,10 @@ def test_every_method_sums_masses(kernel, method):
 @pytest.mark.parametrize(
     ("weights", "message"),
     [
-        ([1.0, 0.0, 2.0], r"row\(s\) 1; the first is zero, 0.0"),
-        ([1.0, 2.0, -3.0], r"row\(s\) 2; the first is negative, -3.0"),
-        ([np.nan, 2.0, np.inf], r"row\(s\) 0, 2; the first is NaN or infinite"),
-        ([1.0, 0.5, 1.0], r"row\(s\) 1; the first is below one, 0.5"),
+        ([1.0, 0.0, 2.0], r"row\(s\) 1; the first is 0.0"),
+        ([1.0, 2.0, -3.0], r"row\(s\) 2; the first is -3.0"),
+        ([np.nan, 2.0, np.inf], r"row\(s\) 0, 2; the first is nan"),
+        ([1.0, 0.5, 1.0], r"row\(s\) 1; the first is 0.5"),
         ([1.0, 2.0], r"one weight a point, \(3,\), got shape \(2,\)"),
         (["a", "b", "c"], "real numbers"),
     ],
