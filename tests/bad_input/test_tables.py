@@ -68,7 +68,7 @@ def parts(path):
         ("a.parquet", uneven, ["column v", "2 numbers in every row", "row 20"]),
         ("a.parquet", missing_list, ["2 numbers in every row", "row 20"]),
         ("a.parquet", first_list_missing, ["as many numbers in every row", "row 0"]),
-        ("a.parquet", missing_number, ["missing values, the first in row 20"]),
+        ("a.parquet", missing_number, ["missing values in v (1), the first in row 20"]),
         ("a.parquet", two_lists, ["columns of lists v, w", "FILE::v"]),
         ("a.parquet", texts, ["columns that are no numbers: v (list<"]),
         ("a.arrow", no_stream, ["no Arrow IPC file, or is truncated or damaged"]),

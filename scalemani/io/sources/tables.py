@@ -123,19 +123,10 @@ class PointColumns:
 
         Missing values are refused, or NaN where there may be `gaps`.
         """
-        columns = [(name, batch.column(name)) for name in self.names]
         if self.lists:
-            return listed_rows(columns[0][1], self.names[0], where, first_row, width)
-        missing = [(name, column) for name, column in columns if column.null_count]
-        if missing and not gaps:
-            listed = ", ".join(f"{name} ({column.null_count})" for name, column in missing[:5])
-            row = first_row + int(np.argmax(np.asarray(missing[0][1].is_null())))
-            raise DataError(
-                f"{where} has missing values in {listed}, the first of {missing[0][0]} in row {row}: fill them or "
-                "remove their rows"
-            )
-        values = [numbers_of(column, name, where, first_row) for name, column in columns]
-        return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in values])
+            return listed_rows(batch.column(self.names[0]), self.names[0], where, first_row, width)
+        columns = [numbers_of(batch.column(name), name, where, first_row, gaps=gaps) for name in self.names]
+        return np.column_stack([column.astype(self.dtype) if column.dtype == object else column for column in columns])
 
 
 class Table(Source):
@@ -270,23 +261,22 @@ def listed_rows(column: Any, name: str, where: str, first_row: int, width: int |
             f"{len(wrong)} of rows [{first_row}, {first_row + len(lengths)}), the first of them row "
             f"{first_few(first_row + wrong)}: fill or remove these rows"
         )
-    values, row_width = column.flatten(), int(width or 1)
-    if values.null_count:
-        row = first_row + int(np.argmax(np.asarray(values.is_null()))) // row_width
-        raise DataError(
-            f"column {name} of {where} has {values.null_count} missing values, the first in row {row}: fill them or "
-            "remove their rows"
-        )
-    return numbers_of(values, name, f"column {name} of {where}", first_row, row_width).reshape(
-        len(lengths), int(width or 0)
-    )
+    numbers = numbers_of(column.flatten(), name, where, first_row, int(width or 1))
+    return numbers.reshape(len(lengths), int(width or 0))
 
 
-def numbers_of(column: Any, name: str, where: str, first_row: int, width: int = 1) -> np.ndarray:
+def numbers_of(column: Any, name: str, where: str, first_row: int, width: int = 1, gaps: bool = False) -> np.ndarray:
     """Return the numbers of a column of Arrow, decimals as float64, as an array; a row has `width` of them.
 
-    Missing ones are NaN or None. Integers that lose digits in float64 are refused.
+    Missing ones are refused, or NaN or None where there may be `gaps`; refused are also integers that lose digits in
+    float64.
     """
+    if column.null_count and not gaps:
+        row = first_row + int(np.argmax(np.asarray(column.is_null()))) // width
+        raise DataError(
+            f"{where} has missing values in {name} ({column.null_count}), the first in row {row}: fill them or remove "
+            "their rows"
+        )
     kind = str(column.type)
     if kind.startswith("decimal"):
         given, column = column, column.cast("float64")
