@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import zarr
 
 from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, warn
@@ -94,7 +93,7 @@ def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
     """
     file, member = Annotated(path), member or OBS
     if is_array(file.root):
-        return stored_values(file.root, str(path))
+        return file.values("")
     node = file.node(member)
     if is_array(node) or member != OBS:
         return {member.rpartition("/")[2]: file.column(member)}
@@ -115,58 +114,56 @@ class Annotated:
         self.root = zarr_node(str(path), None, texts=True) if self.in_zarr else open_h5(path)
 
     def node(self, member: str) -> Any:
-        """Return an array or a group."""
-        return zarr_node(str(self.path), member, texts=True) if self.in_zarr else h5ad_node(self.path, member)
-
-    def values(self, member: str) -> np.ndarray:
-        """Return the values of an array (N,)."""
-        return stored_values(self.node(member), f"{self.path}::{member}")
+        """Return an array or a group; that of no name is all of a zarr store."""
+        return zarr_node(str(self.path), member or None, texts=True) if self.in_zarr else h5ad_node(self.path, member)
 
     def column(self, member: str) -> np.ndarray:
         """Return one column: numbers, texts, categories, or values of which some are masked."""
-        node, where = self.node(member), f"{self.path}::{member}"
-        if not is_array(node) and {"categories", "codes"} <= set(node):
+        node = self.node(member)
+        parts = set() if is_array(node) else set(node)
+        if {"categories", "codes"} <= parts:
             codes, categories = self.values(f"{member}/codes"), self.column(f"{member}/categories").tolist()
             if codes.dtype.kind not in "iu" or (codes.size and not -1 <= codes.min() <= codes.max() < len(categories)):
                 raise DataError(
-                    f"{where} has codes beyond its {len(categories)} categories: it is damaged, write it again"
+                    f"{self.path}::{member} has codes beyond its {len(categories)} categories: it is damaged, write it "
+                    "again"
                 )
             values_by_code = np.array([*categories, None], dtype=object)[codes]  # code -1 is a missing category
             return with_categories(values_by_code, categories, self.colours(member.rpartition("/")[2], categories))
-        if not is_array(node) and {"values", "mask"} <= set(node):
+        if {"values", "mask"} <= parts:
             return with_missing(self.values(f"{member}/values"), self.values(f"{member}/mask").astype(bool))
-        return stored_values(node, where)
+        return self.values(member)
 
     def colours(self, name: str, categories: Sequence[Any]) -> dict[str, str]:
         """Return the colours (#rrggbb) of the categories of a column, which scanpy keeps in their order; or none."""
         place = f"uns/{name}_colors"
-        if place not in self.root or not is_array(node := self.node(place)) or len(node.shape) != 1:
+        if place not in self.root or len(getattr(self.node(place), "shape", ())) != 1:
             return {}
-        values = stored_values(node, f"{self.path}::{place}")
+        values = self.values(place)
         if values.dtype.kind not in "OU" or len(values) < len(categories):  # of a file cut down there may be more
             return {}
         colours = zip(map(str, categories), map(hexadecimal, values.tolist()), strict=False)
         return {category: colour for category, colour in colours if colour}
 
+    def values(self, member: str) -> np.ndarray:
+        """Return the values of an array (N,); texts as objects."""
+        node, where = self.node(member), f"{self.path}::{member}"
+        if len(getattr(node, "shape", ())) != 1:
+            raise DataError(f"{where} is no column of numbers, texts or categories: name another")
+        check_limit("points", node.shape[0], where)
+        if self.in_zarr:  # whose writers leave out chunks of zeros, as codes and masks often are
+            check_codecs(dict(node.metadata.to_dict()), where, texts=True)
+            values = np.asarray(node[...])
+            return values.astype(object) if values.dtype.kind == "T" else values
+        if remark := missing_chunks(node, where):
+            warn(remark)
+        h5py = optional_module("h5py", "anndata")
+        return np.asarray(node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...])
+
 
 def is_array(node: Any) -> bool:
     """Return whether something in an AnnData is an array, and no group."""
     return hasattr(node, "shape")
-
-
-def stored_values(node: Any, where: str) -> np.ndarray:
-    """Return the values of an array (N,) of h5py or zarr; texts as objects."""
-    if not is_array(node) or len(node.shape) != 1:
-        raise DataError(f"{where} is no column of numbers, texts or categories: name another")
-    check_limit("points", node.shape[0], where)
-    if isinstance(node, zarr.Array):  # whose writers leave out chunks of zeros, as codes and masks often are
-        check_codecs(dict(node.metadata.to_dict()), where, texts=True)
-        values = np.asarray(node[...])
-        return values.astype(object) if values.dtype.kind == "T" else values
-    if remark := missing_chunks(node, where):
-        warn(remark)
-    h5py = optional_module("h5py", "anndata")
-    return np.asarray(node.asstr()[...] if h5py.check_string_dtype(node.dtype) else node[...])
 
 
 def hexadecimal(colour: str) -> str | None:
