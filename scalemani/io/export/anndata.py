@@ -22,7 +22,7 @@ from scalemani.io.export.atomic import (
     leftovers,
     replaced_file,
     sync_tree,
-    temporary_folder,
+    temporary,
 )
 from scalemani.io.export.writers import SparseMatrix, block_rows, blocks, fill, fill_matrix, group_array, whole_group
 from scalemani.io.sources.base import optional_module
@@ -167,7 +167,7 @@ def add_to_store(annotations: Annotations, target: Path) -> None:
     with as_errors_of(target):
         for left in leftovers(target):
             put_back(left / REPLACED, target)
-        with temporary_folder(target) as own:
+        with temporary(target, Path.mkdir) as (own, _):
             written = zarr.open_group(own / WRITTEN, mode="w-", zarr_format=group.metadata.zarr_format)
             write_elements(written, annotations)
             sync_tree(own)

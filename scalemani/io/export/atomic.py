@@ -33,18 +33,12 @@ THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of 
 def replaced_file(target: str | Path) -> Iterator[Any]:
     """Yield a temporary file that replaces `target` when the block ends."""
     path = Path(target)
-    with as_errors_of(path):
-        own, lock = new_locked(path, Path.touch)
-        try:
-            with own.open("wb") as file:
-                yield file
-            os.fsync(lock)
-            os.replace(own, path)
-            sync(path.parent)
-        finally:
-            with contextlib.suppress(OSError):  # what has failed comes first
-                own.unlink(missing_ok=True)
-            os.close(lock)
+    with as_errors_of(path), temporary(path, Path.touch) as (own, lock):
+        with own.open("wb") as file:
+            yield file
+        os.fsync(lock)
+        os.replace(own, path)
+        sync(path.parent)
 
 
 @contextlib.contextmanager
@@ -56,7 +50,7 @@ def new_folder(target: str | Path) -> Iterator[Path]:
     path = Path(target)
     if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
         raise already_there(path)
-    with as_errors_of(path), temporary_folder(path) as own:
+    with as_errors_of(path), temporary(path, Path.mkdir) as (own, _):
         yield own
         sync_tree(own)
         try:
@@ -70,61 +64,60 @@ def new_folder(target: str | Path) -> Iterator[Path]:
 
 
 @contextlib.contextmanager
-def temporary_folder(path: Path) -> Iterator[Path]:
-    """Yield a locked temporary folder next to a path, removed at the end."""
-    own, lock = new_locked(path, Path.mkdir)
-    try:
-        yield own
-    finally:
-        shutil.rmtree(own, ignore_errors=True)
-        os.close(lock)
-
-
-def new_locked(path: Path, create: Callable[[Path], None]) -> tuple[Path, int]:
-    """Create a temporary next to a path, by a name by which it is found; return it and a descriptor with its lock.
+def temporary(path: Path, create: Callable[[Path], None]) -> Iterator[tuple[Path, int]]:
+    """Yield a new file or folder next to a path, and the descriptor of its lock; it is removed at the end.
 
     Temporaries of killed writers to the same target are removed.
     """
     for left in leftovers(path):
-        if left.is_dir():
-            shutil.rmtree(left, ignore_errors=True)
-        else:
-            left.unlink(missing_ok=True)
-    while True:
+        remove(left)
+    lock = None
+    while lock is None:
         own = temporary_name(path)
         create(own)
-        with contextlib.suppress(FileNotFoundError):  # one that looked for leftovers was quicker
-            lock = os.open(own, os.O_RDONLY)
-            if is_locked_here(lock, own):
-                return own, lock
+        lock = lock_of(own)
+    try:
+        yield own, lock
+    finally:
+        remove(own)
+        os.close(lock)
 
 
-def temporary_name(path: Path) -> Path:
-    """Return a unique name by which temporaries of the same target are found."""
-    return path.with_name(UNFINISHED.format(name_digest(path), secrets.token_hex(LETTERS // 2)))
+def remove(own: Path) -> None:
+    """Remove a file or folder, where it is there and can be removed: what has failed before comes first."""
+    with contextlib.suppress(OSError):
+        if own.is_dir():
+            shutil.rmtree(own, ignore_errors=True)
+        else:
+            own.unlink(missing_ok=True)
 
 
-def name_digest(path: Path) -> str:
-    """Return the digest of the name of a target, which is part of the names of its temporaries."""
-    return hashlib.sha256(os.fsencode(path.name)).hexdigest()[:LETTERS]
+def temporary_name(path: Path, token: str | None = None) -> Path:
+    """Return a unique name next to a path; without its token, names of temporaries of the same target are the same."""
+    target = hashlib.sha256(os.fsencode(path.name)).hexdigest()[:LETTERS]
+    return path.with_name(UNFINISHED.format(target, token or secrets.token_hex(LETTERS // 2)))
 
 
-def is_locked_here(descriptor: int, own: Path) -> bool:
-    """Lock a new file or folder and return whether it still exists; the descriptor is closed where it does not."""
+def lock_of(own: Path) -> int | None:
+    """Lock a new file or folder and return the descriptor; None where one that looked for leftovers was quicker."""
+    try:
+        descriptor = os.open(own, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
     if fcntl is not None:
         with contextlib.suppress(OSError):  # on a disk without locks no leftovers are removed either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
     if own.exists():
-        return True
+        return descriptor
     os.close(descriptor)
-    return False
+    return None
 
 
 def leftovers(path: Path) -> Iterator[Path]:
     """Yield temporaries of killed writers to a target, each locked while the caller handles it."""
     if fcntl is None:
         return
-    for left in path.parent.glob(UNFINISHED.format(name_digest(path), "[0-9a-f]" * LETTERS)):
+    for left in path.parent.glob(temporary_name(path, "[0-9a-f]" * LETTERS).name):
         with contextlib.suppress(OSError):
             descriptor = os.open(left, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
@@ -141,13 +134,11 @@ def already_there(path: Path | str) -> StoreError:
 
 def same_content(one: Path, other: Path) -> bool:
     """Return whether two folders hold the same files with the same bytes."""
-    names = [sorted(str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()) for root in (one, other)]
-    return names[0] == names[1] and all(filecmp.cmp(one / name, other / name, shallow=False) for name in names[0])
+    names = [{str(file.relative_to(root)) for file in root.rglob("*") if file.is_file()} for root in (one, other)]
+    return names[0] == names[1] and len(filecmp.cmpfiles(one, other, names[0], shallow=False)[0]) == len(names[0])
 
 
 def sync_tree(folder: Path) -> None:
     """Flush a folder with all that it holds to disk."""
-    for root, _, files in os.walk(folder, topdown=False):
-        for name in files:
-            sync(Path(root, name))
-        sync(Path(root))
+    for path in (*folder.rglob("*"), folder):
+        sync(path)
