@@ -17,16 +17,11 @@ import numpy as np
 import zarr
 
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.export.atomic import (
-    ZARR_MARKERS,
-    leftovers,
-    replaced_file,
-    sync_tree,
-    temporary,
-)
+from scalemani.io.export.atomic import leftovers, replaced_file, sync_tree, temporary
 from scalemani.io.export.writers import SparseMatrix, block_rows, blocks, fill, fill_matrix, group_array, whole_group
 from scalemani.io.sources.base import optional_module
 from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.opening import ZARR_MARKERS
 from scalemani.io.sources.stores import h5ad_node, is_anndata, refuse_other_files
 from scalemani.store.objects import as_errors_of, sync
 

@@ -21,7 +21,6 @@ except ImportError:  # a system without locks of files, on which no leftovers ar
     fcntl = None  # type: ignore[assignment]
 
 from scalemani.errors import StoreError
-from scalemani.io.sources.opening import ZARR_MARKERS
 from scalemani.store.objects import as_errors_of, sync
 
 UNFINISHED = ".scalemani-{}-{}.unfinished"  # name and token, of a length that no name of a target makes too long
@@ -45,11 +44,9 @@ def replaced_file(target: str | Path) -> Iterator[Any]:
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `target` when the block ends.
 
-    A zarr store of the same content may be there, as when a command is given again; anything else is refused.
+    A folder of the same content may be there, as when a command is given again; anything else is refused.
     """
     path = Path(target)
-    if path.exists() and not any((path / marker).exists() for marker in ZARR_MARKERS):
-        raise already_there(path)
     with as_errors_of(path), temporary(path, Path.mkdir) as (own, _):
         yield own
         sync_tree(own)
