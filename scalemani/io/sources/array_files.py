@@ -109,6 +109,11 @@ def whole_array(path: Place, member: str | None = None) -> np.ndarray:
         return array
 
 
+def read_array(path: Path, member: str | None, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
+    """Return the array in an .npy file, or in an .npz archive the one that is named or has so many axes alone."""
+    return whole_array(path, chosen_member(path, member, dimensions) if path.suffix.lower() == ".npz" else None)
+
+
 class NpyPoints(Source):
     """An .npy file, or an uncompressed member of an .npz archive, read by plain reads: nothing stays resident."""
 
@@ -270,23 +275,14 @@ def open_pixels(given: Any) -> PointsSource:
         return given
     if not isinstance(given, str | Path):
         return PixelRows(given, f"{type(given).__name__} in memory")
-    return PixelRows(read_array(str(given)), str(given))
-
-
-def read_array(location: str) -> np.ndarray:
-    """Return the array in a file, of as many axes as it has."""
-    name, _, member = location.partition("::")
-    path = Path(name)
-    suffix = path.suffix.lower()
+    name, _, member = str(given).partition("::")
+    path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in (".npy", ".npz", *PICTURES):
-        raise ConfigError(f"an image is {IMAGES}; got {location}")
+        raise ConfigError(f"an image is {IMAGES}; got {given}")
     if not path.is_file():
         raise StoreError(f"no file {path}; an image is {IMAGES}")
-    if suffix in PICTURES:
-        return read_picture(path)
-    if suffix == ".npz":
-        return whole_array(path, chosen_member(path, member or None, dimensions=(2, 3, 4)))
-    return whole_array(path)
+    pixels = read_picture(path) if suffix in PICTURES else read_array(path, member or None, dimensions=(2, 3, 4))
+    return PixelRows(pixels, str(given))
 
 
 def read_picture(path: Path) -> np.ndarray:

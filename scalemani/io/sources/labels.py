@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, warn
-from scalemani.io.sources.array_files import chosen_member, whole_array
+from scalemani.io.sources.array_files import read_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
 from scalemani.io.sources.label_values import (
     categories_of,
@@ -22,7 +22,7 @@ from scalemani.io.sources.label_values import (
     with_missing,
 )
 from scalemani.io.sources.sliced import missing_chunks
-from scalemani.io.sources.stores import check_codecs, h5ad_node, open_h5, zarr_node
+from scalemani.io.sources.stores import h5ad_node, open_h5, zarr_node
 from scalemani.io.sources.tables import INDEX, check_names, columns_of, opened, table_files
 
 Columns = dict[str, np.ndarray]  # (N,) each, of numbers, texts or objects; missing values are NaN or None
@@ -81,11 +81,6 @@ def lines_of(path: Path, _: str | None) -> np.ndarray:
     return values_of_texts(stripped)
 
 
-def npz_labels(path: Path, member: str | None) -> np.ndarray:
-    """Return the named array of an archive, or its only one with one axis."""
-    return whole_array(path, chosen_member(path, member, dimensions=(1,)))
-
-
 def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
     """Return columns of `obs` of an AnnData, .h5ad or .zarr: "obs/NAME", or of "obs" all but the index.
 
@@ -105,17 +100,16 @@ def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
 class Annotated:
     """An AnnData on this machine, .h5ad or .zarr, whose arrays and groups are opened by their paths in it.
 
-    So each is checked on its own: that it takes nothing from another file, and that it asks for no codec that could run
-    code.
+    So each is checked on its own to take nothing from another file.
     """
 
     def __init__(self, path: Path) -> None:
         self.path, self.in_zarr = path, path.suffix.lower() == ".zarr"
-        self.root = zarr_node(str(path), None, texts=True) if self.in_zarr else open_h5(path)
+        self.root = zarr_node(str(path), None) if self.in_zarr else open_h5(path)
 
     def node(self, member: str) -> Any:
         """Return an array or a group; that of no name is all of a zarr store."""
-        return zarr_node(str(self.path), member or None, texts=True) if self.in_zarr else h5ad_node(self.path, member)
+        return zarr_node(str(self.path), member or None) if self.in_zarr else h5ad_node(self.path, member)
 
     def column(self, member: str) -> np.ndarray:
         """Return one column: numbers, texts, categories, or values of which some are masked."""
@@ -152,7 +146,6 @@ class Annotated:
             raise DataError(f"{where} is no column of numbers, texts or categories: name another")
         check_limit("points", node.shape[0], where)
         if self.in_zarr:  # whose writers leave out chunks of zeros, as codes and masks often are
-            check_codecs(dict(node.metadata.to_dict()), where, texts=True)
             values = np.asarray(node[...])
             return values.astype(object) if values.dtype.kind == "T" else values
         if remark := missing_chunks(node, where):
@@ -179,8 +172,8 @@ def hexadecimal(colour: str) -> str | None:
 
 # What reads a file, by its suffix: columns by name, or the only one.
 READERS: Mapping[str, Callable[[Path, str | None], Columns | np.ndarray]] = {
-    ".npy": lambda path, _: whole_array(path),
-    ".npz": npz_labels,
+    ".npy": read_array,
+    ".npz": read_array,
     ".txt": lines_of,
     ".csv": csv_columns,
     ".parquet": parquet_columns,

@@ -14,7 +14,6 @@ from zarr.storage import FsspecStore, LocalStore, ObjectStore
 from scalemani.config.limits import check_limit
 from scalemani.errors import (
     ConfigError,
-    CorruptChunkError,
     DataError,
     ScalemaniError,
     StoreError,
@@ -25,40 +24,29 @@ from scalemani.io.sources.base import Source, as_damage, check_file, optional_mo
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
-from scalemani.store.objects import leads_out, read_file
+from scalemani.store.objects import leads_out
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
 LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "adler32", "fletcher32"}
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 TEXT_CODECS = {"vlen-utf8"}  # of strings, which format 2 calls objects
-SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS
-DESCRIPTIONS = {"zarr.json", ".zarray", ".zattrs", ".zgroup", ".zmetadata"}
+SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS | TEXT_CODECS
+ARRAYS = {"zarr.json", ".zarray"}  # the descriptions of arrays, with their codecs
+DESCRIPTIONS = ARRAYS | {".zattrs", ".zgroup", ".zmetadata"}
 COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
 WHOLE = "X"
 ANNDATA = "anndata"  # the encoding of an AnnData
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
-def check_declared_codecs(folder: Path, description: str, texts: bool) -> None:
-    """Refuse a local array by its metadata, before zarr imports any codec for it."""
-    for name in ("zarr.json", ".zarray"):
-        try:
-            metadata = json.loads(read_file(folder / name))
-        except (OSError, ValueError):  # not there, or for zarr to complain about
-            continue
-        except CorruptChunkError as error:
-            raise StoreError(f"{description} describes no array: {error}") from error
-        if isinstance(metadata, dict):
-            check_codecs(metadata, description, texts)
-
-
-def check_codecs(metadata: dict[str, Any], description: str, texts: bool = False) -> None:
+def check_codecs(metadata: Any, description: str) -> None:
     """Refuse an array whose codecs could run code: pickled objects, unknown codecs."""
-    allowed = SAFE_CODECS | TEXT_CODECS if texts else SAFE_CODECS
+    if not isinstance(metadata, dict):
+        return
     listed = [metadata.get(place) for place in ("codecs", "filters", "compressor")]
     names = {name.removeprefix("numcodecs.") for name in codec_names(listed)}
-    for name in sorted(names - allowed):
-        raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(allowed))}")
+    for name in sorted(names - SAFE_CODECS):
+        raise UnsafeStoreError(f"{description} uses the codec {name!r}; allowed: {', '.join(sorted(SAFE_CODECS))}")
     if metadata.get("dtype") == "|O" and names.isdisjoint(TEXT_CODECS):
         raise UnsafeStoreError(f"{description} holds Python objects (dtype |O): store numbers")
 
@@ -74,7 +62,10 @@ def codec_names(described: Any) -> Iterator[str]:
 
 
 class RegularFiles(LocalStore):
-    """A local zarr store that reads regular files in its own folder only, and metadata of a bounded size."""
+    """A local zarr store that reads regular files in its own folder only.
+
+    Descriptions are of a bounded size, and codecs that could run code are refused before zarr makes any of them.
+    """
 
     async def get(
         self, key: str, prototype: BufferPrototype | None = None, byte_range: ByteRequest | None = None
@@ -87,6 +78,8 @@ class RegularFiles(LocalStore):
             check_file(path)
         if path.name in DESCRIPTIONS and path.is_file():
             check_limit("description", path.stat().st_size, str(path))
+            with contextlib.suppress(ValueError):  # of what is no JSON, for zarr to complain about
+                check_codecs(json.loads(path.read_bytes()) if path.name in ARRAYS else None, str(path))
         return await super().get(key, prototype, byte_range)
 
 
@@ -161,14 +154,12 @@ def described(location: str, member: str | None) -> str:
     return without_credentials(location) + (f"::{member}" if member else "")
 
 
-def zarr_node(location: str, member: str | None, texts: bool = False) -> Any:
-    """Return the zarr array or group at a path or URL, or a member of it; an array may hold `texts`."""
+def zarr_node(location: str, member: str | None) -> Any:
+    """Return the zarr array or group at a path or URL, or a member of it."""
     refuse_credentials(location)
     description = described(location, member)
     if "://" in location and "::" in location:
         raise ConfigError(f"{description} is a chain of URLs: give one URL, or copy or unpack what it leads to")
-    if "://" not in location:
-        check_declared_codecs(Path(location, member or ""), description, texts)
     with as_zarr_errors(description, f"cannot open {description} as zarr"):
         try:
             with zarr.config.set(UNEVEN):
@@ -185,7 +176,7 @@ def as_zarr_errors(description: str, failure: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise ConfigError(f"{description} needs another package: {error}") from error
-    except ScalemaniError:
+    except (ScalemaniError, RecursionError):
         raise
     except Exception as error:
         raise StoreError(f"{failure}: {without_credentials(str(error))}") from error

@@ -143,7 +143,7 @@ def test_an_encrypted_archive_is_refused(tmp_path, name):
 def test_a_description_of_a_gigabyte_is_points_that_cannot_be_used(tmp_path, zarr_format):
     described = stored(tmp_path / "points.zarr", zarr_format)
     os.truncate(described, 2**30)
-    with pytest.raises(StoreError, match=rf"{described.name} holds {2**30} bytes") as refused:
+    with pytest.raises(StoreError, match=rf"{described.name} has {2**30} bytes") as refused:
         open_points(tmp_path / "points.zarr")
     assert refused.value.exit_status == 2
 
