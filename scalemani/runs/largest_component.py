@@ -16,6 +16,7 @@ from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.reading import SparseRowsReader
 from scalemani.engine.task import Dimensions
 from scalemani.io.sources import NeighborLists, PointsSource
+from scalemani.io.sources.precomputed import NeighborTable
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.plan import Plan
 from scalemani.stages.arrays.affinities import StoredComponents
@@ -76,7 +77,7 @@ def lists_within(points: StoredPoints, rows: np.ndarray, description: str) -> Ne
     inside = rows[np.minimum(numbers, len(rows) - 1)] == stored[:, :k]
     order = np.argsort(~inside, axis=1, kind="stable")[:, : int(inside.sum(axis=1).min())]
     indices, distances = (np.take_along_axis(part, order, axis=1) for part in (numbers, stored[:, k:]))
-    return NeighborLists(indices, distances, description)
+    return NeighborLists(NeighborTable.of(indices, distances, description))
 
 
 def largest_component(plan: Plan) -> Kept | None:

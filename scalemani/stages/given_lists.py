@@ -72,13 +72,12 @@ def form(given: GivenLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> 
         "negative inner products": -products,
         "one less the inner products": 1 - products,
     }
-    relative = {}
-    for name, values in forms.items():
-        away = float(np.median(np.abs(told - values)))
-        if np.isfinite(away):
-            relative[name] = away / (float(np.median(np.abs(values))) or 1.0)
-    best = min(relative, key=relative.__getitem__, default=None)
-    if best is None or relative[best] > ALIKE:
+    relative = {
+        name: float(np.median(np.abs(told - values)) / (np.median(np.abs(values)) or 1))
+        for name, values in forms.items()
+    }
+    best = min(relative, key=lambda name: np.nan_to_num(relative[name], nan=np.inf))
+    if not relative[best] <= ALIKE:
         return {"distances_given": "of another form"}
     return {"distances_given": best, "typical_difference": relative[best]}
 

@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 
 from scalemani.config.validation import check_finite_block
 from scalemani.errors import DataError
-from scalemani.io.sources.base import PointsSource, Source, read_rows
+from scalemani.io.sources.base import PointsSource, Source
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.precomputed import check_square, open_lists, refuse_rows, take_pairwise, without_rounding
 from scalemani.io.sources.sliced import SparseRows
@@ -96,12 +96,9 @@ class GivenAffinities(Source):
 
 def joining(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return the edges of W (N, N) that join their ends: those that count in D^-1/2 W D^-1/2."""
-    roots = np.sqrt(np.asarray(matrix.sum(axis=1, dtype=np.float64)).ravel())
-    rows = np.repeat(roots, np.diff(matrix.indptr))
-    kept = matrix.data >= LEAST_ENTRY * rows * roots[matrix.indices]
-    joined = sparse.csr_matrix((kept, matrix.indices, matrix.indptr), matrix.shape, copy=True)
-    joined.eliminate_zeros()  # what is stored is an edge, whatever its value
-    return joined
+    entries, roots = matrix.tocoo(copy=False), np.sqrt(matrix.sum(axis=1, dtype=np.float64)).A1
+    kept = entries.data >= LEAST_ENTRY * roots[entries.row] * roots[entries.col]
+    return sparse.csr_matrix((kept[kept], (entries.row[kept], entries.col[kept])), matrix.shape)
 
 
 def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
@@ -110,7 +107,7 @@ def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
     if isinstance(matrix, SparseRows):
         return matrix.read_sparse(0, n_points)
     step = max(1, AFFINITY_BYTES // (n_points * np.dtype(matrix.dtype).itemsize))
-    parts = [read_rows(matrix, start, min(start + step, n_points), sparse=True) for start in range(0, n_points, step)]
+    parts = [matrix.read_sparse(start, min(start + step, n_points)) for start in range(0, n_points, step)]
     return sparse.csr_matrix(sparse.vstack(parts, format="csr"))
 
 
@@ -120,17 +117,18 @@ def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.cs
     Those that lie below zero by rounding are zeros.
     """
     check_finite_block(matrix, 0, f"affinities in {description}")
-    row_of = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
-    data = without_rounding(matrix.data, ROUNDING * float(matrix.data.max(initial=0)))
+    entries = matrix.tocoo(copy=False)
+    data = without_rounding(entries.data, ROUNDING * float(entries.data.max(initial=0)))
     faults = {
-        "hold affinities that are negative": data < 0,
-        "hold affinities that are too large for float32": data > np.finfo(AFFINITY_DTYPE).max,
+        "hold affinities that are negative": np.bincount(entries.row[data < 0]) > 0,
+        "hold affinities that are too large for float32": (
+            np.bincount(entries.row[data > np.finfo(AFFINITY_DTYPE).max]) > 0
+        ),
     }
-    rows = {fault: np.bincount(row_of[entries]) > 0 for fault, entries in faults.items()}
-    refuse_rows(rows, f"the affinities in {description}", AFFINITY_REMEDY)
-    kept = row_of != matrix.indices
-    parts = (data[kept].astype(np.float64), (row_of[kept], matrix.indices[kept]))
-    return sparse.csr_matrix(parts, shape=matrix.shape)
+    refuse_rows(faults, f"the affinities in {description}", AFFINITY_REMEDY)
+    kept = entries.row != entries.col
+    parts = (data[kept].astype(np.float64), (entries.row[kept], entries.col[kept]))
+    return sparse.csr_matrix(parts, matrix.shape)
 
 
 def symmetric_mean(given: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:

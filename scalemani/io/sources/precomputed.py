@@ -1,7 +1,13 @@
-"""Neighbour lists and all distances, of every kind that is read, in the place of points."""
+"""Neighbour lists and all distances, of every kind that is read, in the place of points.
 
+Whatever is given becomes a table of neighbours (N, k) with the values that came with them, or a matrix of all
+distances, which gives such tables. `NeighborLists` makes lists of distances of a table, and refuses what are none.
+"""
+
+import contextlib
 import copy
-from collections.abc import Mapping
+import itertools
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -39,6 +45,7 @@ FEWEST_FOUND = 0.5  # of the longest list: lists are not shortened further for t
 NOT_FOUND = -1
 # Of points.distances: what the values of lists are.
 AUTO, AS_GIVEN, SQUARED, INNER_PRODUCT = "auto", "distances", "squared", "inner-product"
+ROOTED = (SQUARED, INNER_PRODUCT)  # compared as squares, whose roots have fewer digits near zero
 UNIT = 1e-2  # of rows that are to be at unit length: how far the square of that may be from one
 # Triangles of neighbours whose longest side exceeds the sum of the others by more than codes of points explain, of the
 # triangles in some lists: distances have none, squares many, unless points fill more than ten dimensions.
@@ -46,12 +53,34 @@ TRIED_LISTS, FEWEST_TRIANGLES, TOO_LONG, BROKEN = 300, 30, 1.1, 0.01
 DISTANCE_BYTES = 2**24  # of the distances that are searched at once
 
 
-class GivenTables(NamedTuple):
-    """Indices (N, k) and distances (N, k) as they were given, and where they come from."""
+class NeighborTable(NamedTuple):
+    """Neighbours (N, k), NOT_FOUND for those that a search did not find, the value of each, and where from."""
 
     indices: np.ndarray
-    distances: np.ndarray
+    values: np.ndarray
     description: str
+
+    @classmethod
+    def of(cls, indices: np.ndarray, values: np.ndarray, description: str) -> "NeighborTable":
+        """Return two tables of one shape as one; refuse others, and indices that are no integers."""
+        if indices.ndim != 2 or indices.shape != values.shape or not indices.size:
+            raise DataError(
+                f"indices and distances of neighbours must be two tables (N, k) of one shape, got {indices.shape} and "
+                f"{values.shape} in {description}"
+            )
+        if indices.dtype.kind not in "iu":
+            raise DataError(f"indices of neighbours must be integers, got {indices.dtype} in {description}")
+        return cls(with_not_found(indices), values, description)
+
+    @property
+    def themselves(self) -> np.ndarray:
+        """Which entries are the point whose list it is, (N, k) bool."""
+        return self.indices == np.arange(len(self.indices))[:, np.newaxis]
+
+    @property
+    def outside(self) -> np.ndarray:
+        """Which lists have entries that are no points, (N,) bool."""
+        return np.any((self.indices < NOT_FOUND) | (self.indices >= len(self.indices)), axis=1)
 
 
 def open_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix":
@@ -60,32 +89,29 @@ def open_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix"
     `form` says what the values are: distances, squared, inner-product of rows at unit length, or auto.
     """
     found = read_lists(given, form)
-    if not isinstance(found, GivenTables):
+    if not isinstance(found, NeighborTable):
         return found
-    check_tables(*found)
     form, remark = recognized(found) if form == AUTO else (form, "")
-    return NeighborLists(*found, remark, form)
+    return NeighborLists(found, form, remark)
 
 
-def recognized(given: GivenTables) -> tuple[str, str]:
-    """Return the form of what lists hold, by the order of their values, and a remark; refuse what may be either."""
-    indices, values, description = given
-    known = ~is_not_found(indices)
-    ordered = np.where(known, values, -np.inf)
-    if (
-        not (ordered[:, 1:] <= ordered[:, :-1]).all()
-        or (ordered[:, :1] == np.where(known, values, ordered[:, :1])).all()
-    ):
+def recognized(table: NeighborTable) -> tuple[str, str]:
+    """Return the form of the values of a table, by their order, and a remark; refuse what may be either."""
+    known = table.indices != NOT_FOUND
+    ordered = np.where(known, table.values, -np.inf)
+    value, before = ordered[:, 1:], ordered[:, :-1]
+    if not (value <= before).all() or not (value < before)[known[:, 1:]].any():
         return AUTO, ""
-    own = values[known & (indices == np.arange(len(indices))[:, np.newaxis])]
-    if 2 * len(own) > len(indices) and (np.abs(own - 1) <= UNIT).all() and ordered.max() <= 1 + UNIT:
+    own = table.values[table.themselves]
+    if 2 * len(own) > len(ordered) and (np.abs(own - 1) <= UNIT).all() and ordered.max() <= 1 + UNIT:
         return INNER_PRODUCT, (
-            f"values in {description} descend from one: they are used as inner products of rows at unit length; "
+            f"values in {table.description} descend from one: they are used as inner products of rows at unit length; "
             "points.distances=inner-product says so, and points.distances=distances that they are none"
         )
     raise DataError(
-        f"values in {description} descend along each list, as similarities do: set points.distances=inner-product "
-        "where they are inner products of rows at unit length, points.distances=distances where the farthest is first"
+        f"values in {table.description} descend along each list, as similarities do: set points.distances="
+        "inner-product where they are inner products of rows at unit length, points.distances=distances where the "
+        "farthest is first"
     )
 
 
@@ -99,35 +125,32 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     DataError
         For distances between all points, other numbers of points, and rows out of range.
     """
-    found = read_lists(given)
-    if isinstance(found, DistanceMatrix):
+    table = read_lists(given)
+    if isinstance(table, DistanceMatrix):
         raise DataError(
             f"graph takes the lists of the nearest neighbours of each point, got the distances between all points in "
-            f"{found.description}: leave out the points, and give these with metric='precomputed'"
+            f"{table.description}: leave out the points, and give these with metric='precomputed'"
         )
-    indices, distances, description = found.indices, found.distances, found.description
-    check_tables(indices, distances, description)
-    if len(indices) != n_points:
+    if isinstance(table, NeighborLists):
+        table = NeighborTable(table.indices, table.distances, table.description)
+    if len(table.indices) != n_points:
         raise DataError(
-            f"graph must have a list for each of the {n_points} points, in their order, got those of {len(indices)} in "
-            f"{description}"
+            f"graph must have a list for each of the {n_points} points, in their order, got those of "
+            f"{len(table.indices)} in {table.description}"
         )
-    known = ~is_not_found(indices)
-    outside = np.any(known & ((indices < 0) | (indices >= n_points)), axis=1)
-    refuse_rows({f"list rows outside [0, {n_points})": outside}, f"the neighbour lists in {description}", LIST_REMEDY)
-    listed = np.where(known, indices.astype(np.int64), NOT_FOUND).astype(np.int32)
-    themselves = listed == np.arange(n_points)[:, np.newaxis]
-    listed[themselves] = NOT_FOUND
-    places = np.argsort(listed, axis=1, kind="stable")
-    ordered = np.take_along_axis(listed, places, axis=1)
+    where = f"the neighbour lists in {table.description}"
+    refuse_rows({f"list rows outside [0, {n_points})": table.outside}, where, LIST_REMEDY)
+    indices = np.where(table.themselves, NOT_FOUND, table.indices).astype(np.int32)
+    places = np.argsort(indices, axis=1, kind="stable")
+    ordered = np.take_along_axis(indices, places, axis=1)
     ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NOT_FOUND
-    np.put_along_axis(listed, places, ordered, axis=1)
-    listed, distances = found_first(listed, distances.astype(np.float32))
+    np.put_along_axis(indices, places, ordered, axis=1)
+    indices, distances = found_first(indices, table.values.astype(np.float32))
     # Where most points list themselves, those that do not have one neighbour more, which the others would miss.
-    width = indices.shape[1] - bool(np.count_nonzero(themselves) * 2 > n_points)
-    if not (listed[:, :width] >= 0).any():
-        raise DataError(f"the neighbour lists in {description} name no neighbour: search anew, or leave out graph")
-    return listed[:, :width], distances[:, :width]
+    width = indices.shape[1] - bool(np.count_nonzero(table.themselves) * 2 > n_points)
+    if not (indices[:, :width] >= 0).any():
+        raise DataError(f"{where} name no neighbour: search anew, or leave out graph")
+    return indices[:, :width], distances[:, :width]
 
 
 def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -136,33 +159,47 @@ def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray,
     return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
-def read_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix | GivenTables":
-    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; tables are not looked at yet."""
+def read_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix | NeighborTable":
+    """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; values of tables as they are."""
     if isinstance(given, NeighborLists | DistanceMatrix):
         return given
     given = take_pairwise(given, DISTANCES)
     if isinstance(given, str | Path):
-        return open_stored_lists(str(given), form)
-    if sparse.issparse(given) or hasattr(given, "__array__"):
-        return lists_of(open_points(given), form)
-    parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
-    if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its index for searches
-        raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
-    return GivenTables(*told_apart(*map(table_of_rows, parts[:2])), f"{type(given).__name__} in memory")
+        found = open_stored_lists(str(given))
+    elif sparse.issparse(given) or hasattr(given, "__array__"):
+        found = open_points(given)
+    else:
+        parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
+        if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its search index
+            raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
+        found = NeighborTable.of(*told_apart(*map(rows_of_one_length, parts[:2])), f"{type(given).__name__} in memory")
+    if isinstance(found, SparseRows):
+        return NeighborLists(table_of_matrix(found, form), form)
+    return DistanceMatrix(found, form) if isinstance(found, PointsSource) else found
 
 
-def table_of_rows(part: Any) -> np.ndarray:
-    """Return an array, or a table of rows of different lengths, the shorter ones filled with NOT_FOUND."""
+def open_stored_lists(location: str) -> PointsSource | NeighborTable:
+    """Return the matrix at a path, or the table of the arrays `indices` and `distances` of a zarr group or an .npz."""
     try:
+        return open_points(location)
+    except (StoreError, ConfigError):
+        if "::" in location:
+            raise
+    sources = [open_points(f"{location}::{name}") for name in LIST_ARRAYS]
+    indices, distances = (source.read(0, source.shape[0]) for source in sources)
+    return NeighborTable.of(indices.astype(np.int64), distances, location)  # readers of points make floats of them
+
+
+def rows_of_one_length(part: Any) -> np.ndarray:
+    """Return an array, or a table of rows of different lengths, the shorter ones filled with NOT_FOUND."""
+    with contextlib.suppress(ValueError):
         return np.asarray(part)
-    except ValueError:
-        rows = [np.asarray(row) for row in part]
-    if any(row.ndim != 1 for row in rows):
-        raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got a {type(part).__name__} of no rows of numbers")
-    table = np.full((len(rows), max(map(len, rows))), NOT_FOUND, np.result_type(*rows))
-    for filled, row in zip(table, rows, strict=True):
-        filled[: len(row)] = row
-    return table
+    try:
+        return np.array([*itertools.zip_longest(*part, fillvalue=NOT_FOUND)]).T
+    except (TypeError, ValueError) as error:
+        raise DataError(
+            f"metric='precomputed' takes {LIST_KINDS}; got a {type(part).__name__} of no rows of numbers"
+        ) from error
 
 
 def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -170,11 +207,12 @@ def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
     Of two tables that both could be indices, those are that hold integers; of two such, what ascends is distances.
     """
-    tests = (could_be_indices, lambda table: table.dtype.kind in "iu", lambda table: not ascends(table))
-    answers = ((test(one), test(other)) for test in tests)
-    indices, distances = (
-        (one, other) if next((first for first, last in answers if first != last), True) else (other, one)
-    )
+
+    def likeness(table: np.ndarray) -> tuple[bool, ...]:
+        ascends = table.ndim == 2 and bool((table[:, 1:] >= table[:, :-1]).all())
+        return could_be_indices(table), table.dtype.kind in "iu", not ascends
+
+    indices, distances = sorted((one, other), key=likeness, reverse=True)
     whole = indices.dtype.kind == "f" and could_be_indices(indices)
     return (indices.astype(np.int64) if whole else indices), distances
 
@@ -183,22 +221,16 @@ def could_be_indices(table: np.ndarray) -> bool:
     """Return whether a table (N, k) holds whole numbers of rows, none twice in a row but NOT_FOUND."""
     if table.ndim != 2 or table.dtype.kind not in "iuf" or not table.size:
         return False
-    found = ~is_not_found(table)
-    listed = table[found]
-    if not ((listed >= 0) & (listed < len(table)) & (listed == np.rint(listed))).all():
-        return False
-    return not has_repeats(np.where(found, table.astype(np.int64), NOT_FOUND)).any()
+    indices = with_not_found(table)
+    listed = indices[indices != NOT_FOUND]
+    rows = (listed >= 0) & (listed < len(table)) & (listed == np.rint(listed))
+    return bool(rows.all()) and not has_repeats(indices).any()
 
 
-def ascends(table: np.ndarray) -> bool:
-    """Return whether the values of each row of a table (N, k) ascend."""
-    return table.ndim == 2 and bool((table[:, 1:] >= table[:, :-1]).all())
-
-
-def is_not_found(indices: np.ndarray) -> np.ndarray:
-    """Return where indices are NOT_FOUND, or the largest number of their dtype, which cuVS writes for it."""
-    largest = np.iinfo(indices.dtype).max if indices.dtype.kind in "iu" else NOT_FOUND
-    return (indices == NOT_FOUND) | (indices == largest)
+def with_not_found(indices: np.ndarray) -> np.ndarray:
+    """Return indices with NOT_FOUND for the largest number of their dtype, which cuVS writes for it."""
+    unknown = indices == np.iinfo(indices.dtype).max if indices.dtype.kind in "iu" else np.zeros(1, bool)
+    return np.where(unknown, NOT_FOUND, indices.astype(np.int64)) if unknown.any() else indices
 
 
 def has_repeats(indices: np.ndarray) -> np.ndarray:
@@ -223,21 +255,24 @@ def take_pairwise(given: Any, name: str) -> Any:
     return given.obsp[name]
 
 
-def lists_of(matrix: PointsSource, form: str) -> "NeighborLists | DistanceMatrix":
-    """Return the lists in a sparse matrix of distances; a dense one holds all distances."""
-    return lists_of_matrix(matrix, form) if isinstance(matrix, SparseRows) else DistanceMatrix(matrix, form)
-
-
-def open_stored_lists(location: str, form: str) -> "NeighborLists | DistanceMatrix | GivenTables":
-    """Return the lists at a path: those of a matrix, or arrays `indices` and `distances` of a zarr group or an .npz."""
-    try:
-        return lists_of(open_points(location), form)
-    except (StoreError, ConfigError) as error:
-        if "::" in location or not ("is a zarr group" in str(error) or location.endswith(".npz")):
-            raise
-    indices, distances = (open_points(f"{location}::{name}") for name in LIST_ARRAYS)
-    table = indices.read(0, indices.shape[0])
-    return GivenTables(table.astype(np.int64), distances.read(0, distances.shape[0]), location)
+def table_of_matrix(rows: SparseRows, form: str) -> NeighborTable:
+    """Return the table of compressed sparse rows, whose stored zeros are entries; refuse rows of different lengths."""
+    check_square(rows, "distances to neighbours", "give the distances of each point to its neighbours")
+    columns, counts, n_points = np.asarray(rows.indices[...]), np.diff(rows.indptr), rows.shape[0]
+    owners = np.repeat(np.arange(n_points), counts)
+    own = np.bincount(owners[columns == owners], minlength=n_points).astype(bool)
+    lengths = counts - own
+    if np.ptp(lengths) and np.ptp(counts):
+        raise DataError(
+            f"every row of {rows.description} must list as many neighbours, got from {lengths.min()} (row "
+            f"{lengths.argmin()}) to {lengths.max()} (row {lengths.argmax()}): give the k nearest of each"
+        )
+    # Where some rows list themselves and are one longer for it, the others then do so too, at distance zero.
+    shorter = np.flatnonzero(counts < counts.max())
+    ends = rows.indptr[shorter + 1]
+    indices = np.insert(columns.astype(np.int64), ends, shorter).reshape(n_points, -1)
+    values = np.insert(np.asarray(rows.data[...], np.float64), ends, float(form == INNER_PRODUCT))
+    return NeighborTable.of(indices, values.reshape(indices.shape), rows.description)
 
 
 class NeighborLists(Source):
@@ -245,10 +280,9 @@ class NeighborLists(Source):
 
     Parameters
     ----------
-    indices : (N, k) integers; -1, or the largest number of their dtype, for neighbours that a search did not find
-    distances : (N, k)
+    table : the neighbours of each point in any order, with their distances, or with what `form` says
+    form : what the values are: distances, also where it is auto, their squares, or inner products of unit rows
     remark : a warning for users of the lists
-    form : what `distances` are: distances, also where it is auto, their squares, or inner products of unit rows
 
     Raises
     ------
@@ -263,29 +297,33 @@ class NeighborLists(Source):
     throughout, are averaged over both. Squares are compared as such: their roots have fewer digits near zero.
     """
 
-    def __init__(
-        self, indices: np.ndarray, distances: np.ndarray, description: str, remark: str = "", form: str = AUTO
-    ) -> None:
-        check_tables(indices, distances, description)
-        not_found = is_not_found(indices)
-        if not_found.any():
-            indices = np.where(not_found, NOT_FOUND, indices.astype(np.int64))
-        themselves = indices == np.arange(len(indices))[:, np.newaxis]
+    def __init__(self, table: NeighborTable, form: str = AUTO, remark: str = "") -> None:
+        indices, distances, description = table
+        not_found, themselves = indices == NOT_FOUND, table.themselves
         if form == INNER_PRODUCT:
             distances = squares_of_cosines(distances, ~not_found, themselves, description)
-        rounding = rounding_of(distances, ~not_found, distances.dtype)
+        rounding = rounding_of(distances, distances.dtype, ~not_found)
         distances = np.where(themselves & (distances <= rounding), 0, without_rounding(distances, rounding))
-        check_lists(indices, distances, themselves, not_found, description)
-        left_out = themselves | not_found
-        listed = indices.shape[1] - left_out.sum(axis=1)
+        others = np.where(themselves | not_found, np.inf, distances)
+        negligible = SYMMETRIC * np.max(distances, initial=0, where=~not_found)
+        small = np.maximum(others.min(axis=1, keepdims=True), negligible)
+        wrong = ~((distances >= 0) & (distances < np.inf) | not_found)
+        faults = {
+            f"list rows outside [0, {len(indices)})": table.outside,
+            "have distances that are negative or not finite": wrong.any(axis=1),
+            "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
+            "list a neighbour twice": has_repeats(indices),
+        }
+        refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
+        listed = np.isfinite(others).sum(axis=1)
         told = check_found(listed, not_found, description)
-        order = np.lexsort((indices, np.where(left_out, np.inf, distances)), axis=1)[:, : int(listed.min())]
+        order = np.lexsort((indices, others), axis=1)[:, : int(listed.min())]
         self.indices, self.distances, differing = agreed(
             np.take_along_axis(indices, order, axis=1),
-            np.take_along_axis(distances, order, axis=1).astype(np.float64),
+            np.take_along_axis(others, order, axis=1).astype(np.float64),
             description,
         )
-        if form in (SQUARED, INNER_PRODUCT):
+        if form in ROOTED:
             self.distances = np.sqrt(self.distances)
         squared = remark_on_squares(self.indices, self.distances, description) if form == AUTO else ""
         self.remark = "; ".join(filter(None, (remark, told, differing, squared)))
@@ -299,7 +337,7 @@ class NeighborLists(Source):
     def nearest(self, n_neighbors: int) -> "NeighborLists":
         """Return the lists of fewer neighbours a point."""
         fewer = copy.copy(self)
-        fewer.indices, fewer.distances = self.indices[:, :n_neighbors], self.distances[:, :n_neighbors]
+        fewer.indices, fewer.distances = (part[:, :n_neighbors] for part in (self.indices, self.distances))
         fewer.shape = (len(self.indices), 2 * fewer.n_neighbors)
         return fewer
 
@@ -308,13 +346,13 @@ class NeighborLists(Source):
         return np.concatenate([self.indices[start:stop], self.distances[start:stop]], axis=1)
 
 
-def squares_of_cosines(cosines: np.ndarray, known: np.ndarray, themselves: np.ndarray, description: str) -> np.ndarray:
+def squares_of_cosines(cosines: np.ndarray, known: Any, themselves: np.ndarray, description: str) -> np.ndarray:
     """Return the squared distances (n, m) of unit rows of such inner products; refuse those of other rows.
 
-    `known` (n, m) bool are entries that are looked at, `themselves` (n, m) those of a row with itself.
+    `known` (n, m) bool are the entries that there are, `themselves` (n, m) those of a row with itself.
     """
     largest = float(np.max(cosines, initial=-np.inf, where=known))
-    lengths = float(np.max(np.abs(cosines - 1), initial=0, where=themselves & known))
+    lengths = float(np.max(np.abs(cosines - 1), initial=0, where=themselves))
     if largest > 1 + UNIT or lengths > UNIT:
         raise DataError(
             f"inner products must be those of rows at unit length, at most 1 and of a row with itself 1: in "
@@ -328,13 +366,13 @@ def squares_of_cosines(cosines: np.ndarray, known: np.ndarray, themselves: np.nd
 def remark_on_squares(indices: np.ndarray, distances: np.ndarray, description: str) -> str:
     """Return a remark on lists (N, k) that hold squares, by triangles of neighbours that no distances have; else ""."""
     places, n_triangles, n_broken = np.full(len(indices), -1), 0, 0
-    for row in range(0, len(indices), -(-len(indices) // TRIED_LISTS)):
-        listed = indices[row]
+    tried = slice(None, None, -(-len(indices) // TRIED_LISTS))
+    for listed, away in zip(indices[tried], distances[tried], strict=True):
         places[listed] = np.arange(len(listed))
-        found = places[indices[listed]]  # of the neighbours of neighbours, in the list of the row itself
+        place = places[indices[listed]]  # of the neighbours of neighbours, in the same list
         places[listed] = -1
-        sides = np.stack(np.broadcast_arrays(distances[row][:, np.newaxis], distances[listed], distances[row][found]))
-        sides = sides[:, found >= 0]
+        one, other = np.nonzero(place >= 0)
+        sides = np.stack([away[one], distances[listed[one], other], away[place[one, other]]])
         n_triangles += sides.shape[1]
         n_broken += int(np.count_nonzero(sides.max(axis=0) * (1 + 1 / TOO_LONG) > sides.sum(axis=0)))
     if n_triangles < FEWEST_TRIANGLES or n_broken <= BROKEN * n_triangles:
@@ -346,72 +384,18 @@ def remark_on_squares(indices: np.ndarray, distances: np.ndarray, description: s
     )
 
 
-def lists_of_matrix(rows: SparseRows, form: str = AUTO) -> NeighborLists:
-    """Return the lists in compressed sparse rows of distances, whose stored zeros are entries."""
-    description = rows.description
-    check_square(rows, "distances to neighbours", "give the distances of each point to its neighbours")
-    columns, values, counts = np.asarray(rows.indices[...]), np.asarray(rows.data[...]), np.diff(rows.indptr)
-    owners = np.repeat(np.arange(len(counts)), counts)
-    own = np.bincount(owners[columns == owners], minlength=len(counts)).astype(bool)
-    lengths = counts - own
-    if lengths.max() > lengths.min() + 1 or (lengths.max() > lengths.min() and len(np.unique(counts)) > 1):
-        raise DataError(
-            f"every row of {description} must list as many neighbours, got from {lengths.min()} (row "
-            f"{lengths.argmin()}) to {lengths.max()} (row {lengths.argmax()}): give the k nearest of each"
-        )
-    width = int(counts.max())
-    places = np.arange(len(columns)) - np.repeat(rows.indptr[:-1], counts)
-    indices = np.full((len(counts), width), -1, np.int64)
-    distances = np.full((len(counts), width), float(form == INNER_PRODUCT))
-    indices[owners, places], distances[owners, places] = columns, values
-    # Rows that list themselves are one longer than the others, whose last place then repeats them at distance zero.
-    indices = np.where(indices < 0, np.arange(len(counts))[:, np.newaxis], indices)
-    return NeighborLists(indices, distances, description, form=form)
-
-
-def check_tables(indices: np.ndarray, distances: np.ndarray, description: str) -> None:
-    """Refuse what are no two tables (N, k), of integers the first."""
-    if indices.ndim != 2 or indices.shape != distances.shape or not indices.size:
-        raise DataError(
-            f"indices and distances of neighbours must be two tables (N, k) of one shape, got {indices.shape} and "
-            f"{distances.shape} in {description}"
-        )
-    if indices.dtype.kind not in "iu":
-        raise DataError(f"indices of neighbours must be integers, got {indices.dtype} in {description}")
-
-
-def rounding_of(distances: np.ndarray, known: Any, computed_in: np.dtype) -> float:
+def rounding_of(distances: np.ndarray, computed_in: np.dtype, known: Any = True) -> float:
     """Return by how much distances (n, m) of zero are rounded at most, where they are `known`, in a dtype."""
-    with np.errstate(invalid="ignore"):
-        largest = np.max(distances, initial=0, where=known & np.isfinite(distances))
+    largest = np.max(distances, initial=0, where=known & np.isfinite(distances))
     precision = np.finfo(computed_in).eps if computed_in.kind == "f" else 0.0
     rounding = max(ROUNDED_BELOW_ZERO, UNITS_BELOW_ZERO * precision) * max(largest, 1.0)
     return float(min(rounding, MOST_BELOW_ZERO * largest))
 
 
-def without_rounding(distances: np.ndarray, slack: float) -> np.ndarray:
+def without_rounding(distances: np.ndarray, slack: Any) -> np.ndarray:
     """Return distances with zeros for those below zero by no more than rounding; the others as they are."""
     below = (distances < 0) & (distances >= -slack)
     return np.where(below, distances.dtype.type(0), distances) if below.any() else distances
-
-
-def check_lists(
-    indices: np.ndarray, distances: np.ndarray, themselves: np.ndarray, not_found: np.ndarray, description: str
-) -> None:
-    """Refuse lists (N, k) that no search returns; `themselves` and `not_found` (N, k) bool are entries that go."""
-    n_points = len(indices)
-    nearest = np.min(np.where(themselves | not_found, np.inf, distances), axis=1, keepdims=True)
-    small = np.maximum(nearest, SYMMETRIC * np.max(distances, initial=0, where=~not_found))
-    outside = ((indices < 0) & ~not_found) | (indices >= n_points)
-    faults = {
-        f"list rows outside [0, {n_points})": outside.any(axis=1),
-        "have distances that are negative or not finite": (
-            ~(np.isfinite(distances) & (distances >= 0)) & ~not_found
-        ).any(axis=1),
-        "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
-        "list a neighbour twice": has_repeats(indices),
-    }
-    refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
 
 
 def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> str:
@@ -426,17 +410,13 @@ def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> 
     if not missed.any():
         return ""
     least, most = int(listed.min()), int(listed.max())
+    told = f"have neighbours that the search did not find (-1), up to {missed.max()} in a row"
     remedy = "search more cells (nprobe), or give these lists beside the points (graph=, --graph), which completes them"
-    told = (
-        f"{np.count_nonzero(missed)} rows of {description} have neighbours that the search did not find (-1), up to "
-        f"{missed.max()} in a row"
+    too_few = {f"{told}, so that lists of {most} would have {least}": listed < max(FEWEST_FOUND * most, 1)}
+    refuse_rows(too_few, description, f"Ask for fewer neighbours, {remedy}")
+    return (
+        f"{np.count_nonzero(missed)} rows of {description} {told}: of every list the nearest {least} are used; {remedy}"
     )
-    if least < FEWEST_FOUND * most or least == 0:
-        few = f"first rows {first_few(np.flatnonzero(listed < FEWEST_FOUND * most))}"
-        raise DataError(
-            f"{told}, so that lists of {most} would have {least}: {few}. Ask for fewer neighbours, {remedy}"
-        )
-    return f"{told}: of every list the nearest {least} are used; {remedy}"
 
 
 def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tuple[np.ndarray, np.ndarray, str]:
@@ -447,9 +427,8 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     """
     there = graph_of(indices, distances + 1)  # so that a zero is an entry
     both = there.multiply(there.T > 0).tocsr()
-    back = there.T.tocsr().multiply(there > 0).tocsr()
     both.sort_indices()
-    back.sort_indices()
+    back = both.T.tocsr()  # the same places, of the other direction
     larger = np.maximum(both.data, back.data)
     difference = np.abs(both.data - back.data)
     slack = SYMMETRIC * larger - SYMMETRIC + NEGLIGIBLE * distances.max()
@@ -496,8 +475,7 @@ class DistanceMatrix(Source):
 
     def __init__(self, distances: PointsSource, form: str = AUTO) -> None:
         check_square(distances, "distances between all points", "give points with another metric than precomputed")
-        whole = form in (SQUARED, INNER_PRODUCT) and distances.dtype.kind != "f"
-        super().__init__(distances.shape, np.dtype(np.float64) if whole else distances.dtype, distances.description)
+        super().__init__(distances.shape, distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
         self.distances, self.form = distances, form
         self.given_dtype = getattr(distances, "given_dtype", self.dtype)
@@ -508,27 +486,20 @@ class DistanceMatrix(Source):
         return self.shape[0] - 1
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) of the distances."""
-        values = self.distances.read(start, stop)
-        if self.form not in (SQUARED, INNER_PRODUCT):
-            return values
-        if self.form == INNER_PRODUCT:
-            own = np.arange(start, stop)[:, np.newaxis] == np.arange(self.shape[0])
-            values = squares_of_cosines(values, np.ones_like(own), own, self.description)
-        squares = without_rounding(values, rounding_of(values, True, self.given_dtype))
-        return np.where(squares < 0, squares, np.sqrt(np.abs(squares)))
+        """Return rows [start, stop) as they were given."""
+        return self.distances.read(start, stop)
 
     def nearest(self, n_neighbors: int) -> NeighborLists:
         """Return the lists of the nearest neighbours of every point, ties by index; refuse distances that are none."""
-        n_points = self.shape[0]
-        indices, distances = np.empty((n_points, n_neighbors), np.int64), np.empty((n_points, n_neighbors))
-        step = max(1, DISTANCE_BYTES // (n_points * self.dtype.itemsize))
-        for start in range(0, n_points, step):
-            block = self._checked(start, min(start + step, n_points))
-            for row, away in enumerate(block, start):
-                listed = smallest(away, row, n_neighbors)
-                indices[row], distances[row] = listed, away[listed]
-        return NeighborLists(indices, distances, self.description, form=AUTO if self.form == AUTO else AS_GIVEN)
+        points, found = np.arange(self.shape[0]), []
+        for _, block in self._apart(points, points):
+            for away in block:
+                near = np.flatnonzero(away <= np.partition(away, n_neighbors - 1)[n_neighbors - 1])
+                listed = near[np.argsort(away[near], kind="stable")][:n_neighbors]
+                found.append((listed, away[listed]))
+        indices, distances = map(np.array, zip(*found, strict=True))
+        table = NeighborTable(indices, distances, self.description)
+        return NeighborLists(table, AUTO if self.form == AUTO else AS_GIVEN)
 
     def closest_pairs(self, lists: NeighborLists) -> Bridges | None:
         """Return the closest pairs that join the pieces of neighbour lists; None where these are connected.
@@ -536,43 +507,46 @@ class DistanceMatrix(Source):
         Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
         """
         edges = graph_of(lists.indices, np.ones(lists.indices.shape, bool))
-        n_pieces, labels = connected_components(edges, directed=False)
-        found, step = [], max(1, DISTANCE_BYTES // (self.shape[0] * self.dtype.itemsize))
-        while n_pieces > 1:
+        (_, labels), found = connected_components(edges, directed=False), []
+        while labels.any():
             queries = np.flatnonzero(labels != np.argmax(np.bincount(labels)))
-            nearest, away = np.empty(len(queries), np.int64), np.empty(len(queries))
-            for start in range(0, len(labels), step):
-                few = slice(*np.searchsorted(queries, (start, start + step)))
-                if few.start == few.stop:
-                    continue
-                block = self.read(start, min(start + step, len(labels)))[queries[few] - start]
-                block = np.where(labels[queries[few], np.newaxis] == labels, np.inf, block)
-                nearest[few], away[few] = block.argmin(axis=1), block.min(axis=1)
-            bridges, joined = boruvka_round(labels, queries, nearest, away)
+            nearest, away = np.empty(len(labels), np.int64), np.empty(len(labels))
+            for rows, block in self._apart(queries, labels):
+                nearest[rows], away[rows] = block.argmin(axis=1), block.min(axis=1)
+            bridges, (labels, _) = boruvka_round(labels, queries, nearest[queries], away[queries])
             found.append(bridges)
-            n_pieces, labels = len(joined.sizes), joined.labels
         return Bridges(*map(np.concatenate, zip(*found, strict=True))) if found else None
 
-    def _checked(self, start: int, stop: int) -> np.ndarray:
-        block, listed = self.read(start, stop), f"the neighbour lists in {self.description}"
-        check_finite_block(block, start, f"distances in {self.description}")
-        own, rows = np.diagonal(block, start), np.arange(stop - start)
-        faults = {"have a distance from the point to itself that is not zero": own > SYMMETRIC * block.max(axis=1)}
-        block = block.copy()  # rows may be the user's own array
-        for row in np.flatnonzero((block < 0).any(axis=1)):
-            block[row] = without_rounding(block[row], rounding_of(block[row], True, self.given_dtype))
-        faults["have negative distances"] = block.min(axis=1) < 0
-        refuse_rows(faults, listed, LIST_REMEDY, start)
-        block[rows, start + rows] = 0
-        return block
+    def _apart(self, rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Yield some rows, ascending, and their distances (n, N), infinite to points of one label.
 
-
-def smallest(away: np.ndarray, row: int, n_smallest: int) -> np.ndarray:
-    """Return the indices of the smallest distances (N,) of one row, ascending, ties by index, without its own."""
-    bound = np.partition(away, n_smallest)[n_smallest]  # one more: its own is among the smallest, being zero
-    near = np.flatnonzero(away <= bound)
-    near = near[near != row]
-    return near[np.argsort(away[near], kind="stable")][:n_smallest]
+        Values of a block that are no distances are refused, whichever of its rows are wanted.
+        """
+        n_points = self.shape[0]
+        step = max(1, DISTANCE_BYTES // (n_points * self.dtype.itemsize))
+        for start in range(0, n_points, step):
+            some = rows[slice(*np.searchsorted(rows, (start, start + step)))]
+            if not len(some):
+                continue
+            block = self.read(start, min(start + step, n_points))
+            check_finite_block(block, start, f"distances in {self.description}")
+            if self.form == INNER_PRODUCT:
+                block = squares_of_cosines(
+                    block, True, np.eye(len(block), n_points, start, dtype=bool), self.description
+                )
+            if block.min() < 0:
+                block = without_rounding(block, rounding_of(block, self.given_dtype))
+            slack = SYMMETRIC**2 if self.form in ROOTED else SYMMETRIC
+            faults = {
+                "have a distance from the point to itself that is not zero": (
+                    np.diagonal(block, start) > slack * block.max(axis=1)
+                ),
+                "have negative distances": block.min(axis=1) < 0,
+            }
+            refuse_rows(faults, f"the neighbour lists in {self.description}", LIST_REMEDY, start)
+            if self.form in ROOTED:
+                block = np.sqrt(block)
+            yield some, np.where(labels[some, np.newaxis] == labels, np.inf, block[some - start])
 
 
 def check_square(matrix: PointsSource, what: str, remedy: str) -> None:
