@@ -300,6 +300,19 @@ def test_chunks_of_dask_are_computed_once_a_pass():
         assert len(computed) == len(chunks)
 
 
+@pytest.mark.parametrize("kept", [0, 3])
+def test_chunks_of_dask_with_fewer_rows_than_it_says_are_refused(kept):
+    lying = da.from_array(POINTS[:20], (5, D)).map_blocks(lambda rows: rows[:kept], dtype=POINTS.dtype, meta=POINTS[:0])
+    with pytest.raises(DataError, match=r"gave an array of shape .* for rows \[2, 20\)"):
+        open_points(lying).read(2, 20)
+
+
+def test_chunks_of_dask_in_any_order_are_those_of_the_array():
+    source = open_points(da.from_array(POINTS, (700, D)))
+    for start, stop in ((0, 0), (10, 20), (650, 1500), (1400, 1500), (1390, N), (0, N), (5, 5), (2100, 2200)):
+        np.testing.assert_array_equal(source.read(start, stop), POINTS[start:stop])
+
+
 def test_frames_of_other_libraries_are_the_same_points():
     expected = survey(open_points(POINTS), Executor(), 1024).content
     forms = {}
