@@ -45,75 +45,68 @@ class Chunks(NamedTuple):
     n_stored: int = 0
 
 
-def missing_chunks(array: Any, description: str) -> str:
-    """Return a warning about missing chunks of an array of zarr or h5py; empty where there are none, and of others."""
-    if isinstance(array, zarr.Array):
-        return missing_in_zarr(array, description)
-    if hasattr(array, "id") and hasattr(array.id, "get_num_chunks"):
-        return missing_in_hdf5(array, description)
-    return ""
-
-
-def chunks_of(array: Any) -> Chunks:
+def chunks_of(array: Any, description: str) -> Chunks:
     """Return the chunks of an array, of one shape or, in zarr, of several; none of an array that tells of none."""
-    if not isinstance(array, zarr.Array):
-        chunks: Any = getattr(array, "chunks", None)
-        regular = isinstance(chunks, tuple) and chunks and isinstance(chunks[0], int)
-        return Chunks(chunks[0], chunks[0]) if regular else Chunks()
     try:
-        read, stored = array.chunks, array.shards or array.chunks
-    except NotImplementedError:
-        uneven: Any = array  # what zarr says of these from 3.2 on
-        n_stored = math.prod(map(len, uneven.write_chunk_sizes))
-        return Chunks(max(uneven.read_chunk_sizes[0], default=0), None, n_stored)
-    pieces = zip((*array.shape, *array.shape), (*stored, *read), strict=True)
-    if any(length > 0 and piece < 1 for length, piece in pieces):
+        read = getattr(array, "chunks", None)
+    except NotImplementedError:  # of zarr, which from 3.2 on has other names for those of several shapes
+        n_stored = math.prod(map(len, array.write_chunk_sizes))
+        return Chunks(max(array.read_chunk_sizes[0], default=0), None, n_stored)
+    if not isinstance(read, tuple) or not read or not isinstance(read[0], int):
+        return Chunks()
+    stored = getattr(array, "shards", None) or read
+    if any(piece < 1 <= length for length, piece in zip(array.shape * 2, (*stored, *read), strict=True)):
         raise DataError(
-            f"{array.store_path} of shape {array.shape} has chunks of shape {read}, which hold no value: write it again"
+            f"{description} of shape {array.shape} has chunks of shape {read}, which hold no value: write it again"
         )
     n_stored = math.prod(-(-length // piece) for length, piece in zip(array.shape, stored, strict=True))
-    return Chunks(int(read[0]), int(stored[0]), n_stored)
+    return Chunks(read[0], stored[0], n_stored)
 
 
-def missing_in_zarr(array: zarr.Array, description: str) -> str:
-    """Return a warning about missing chunks; these may be left out on purpose, as chunks of nothing but fill values."""
+def missing_chunks(array: Any, description: str) -> str:
+    """Return a warning about missing chunks of an array of zarr or h5py; empty where there are none, and of others.
 
-    if not array.store.supports_listing:
+    zarr may leave out chunks of nothing but fill values on purpose. HDF5 writes chunks of zeros like any others: where
+    no fill value was declared, those that were never written are refused. A contiguous dataset is one chunk.
+    """
+    wanted, in_hdf5 = (
+        chunks_of(array, description).n_stored,
+        hasattr(array, "id") and hasattr(array.id, "get_num_chunks"),
+    )
+    if isinstance(array, zarr.Array):
+        there = objects_of(array)
+    elif not in_hdf5:
         return ""
+    elif array.chunks:
+        there = array.id.get_num_chunks()
+    else:
+        wanted, there = 1, int(not array.size or array.id.get_storage_size() > 0)
+    if there >= wanted:
+        return ""
+    what = f"{wanted - there} of {wanted} chunks of {description}"
+    if not in_hdf5 or array.id.get_create_plist().fill_value_defined() == FILL_DECLARED:
+        fill = array.fillvalue if in_hdf5 else array.fill_value
+        return f"{what} are missing and read as {fill}: {LOOK}"
+    raise DataError(
+        f"{what} were never written, and HDF5 reads them as {array.fillvalue!r}: the program that wrote the file did "
+        "not finish; write it again, or declare a fill value where it is meant"
+    )
+
+
+def objects_of(array: zarr.Array) -> float:
+    """Return how many chunks or shards of an array are there; infinitely many where its store does not list them."""
 
     async def count() -> int:
         place = array.store_path
         start = len(place.path) + 1 if place.path else 0
         return sum([CHUNK_KEY.fullmatch(key[start:]) is not None async for key in place.store.list_prefix(place.path)])
 
-    try:
-        there = sync(count())
-    except Exception:  # servers that list nothing say so in many ways, and none of them keeps rows from being read
-        return ""
-    if there >= (wanted := chunks_of(array).n_stored):
-        return ""
-    return f"{wanted - there} of {wanted} chunks of {description} are missing and read as {array.fill_value}: {LOOK}"
-
-
-def missing_in_hdf5(dataset: Any, description: str) -> str:
-    """Return a warning about chunks that were never written; refuse them where no fill value was declared.
-
-    HDF5 writes chunks of zeros like any others. A contiguous dataset was written as a whole, or not at all.
-    """
-    if dataset.chunks:
-        wanted = math.prod(-(-length // piece) for length, piece in zip(dataset.shape, dataset.chunks, strict=True))
-        missing = wanted - dataset.id.get_num_chunks()
-        what = f"{missing} of {wanted} chunks of {description}"
-    else:
-        missing, what = int(bool(dataset.size) and not dataset.id.get_storage_size()), f"the values of {description}"
-    if missing <= 0:
-        return ""
-    if dataset.id.get_create_plist().fill_value_defined() == FILL_DECLARED:
-        return f"{what} are missing and read as {dataset.fillvalue}: {LOOK}"
-    raise DataError(
-        f"{what} were never written, and HDF5 reads them as {dataset.fillvalue!r}: the program that wrote the file did "
-        "not finish; write it again, or declare a fill value where it is meant"
-    )
+    if array.store.supports_listing:
+        with contextlib.suppress(
+            Exception
+        ):  # servers that list nothing say so in many ways, and rows are read all the same
+            return sync(count())
+    return math.inf
 
 
 @dataclass(frozen=True)
@@ -202,7 +195,7 @@ class SlicedPoints(Source):
         self.gapped = bool(self.packing.fills) or np.ma.isMaskedArray(given)
         super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else dtype, where)
         self.array, self.remark = array, missing_chunks(array, self.description)
-        most_rows, self.preferred_rows, _ = chunks_of(array)
+        most_rows, self.preferred_rows, _ = chunks_of(array, where)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
 
     def rows(self, start: int, stop: int) -> np.ndarray:
