@@ -371,8 +371,7 @@ def remark_on_squares(indices: np.ndarray, distances: np.ndarray, description: s
         places[listed] = np.arange(len(listed))
         place = places[indices[listed]]  # of the neighbours of neighbours, in the same list
         places[listed] = -1
-        one, other = np.nonzero(place >= 0)
-        sides = np.stack([away[one], distances[listed[one], other], away[place[one, other]]])
+        sides = np.stack(np.broadcast_arrays(away[:, np.newaxis], distances[listed], away[place]))[:, place >= 0]
         n_triangles += sides.shape[1]
         n_broken += int(np.count_nonzero(sides.max(axis=0) * (1 + 1 / TOO_LONG) > sides.sum(axis=0)))
     if n_triangles < FEWEST_TRIANGLES or n_broken <= BROKEN * n_triangles:
