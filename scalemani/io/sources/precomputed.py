@@ -314,9 +314,10 @@ class NeighborLists(Source):
             "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
             "list a neighbour twice": has_repeats(indices),
         }
-        refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
-        listed = np.isfinite(others).sum(axis=1)
+        where, listed = f"the neighbour lists in {description}", np.isfinite(others).sum(axis=1)
+        refuse_rows(faults, where, LIST_REMEDY)
         told = check_found(listed, not_found, description)
+        refuse_rows({"list no other point": listed == 0}, where, LIST_REMEDY)
         order = np.lexsort((indices, others), axis=1)[:, : int(listed.min())]
         self.indices, self.distances, differing = agreed(
             np.take_along_axis(indices, order, axis=1),

@@ -244,6 +244,7 @@ REFUSED = {
     "one table": ((LISTS,), "indices, distances"),
     "other shapes": ((LISTS, LIST_DISTANCES[:, 1:]), "one shape"),
     "no rows": ((LISTS[:0], LIST_DISTANCES[:0]), "one shape|two tables"),
+    "themselves alone": ((LISTS[:, :1], LIST_DISTANCES[:, :1]), "no other point"),
     "a name": ({"indices": LISTS, "distances": LIST_DISTANCES}, "takes a matrix of distances"),
     "not square": (LIST_DISTANCES, "square"),
 }
