@@ -62,15 +62,19 @@ class NeighborTable(NamedTuple):
 
     @classmethod
     def of(cls, indices: np.ndarray, values: np.ndarray, description: str) -> "NeighborTable":
-        """Return two tables of one shape as one; refuse others, and indices that are no integers."""
+        """Return two tables of one shape as one, values as floats; refuse others, and what are no numbers."""
         if indices.ndim != 2 or indices.shape != values.shape or not indices.size:
             raise DataError(
                 f"indices and distances of neighbours must be two tables (N, k) of one shape, got {indices.shape} and "
                 f"{values.shape} in {description}"
             )
-        if indices.dtype.kind not in "iu":
-            raise DataError(f"indices of neighbours must be integers, got {indices.dtype} in {description}")
-        return cls(with_not_found(indices), values, description)
+        if indices.dtype.kind not in "iu" or values.dtype.kind not in "biuf":
+            raise DataError(
+                f"indices of neighbours must be integers and their distances numbers, got {indices.dtype} and "
+                f"{values.dtype} in {description}"
+            )
+        floats = values if values.dtype.kind == "f" else values.astype(np.float64)
+        return cls(with_not_found(indices), floats, description)
 
     @property
     def themselves(self) -> np.ndarray:
@@ -475,7 +479,8 @@ class DistanceMatrix(Source):
 
     def __init__(self, distances: PointsSource, form: str = AUTO) -> None:
         check_square(distances, "distances between all points", "give points with another metric than precomputed")
-        super().__init__(distances.shape, distances.dtype, distances.description)
+        whole = form in ROOTED and distances.dtype.kind != "f"  # NumPy takes the roots of short integers in float16
+        super().__init__(distances.shape, np.float64 if whole else distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
         self.distances, self.form = distances, form
         self.given_dtype = getattr(distances, "given_dtype", self.dtype)

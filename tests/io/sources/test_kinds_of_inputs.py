@@ -240,6 +240,8 @@ REFUSED = {
     "negated": ((LISTS, -LIST_DISTANCES), "negative|similarities"),
     "twice": ((spoiled(LISTS, LISTS[0, 2], FIRST), LIST_DISTANCES), "twice"),
     "texts": ((LISTS.astype(str), LIST_DISTANCES), "integers"),
+    "texts for distances": ((LISTS, LIST_DISTANCES.astype(str)), "numbers"),
+    "lists of texts": ((LISTS.tolist(), [*LIST_DISTANCES[1:].astype(str).tolist(), ["a"]]), "numbers"),
     "fractions": ((LISTS + 0.5, LIST_DISTANCES), "integers"),
     "one table": ((LISTS,), "indices, distances"),
     "other shapes": ((LISTS, LIST_DISTANCES[:, 1:]), "one shape"),

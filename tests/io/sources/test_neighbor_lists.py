@@ -181,6 +181,16 @@ def test_squares_and_inner_products_become_the_distances_of_the_points(points, d
         assert not found.remark
 
 
+@pytest.mark.parametrize("dtype", [np.uint8, np.int16, np.int32])
+def test_integers_between_all_points_are_squares_and_inner_products_too(dtype):
+    corners = np.random.default_rng(3).integers(0, 7, (40, 3))
+    squares = cdist(corners, corners, "sqeuclidean")
+    found = open_lists(squares.astype(dtype), "squared").nearest(5)
+    np.testing.assert_array_equal(found.distances, np.sqrt(np.sort(squares, axis=1)[:, 1:6]))
+    axes = open_lists(np.eye(9, dtype=dtype), "inner-product").nearest(3)
+    np.testing.assert_array_equal(axes.distances, np.full((9, 3), np.sqrt(2)))
+
+
 def test_squares_are_recognised_and_not_distances_nor_what_is_declared(points, exact):
     indices, distances = exact
     told = open_lists((indices, distances**2)).remark
@@ -204,8 +214,9 @@ def test_values_that_descend_from_one_are_cosines_and_others_are_refused_until_t
     backwards = exact[0][:, ::-1], exact[1][:, ::-1]
     np.testing.assert_array_equal(open_lists(backwards, "distances").distances, exact[1][:, 1:])
     products = np.take_along_axis(points @ points.T, indices, axis=1)
-    with pytest.raises(DataError, match=r"unit length, .* Divide rows .*graph="):
-        open_lists((products, indices), "inner-product")
+    for wrong in (products, np.rint(3 * products).astype(np.int32)):
+        with pytest.raises(DataError, match=r"unit length, .* Divide rows .*graph="):
+            open_lists((wrong, indices), "inner-product")
 
 
 def test_estimators_and_the_command_line_take_what_lists_hold(exact, tmp_path, scalemani):
