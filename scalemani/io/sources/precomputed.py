@@ -429,32 +429,33 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     Distances from points to codes of others differ for most pairs, by a share of them: their means are taken. Rows of
     which single distances differ are refused.
     """
-    there = graph_of(indices, distances + 1)  # so that a zero is an entry
-    both = there.multiply(there.T > 0).tocsr()
-    both.sort_indices()
-    back = both.T.tocsr()  # the same places, of the other direction
-    larger = np.maximum(both.data, back.data)
-    difference = np.abs(both.data - back.data)
-    slack = SYMMETRIC * larger - SYMMETRIC + NEGLIGIBLE * distances.max()
-    apart = difference > slack
+    back = of_other_direction(indices, distances)
+    difference, larger = np.abs(distances - back), np.maximum(distances, back)
+    apart = difference > SYMMETRIC * larger + NEGLIGIBLE * distances.max()
     if not apart.any():
         return indices, distances, ""
-    typical = float(np.median(difference))
-    if typical <= QUANTISED * float(np.median(larger) - 1):
+    typical = np.nanmedian(difference)
+    if typical <= QUANTISED * np.nanmedian(larger):
         apart &= difference > TYPICAL_DIFFERENCES * typical
-    differing = np.bincount(np.repeat(np.arange(len(indices)), np.diff(both.indptr))[apart], minlength=len(indices)) > 0
-    faults = {"are at another distance from a neighbour than it is from them": differing}
+    faults = {"are at another distance from a neighbour than it is from them": apart.any(axis=1)}
     refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
-    there.sort_indices()
-    means = (there + (back - both) * 0.5).tocsr()  # of all entries, in the order of their columns
-    means.sort_indices()
-    columns, values = means.indices.reshape(indices.shape).astype(indices.dtype), means.data.reshape(indices.shape) - 1
-    order = np.lexsort((columns, values), axis=1)
+    means = np.where(np.isnan(back), distances, (distances + back) / 2)
+    order = np.lexsort((indices, means), axis=1)
     told = (
         f"distances in {description} differ by direction, as those to quantised points do, by up to "
-        f"{difference.max():.3g}: the means of both directions are used"
+        f"{np.nanmax(difference):.3g}: the means of both directions are used"
     )
-    return np.take_along_axis(columns, order, axis=1), np.take_along_axis(values, order, axis=1), told
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(means, order, axis=1), told
+
+
+def of_other_direction(indices: np.ndarray, distances: np.ndarray) -> np.ndarray:
+    """Return the distances (N, k) that neighbours list of the points which list them, NaN for those that do not."""
+    entries = graph_of(indices, np.arange(1, indices.size + 1))  # by numbers from one on: zeros are no entries
+    mutual = entries.multiply(entries.T > 0).tocsr()
+    mutual.sort_indices()
+    back = np.full(indices.size, np.nan)
+    back[mutual.data - 1] = distances.ravel()[mutual.T.tocsr().data - 1]
+    return back.reshape(indices.shape)
 
 
 def graph_of(indices: np.ndarray, values: np.ndarray) -> sparse.csr_array:

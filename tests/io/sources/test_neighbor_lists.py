@@ -138,9 +138,13 @@ def quantised(points, step):
     return order, np.take_along_axis(away, order, axis=1), away
 
 
-@pytest.mark.parametrize("step", [0.05, 0.3])
-def test_distances_to_codes_are_averaged_over_both_directions_and_the_largest_difference_is_reported(points, step):
-    order, near, away = quantised(points, step)
+@pytest.mark.parametrize(("step", "scale"), [(0.05, 1), (0.3, 1), (0.05, 1e-14), (0.3, 1e14)])
+def test_distances_to_codes_are_averaged_over_both_directions_and_the_largest_difference_is_reported(
+    points, step, scale
+):
+    order, near, away = (
+        table * factor for table, factor in zip(quantised(points, step), (1, scale, scale), strict=True)
+    )
     lists = open_lists((order, near))
     mutual = {(i, j) for i in range(N) for j in order[i] if i != j and i in order[j]}
     for i in range(N):
