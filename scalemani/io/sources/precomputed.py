@@ -541,7 +541,7 @@ class DistanceMatrix(Source):
                     block, True, np.eye(len(block), n_points, start, dtype=bool), self.description
                 )
             if block.min() < 0:
-                block = without_rounding(block, rounding_of(block, self.given_dtype))
+                block = np.array([without_rounding(row, rounding_of(row, self.given_dtype)) for row in block])
             slack = SYMMETRIC**2 if self.form in ROOTED else SYMMETRIC
             faults = {
                 "have a distance from the point to itself that is not zero": (
