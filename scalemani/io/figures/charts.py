@@ -10,7 +10,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.figures.look import TEN_COLOURS, class_colours
+from scalemani.io.figures.look import class_colours
 from scalemani.io.sources.base import optional_module
 
 Curve = tuple[Any, Any]
@@ -18,7 +18,6 @@ MARKERS = "osD^vPX*<>"
 MARKED = 12  # points of a long curve
 MOST_PANELS = 24  # of heat maps, above which nobody finds the best one by eye
 PANEL_INCHES = (4.4, 3.4)
-PANELS_A_ROW = 3
 LIGHT_FROM = 0.6  # share of the ramp from which the numbers in a heat map are dark
 GAP = 2  # white pixels between the frames of a video
 
@@ -35,8 +34,8 @@ def line_figure(
 
     `log_axes` is "", "x", "y" or "xy".
     """
-    figure = optional_module("matplotlib.figure", "figures").Figure(figsize=(6.4, 4.2), layout="constrained")
-    scales = {f"{axis}scale": "log" if axis in log_axes else "linear" for axis in "xy"}
+    figure = new_figure(6.4, 4.2)
+    scales = {f"{axis}scale": "log" for axis in log_axes}
     axes = figure.add_subplot(xlabel=x_label, ylabel=y_label, title=title, **scales)
     draw_curves(axes, curves)
     if len(curves) > 1:
@@ -44,19 +43,17 @@ def line_figure(
     save_figure(figure, path)
 
 
+def new_figure(width: float, height: float) -> Any:
+    """Return an empty figure of Matplotlib of a size in inches, in which nothing overlaps."""
+    return optional_module("matplotlib.figure", "figures").Figure(figsize=(width, height), layout="constrained")
+
+
 def draw_curves(axes: Any, curves: Mapping[str, Curve]) -> None:
     """Draw curves with markers over a pale grid."""
-    for number, (name, (x, y)) in enumerate(curves.items()):
-        axes.plot(
-            np.asarray(x),
-            np.asarray(y),
-            label=name,
-            marker=MARKERS[number % len(MARKERS)],
-            markersize=4,
-            markevery=max(1, len(x) // MARKED),
-            color=f"#{TEN_COLOURS[number % len(TEN_COLOURS)]}",
-            linewidth=1.5,
-        )
+    colours = class_colours(len(curves))
+    for (name, (x, y)), colour, marker in zip(curves.items(), colours, itertools.cycle(MARKERS), strict=False):
+        every = max(1, len(x) // MARKED)
+        axes.plot(x, y, label=name, marker=marker, markersize=4, markevery=every, color=colour, linewidth=1.5)
     axes.grid(which="major", color="0.9", linewidth=0.8)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -83,37 +80,38 @@ def grid_figure(
     values = varied(cells)
     if not values:
         raise ConfigError("a grid of one cell has no picture: give two values or more of a parameter")
-    table = np.full([len(listed) for listed in values.values()], np.nan)
     places = [tuple(listed.index(cell.get(name)) for name, listed in values.items()) for cell in cells]
-    for place, score in zip(places, scores, strict=True):
-        table[place] = score
+    table = np.full([len(listed) for listed in values.values()], np.nan)
+    table[tuple(np.transpose(places))] = scores
     names, others = list(values)[:2], list(values)[2:]
     panels = list(np.ndindex(table.shape[2:]))
     if len(panels) > MOST_PANELS:
         raise ConfigError(f"a picture of {len(panels)} panels is too large, at most {MOST_PANELS}: give fewer values")
-    two = len(names) == 2
-    across = len(names) * min(len(panels), 1 if two else PANELS_A_ROW)
-    shape = -(-len(names) * len(panels) // across), across
-    size = PANEL_INCHES[0] * shape[1], PANEL_INCHES[1] * shape[0]
-    figure = optional_module("matplotlib.figure", "figures").Figure(figsize=size, layout="constrained")
-    charts = iter(figure.subplots(*shape, squeeze=False).ravel())
-    limits = (np.nanmin(table), np.nanmax(table)) if np.isfinite(table).any() else (0.0, 1.0)
-    for panel in panels:
+    figure = new_figure(PANEL_INCHES[0] * len(names), PANEL_INCHES[1] * len(panels))
+    shades = optional_module("matplotlib.colors", "figures").Normalize()  # of all panels
+    shades.autoscale(np.ma.masked_invalid(table))
+    for panel, (*maps, chart) in zip(panels, figure.subplots(len(panels), len(names), squeeze=False), strict=True):
         shown = table[(..., *panel)]
-        if two:
+        keys = [label]
+        if maps:
+            keys = list(map(str, values[names[1]]))
             marked = places[best][:2] if best is not None and places[best][2:] == panel else None
-            draw_map(next(charts), shown, {name: values[name] for name in names}, limits, marked)
-        chart, positions = next(charts), range(len(shown))
+            draw_map(maps[0], shown, {name: values[name] for name in names}, shades, marked)
         lines = shown.reshape(len(shown), -1).T
-        keys = map(str, values[names[1]]) if two else [label]
-        draw_curves(chart, {key: (positions, line) for key, line in zip(keys, lines, strict=True)})
-        chart.set_xticks(positions, list(map(str, values[names[0]])))
+        draw_curves(chart, {key: (range(len(shown)), line) for key, line in zip(keys, lines, strict=True)})
+        name_axis(chart.xaxis, names[0], values[names[0]])
+        chart.set_ylabel(label)
         title = ", ".join(f"{name} {values[name][at]}" for name, at in zip(others, panel, strict=True))
-        chart.set(xlabel=names[0], ylabel=label)
         chart.set_title(title, fontsize="medium")
-        if two:
+        if maps:
             chart.legend(frameon=False, title=names[1], fontsize="small", title_fontsize="small")
     save_figure(figure, path)
+
+
+def name_axis(axis: Any, name: str, values: Sequence[Any]) -> None:
+    """Write the name of a parameter and its values along an axis, value by value."""
+    axis.set_ticks(range(len(values)), list(map(str, values)))
+    axis.set_label_text(name)
 
 
 def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
@@ -127,29 +125,23 @@ def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
 
 
 def draw_map(
-    axes: Any,
-    table: np.ndarray,
-    values: Mapping[str, Sequence[Any]],
-    limits: tuple[float, float],
-    marked: tuple[int, ...] | None,
+    axes: Any, table: np.ndarray, values: Mapping[str, Sequence[Any]], shades: Any, marked: tuple[int, ...] | None
 ) -> None:
     """Draw a table of scores (n, m), NaN where there is no cell, as coloured cells with their numbers.
 
-    `values` are those of its two axes by name; the ends of the colours stand for the limits; `marked` has a frame.
+    `values` are those of its two axes by name; `shades` brings scores to a range from 0 to 1; `marked` has a frame.
     """
-    axes.imshow(table.T, origin="lower", aspect="auto", cmap="viridis", vmin=limits[0], vmax=limits[1])
-    span = max(limits[1] - limits[0], np.finfo(float).tiny)
+    axes.imshow(table.T, origin="lower", aspect="auto", cmap="viridis", norm=shades)
     for place in np.argwhere(np.isfinite(table)):
         score = table[tuple(place)]
-        ink = "0.1" if (score - limits[0]) / span > LIGHT_FROM else "white"
+        ink = "0.1" if shades(score) > LIGHT_FROM else "white"
         axes.text(*place, f"{score:.3g}", ha="center", va="center", color=ink, fontsize="small")
     if marked is not None:
-        left, bottom = marked[0] - 0.5, marked[1] - 0.5
-        across, up = [left, left + 1, left + 1, left, left], [bottom, bottom, bottom + 1, bottom + 1, bottom]
-        axes.plot(across, up, color=f"#{TEN_COLOURS[2]}", linewidth=2.5, clip_on=False)
-    for axis, (name, listed) in zip((axes.xaxis, axes.yaxis), values.items(), strict=True):
-        axis.set_ticks(range(len(listed)), list(map(str, listed)))
-        axis.set_label_text(name)
+        frame = {"edgecolor": class_colours(3)[2], "linewidth": 2.5, "clip_on": False, "fill": False}
+        corner = np.array(marked) - 0.5
+        axes.add_patch(optional_module("matplotlib.patches", "figures").Rectangle(corner, 1, 1, **frame))
+    for axis, name in zip((axes.xaxis, axes.yaxis), values, strict=True):
+        name_axis(axis, name, values[name])
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
@@ -169,7 +161,7 @@ def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | P
     shown = np.asarray(labels).reshape(image)
     colours = np.rint(255 * class_colours(int(shown.max()) + 1)).astype(np.uint8)
     across = math.ceil(math.sqrt(frames))
-    down = math.ceil(frames / across)
+    down = -(-frames // across)
     sheet = np.full((down * (rows + GAP) - GAP, across * (columns + GAP) - GAP, 3), 255, np.uint8)
     for number, frame in enumerate(shown):
         top, left = number // across * (rows + GAP), number % across * (columns + GAP)
