@@ -211,7 +211,7 @@ def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.nd
     described = {
         "name": name,
         "classes": list(found.classes) or None,
-        "limits": list(found.limits),
+        "limits": found.limits,
         "missing": missing,
         "counts": np.bincount(codes, minlength=len(table)).tolist(),
         "colours": ["#" + bytes(np.rint(colour * 255).astype(np.uint8)).hex() for colour in table],

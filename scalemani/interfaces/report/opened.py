@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.figures import Size, checked_look, picture_or_path
+from scalemani.io.figures import Size, checked_look, drawn_embedding, embedding_picture
 from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.opened import Run, poor_points
@@ -86,7 +86,10 @@ class Shown:
         columns = chosen_labels(labels, drawn.n_points, drawn.of_rows)
         shown: Any = self
         marked = poor_points(self if isinstance(self, Run) else shown.run_) if poor else None
-        return picture_or_path(drawn.positions, path, columns, look, marked)
+        if path is None:
+            return drawn_embedding(drawn.positions, columns, look, marked)[0]
+        embedding_picture(drawn.positions, path, columns, look, marked)
+        return Path(path)
 
     def live_map(self, labels: Any = ()) -> "LiveMap":
         """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.

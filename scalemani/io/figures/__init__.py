@@ -2,7 +2,7 @@
 
 from scalemani.io.figures.charts import grid_figure, label_picture, line_figure
 from scalemani.io.figures.look import Size, checked_look, checked_suffix
-from scalemani.io.figures.picture import drawn_embedding, embedding_picture, picture_or_path
+from scalemani.io.figures.picture import drawn_embedding, embedding_picture
 
 __all__ = [
     "Size",
@@ -13,5 +13,4 @@ __all__ = [
     "grid_figure",
     "label_picture",
     "line_figure",
-    "picture_or_path",
 ]

@@ -1,14 +1,13 @@
 """How a picture looks: the colours of labels, told apart with any kind of colour vision, its size, legend and theme."""
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, check_known
 from scalemani.io.sources import open_labels
 from scalemani.io.sources.base import natural_order
 from scalemani.io.sources.label_values import categories_of, colours_of_categories, is_absent
@@ -55,21 +54,21 @@ READABLE = 8.0  # contrast with the background, of names over coloured points wi
 DARK_DENSITY = ("2b4f74", "3182bd", "6baed6", "b8d4ea", "ffffff")
 
 
-def rgb(codes: tuple[str, ...]) -> np.ndarray:
-    """Return colours from hexadecimal codes: (n, 3) float32 from 0 to 1."""
-    return np.array([list(bytes.fromhex(code)) for code in codes], dtype=np.float32) / 255
+def rgb(*codes: str) -> np.ndarray:
+    """Return colours from hexadecimal codes, with # or without: (n, 3) float32 from 0 to 1."""
+    return np.array([list(bytes.fromhex(code.lstrip("#"))) for code in codes], dtype=np.float32) / 255
 
 
 def ramp(codes: tuple[str, ...], steps: int = RAMP_STEPS) -> np.ndarray:
     """Return colours interpolated between the codes: (steps, 3) float32."""
-    stops = rgb(codes)
+    stops = rgb(*codes)
     at = np.linspace(0, len(stops) - 1, steps)
     return np.stack([np.interp(at, np.arange(len(stops)), channel) for channel in stops.T], axis=1).astype(np.float32)
 
 
 def class_colours(n_classes: int) -> np.ndarray:
     """Return one colour for each class: (n_classes, 3), all different up to 256, then again the same."""
-    colours = rgb((*TEN_COLOURS, *FURTHER_COLOURS.split()))
+    colours = rgb(*TEN_COLOURS, *FURTHER_COLOURS.split())
     return colours[np.arange(n_classes) % len(colours)]
 
 
@@ -78,69 +77,54 @@ class LabelColours:
     """The colour of each point is `colours[index[row]]`; `classes` are the names, empty for values along `limits`.
 
     Points without a label have the last colour, a pale grey, where there are any: `missing` is its index, else None.
-    The names of classes leave it out.
+    The names of classes leave it out. Without labels all points have one colour, no class and no limits.
     """
 
     index: np.ndarray
     colours: np.ndarray
-    classes: tuple[str, ...]
-    limits: tuple[float, float] = (0.0, 1.0)
+    classes: tuple[str, ...] = ()
+    limits: tuple[float, float] | None = None
     missing: int | None = None
 
 
-def colours_of_labels(labels: Any, n_points: int) -> LabelColours:
+def colours_of_labels(labels: Any, n_points: int, no_label: str = NO_LABEL) -> LabelColours:
     """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
 
-    NaN and empty strings are no labels. Classes are in the order of their categories where the labels have one, else
-    in natural order: 2 before 10, in texts too. Categories with a colour of their own have that.
+    NaN and empty strings are no labels; their colour has the code `no_label`. Classes are in the order of their
+    categories where the labels have one, else in natural order: 2 before 10, in texts too. Categories with a colour of
+    their own have that.
     """
     opened = open_labels(labels, n_points)
-    categories, values = categories_of(opened), np.asarray(opened)
+    values = np.asarray(opened)
     absent = is_absent(values)
-    given = values[~absent]
-    if values.dtype.kind in "biuU" or bool(np.all(given == np.round(given))):
-        names, codes = np.unique(given, return_inverse=True)
-        if len(names) <= LARGEST_CLASSES or values.dtype.kind == "U":
-            order = class_order(names, categories)
-            places = np.empty(len(names), np.int32)
-            places[order] = np.arange(len(names))
-            whole = values.dtype.kind in "iuU"
-            classes = tuple(str(names[number]) if whole else f"{names[number]:.17g}" for number in order)
-            colours = own_colours(classes, colours_of_categories(opened))
-            return with_missing(LabelColours(places[codes], colours, classes), absent)
-    finite = given[np.isfinite(given)].astype(np.float64)
-    low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
-    share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
-    index = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
-    return with_missing(LabelColours(index, ramp(VIRIDIS), (), (float(low), float(high))), absent)
-
-
-def own_colours(classes: tuple[str, ...], given: Mapping[str, str]) -> np.ndarray:
-    """Return the colours (K, 3) of classes: those given (#rrggbb) by their names, else those of the palette."""
-    colours = class_colours(len(classes))
-    for number, name in enumerate(classes):
-        if name in given:
-            colours[number] = rgb((given[name][1:],))[0]
-    return colours
+    given, kind = values[~absent], values.dtype.kind
+    whole = kind in "biuU" or bool(np.all(given == np.round(given)))
+    names = np.unique(given) if whole else given
+    if kind == "U" or (whole and len(names) <= LARGEST_CLASSES):
+        order = class_order(names, categories_of(opened)) if kind == "U" else range(len(names))
+        codes = np.argsort(order).astype(np.int32)[np.searchsorted(names, given)]
+        classes = tuple(str(names[place]) if kind in "iuU" else f"{names[place]:.17g}" for place in order)
+        own, limits = colours_of_categories(opened), None
+        palette = class_colours(len(classes))
+        colours = [rgb(own[name])[0] if name in own else usual for name, usual in zip(classes, palette, strict=True)]
+    else:
+        finite = given[np.isfinite(given)].astype(np.float64)
+        low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
+        share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
+        codes = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
+        colours, classes, limits = list(ramp(VIRIDIS)), (), (float(low), float(high))
+    if not absent.any():
+        return LabelColours(codes, np.array(colours), classes, limits)
+    index = np.full(len(values), len(colours), np.int32)
+    index[~absent] = codes
+    return LabelColours(index, np.array([*colours, *rgb(no_label)]), classes, limits, len(colours))
 
 
 def class_order(names: np.ndarray, categories: tuple[str, ...]) -> list[int]:
-    """Return the positions of sorted names (K,) in the order in which a legend has them; categories come first."""
-    if names.dtype.kind != "U":
-        return list(range(len(names)))
+    """Return the positions of names (K,) in the order in which a legend has them; categories come first."""
     ranks = {category: rank for rank, category in enumerate(categories)}
-    keys = [(ranks.get(str(name), len(ranks)), natural_order(str(name))) for name in names]
+    keys = [(ranks.get(name, len(ranks)), natural_order(name)) for name in names.tolist()]
     return sorted(range(len(names)), key=keys.__getitem__)
-
-
-def with_missing(given: LabelColours, absent: np.ndarray) -> LabelColours:
-    """Return colours of labels, those `given` for the points (M,) that have one, pale grey for the `absent` (N,)."""
-    if not absent.any():
-        return given
-    index = np.full(len(absent), len(given.colours), np.int32)
-    index[~absent] = given.index
-    colours = np.concatenate([given.colours, rgb((NO_LABEL,))])
-    return replace(given, index=index, colours=colours, missing=len(given.colours))
 
 
 @dataclass(frozen=True)
@@ -156,34 +140,30 @@ class Theme:
 
     def readable(self, colour: np.ndarray) -> np.ndarray:
         """Return a colour (3,), from 0 to 1, moved as far from the background as text on it must be."""
-        paper = rgb((self.paper,))[0]
+        (paper,) = rgb(self.paper)
         end = 0.0 if paper.mean() > 0.5 else 1.0
         shades = (end + (colour - end) * share for share in np.linspace(1, 0, 51))
         return next(shade for shade in shades if contrast(shade, paper) >= READABLE)
 
-    def recoloured(self, colours: LabelColours | None) -> LabelColours | None:
-        """Return colours of labels with points without one as pale as on this background."""
-        if colours is None or colours.missing is None:
-            return colours
-        table = colours.colours.copy()
-        table[colours.missing] = rgb((self.no_label,))[0]
-        return replace(colours, colours=table)
-
 
 THEMES = {
-    "light": Theme("ffffff", "282828", "6e6e6e", "e1e1e1", NO_LABEL, DENSITY),
-    "dark": Theme("15171c", "e8eaef", "a3abb9", "363b46", "4a4f5a", DARK_DENSITY),
+    "light": Theme("#ffffff", "#282828", "#6e6e6e", "#e1e1e1", NO_LABEL, DENSITY),
+    "dark": Theme("#15171c", "#e8eaef", "#a3abb9", "#363b46", "#4a4f5a", DARK_DENSITY),
 }
 
 
 @dataclass(frozen=True)
 class Page:
-    """A picture of fixed size: pixels, how many are an inch, and the height of text in pixels."""
+    """A picture of fixed size: pixels, how many are an inch, and the height of text in pixels.
+
+    Of a `panel`, it is the size that its picture grows around.
+    """
 
     width: int
     height: int
     dpi: int
     text: int
+    panel: bool = False
 
 
 # Paper: two columns of a journal, 7.2 inches, with text of 7 points. Slide: 16:9.
@@ -192,27 +172,17 @@ PAGES = {"paper": Page(2160, 1620, 300, 29), "slide": Page(1920, 1080, 144, 28)}
 
 @dataclass(frozen=True)
 class Look:
-    """The size (that of a panel in pixels, or a page), title, kind of legend, theme and relative size of points."""
+    """The size, title, kind of legend, theme and relative size of points."""
 
-    size: int | Page
+    size: Page
     title: str
     legend: str
-    theme: Theme = THEMES["light"]
-    point_size: float = 1.0
-
-    @property
-    def text(self) -> int:
-        """The height of text in pixels."""
-        return text_height(self.size, self.size) if isinstance(self.size, int) else self.size.text
-
-    @property
-    def dpi(self) -> int:
-        """Pixels an inch."""
-        return SCREEN_DPI if isinstance(self.size, int) else self.size.dpi
+    theme: Theme
+    point_size: float
 
     def points(self, pixels: float) -> float:
         """Return pixels in points of 1/72 inch, in which Matplotlib gives widths and heights of text."""
-        return pixels * 72 / self.dpi
+        return pixels * 72 / self.size.dpi
 
 
 def checked_look(
@@ -230,10 +200,8 @@ def checked_look(
     theme : "light" or "dark" background
     point_size : how many times as large discs are as usual, from 0.1 to 20; where points are dense there are no discs
     """
-    if legend not in LEGENDS:
-        raise ConfigError(f"unknown legend {legend!r}: {nearest_name(legend, LEGENDS)}")
-    if theme not in THEMES:
-        raise ConfigError(f"unknown theme {theme!r}: {nearest_name(theme, THEMES)}")
+    check_known(legend, LEGENDS, f"unknown legend {legend!r}")
+    check_known(theme, THEMES, f"unknown theme {theme!r}")
     if not SMALLEST_POINTS <= point_size <= LARGEST_POINTS:
         raise ConfigError(
             f"point_size must be from {SMALLEST_POINTS} to {LARGEST_POINTS} times the usual, got {point_size}"
@@ -241,23 +209,18 @@ def checked_look(
     return Look(checked_size(size), " ".join(title.split()), legend, THEMES[theme], float(point_size))
 
 
-def checked_size(size: Any) -> int | Page:
-    """Return the height of a panel in pixels, or a page, or raise ConfigError."""
+def checked_size(size: Any) -> Page:
+    """Return the size of a picture or, where it is one height, of its panels; or raise ConfigError."""
     written = "x".join(map(str, size)) if isinstance(size, tuple) else str(size).strip().lower()
     if written in PAGES:
         return PAGES[written]
     parts = re.fullmatch(r"(\d{1,6})(?:x(\d{1,6}))?", written)
     if parts is None:
         raise ConfigError(f"size must be {SIZES}, got {size!r}")
-    sides = [int(side) for side in parts.groups() if side]
-    if not all(SMALLEST_SIZE <= side <= LARGEST_SIZE for side in sides):
+    width, height = int(parts[1]), int(parts[2] or parts[1])
+    if min(width, height) < SMALLEST_SIZE or max(width, height) > LARGEST_SIZE:
         raise ConfigError(f"size must be at least {SMALLEST_SIZE} pixels and at most {LARGEST_SIZE:,}, got {size}")
-    return sides[0] if len(sides) == 1 else Page(sides[0], sides[1], SCREEN_DPI, text_height(*sides))
-
-
-def text_height(width: int, height: int) -> int:
-    """Return the height of text for a picture, in pixels."""
-    return max(12, min(28, max(width, height) // 45))
+    return Page(width, height, SCREEN_DPI, max(12, min(28, max(width, height) // 45)), panel=parts[2] is None)
 
 
 def checked_suffix(path: Path) -> None:

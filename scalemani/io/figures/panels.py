@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+from scipy import sparse
 from scipy.ndimage import convolve, gaussian_filter
 
 from scalemani.errors import DataError
@@ -45,52 +46,37 @@ LARGEST_STRETCH = 4.0  # beyond this ratio of extents, axes are scaled one by on
 MARGIN = 0.02  # around what is shown, as a share of it
 CELLS = 96  # a side of a panel: by them the densest place of each class is found
 Pair = tuple[int, int]
-Points = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
-class Canvas:
-    """Counts and summed colours of the points on each pixel of one panel, and how many lie outside its limits (2, 2).
+def cell_counts(
+    places: np.ndarray, index: np.ndarray, limits: np.ndarray, n_colours: int, shape: tuple[int, int]
+) -> sparse.coo_array:
+    """Return how many points each cell holds of each colour (height * width, n_colours), cells row by row from the top.
 
-    `sums` are those of the colours that were added: red, green, blue and, where colours differ in weight, the weight.
+    Of points at places (2, n), across and up, with the index of their colours (n,), those within the limits (2, 2) are
+    counted; `shape` is (width, height), in cells.
     """
-
-    def __init__(self, width: int, height: int, limits: np.ndarray) -> None:
-        self.width, self.height, self.limits = width, height, limits
-        self.counts, self.sums = np.zeros((height, width)), np.zeros((height, width, 0))
-        self.n_points = self.n_outside = 0
-
-    def add(self, across: np.ndarray, up: np.ndarray, index: np.ndarray, colours: np.ndarray | None) -> None:
-        """Count points (n,) at (across, up) with colours, those of `weighted_colours`, by their index (n,)."""
-        inside, pixels = cells_of(across, up, self.limits, self.width, self.height)
-        self.n_points += len(across)
-        self.n_outside += len(across) - len(pixels)
-        self.counts += np.bincount(pixels, minlength=self.counts.size).reshape(self.counts.shape)
-        if colours is None:
-            return
-        if not self.sums.size:
-            self.sums = np.zeros((*self.counts.shape, colours.shape[1]))
-        for channel, values in enumerate(colours.T):
-            summed = np.bincount(pixels, values[index[inside]], self.counts.size)
-            self.sums[..., channel] += summed.reshape(self.counts.shape)
-
-
-def cells_of(
-    across: np.ndarray, up: np.ndarray, limits: np.ndarray, width: int, height: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return which points (n,) lie within the limits (2, 2), and the cells of these, row by row from the top left."""
-    shares = (np.stack([across, up]).astype(np.float64) - limits[:, :1]) / np.ptp(limits, axis=1)[:, None]
+    shares = (places - limits[:, :1]) / np.ptp(limits, axis=1)[:, None]
     inside = ((shares >= 0) & (shares <= 1)).all(axis=0)  # false for NaN
-    sides = np.array([[width], [height]])
+    sides = np.array(shape)[:, None]
     columns, rows = np.minimum((shares[:, inside] * sides).astype(np.int64), sides - 1)
-    return inside, (height - 1 - rows) * width + columns
+    cells = (shape[1] - 1 - rows) * shape[0] + columns
+    return sparse.coo_array((np.ones(len(cells)), (cells, index[inside])), (shape[0] * shape[1], n_colours))
 
 
-def weighted_colours(colours: np.ndarray, faint: int | None) -> np.ndarray:
-    """Return colours (n, 3); where one is faint, for others to lie over it, times their weights, and these: (n, 4)."""
-    if faint is None:
-        return colours
-    weights = np.where(np.arange(len(colours)) == faint, FAINT_WEIGHT, 1.0)[:, None]
-    return np.concatenate([colours * weights, weights], axis=1)
+def layers_of(colours: LabelColours) -> np.ndarray:
+    """Return what a point adds to the layers of its pixel, by its colour (K, c): 1, red, green, blue.
+
+    Where a colour is that of no label, others lie over it: a fifth layer has their weights, which the colours are
+    multiplied by. Points that have one colour alone are counted, c = 1.
+    """
+    counts = np.ones((len(colours.colours), 1))
+    if not colours.classes and colours.limits is None:
+        return counts
+    if colours.missing is None:
+        return np.hstack([counts, colours.colours])
+    weights = np.where(np.arange(len(counts)) == colours.missing, FAINT_WEIGHT, 1.0)[:, None]
+    return np.hstack([counts, colours.colours * weights, weights])
 
 
 def disc(radius: float) -> np.ndarray:
@@ -112,27 +98,25 @@ def lone_opacity(n_points: int) -> float:
     return float(FAINTEST + (FULLEST - FAINTEST) * share)
 
 
-def shade(canvas: Canvas, density_only: bool, theme: Theme = THEMES["light"], enlarged: float = 1.0) -> np.ndarray:
-    """Return the pixels of a canvas on the background of a theme: (h, w, 3) float from 0 to 1.
+def shade(layers: np.ndarray, theme: Theme = THEMES["light"], enlarged: float = 1.0) -> np.ndarray:
+    """Return layers (h, w, c), the sums of `layers_of`, as pixels on the background of a theme: (h, w, 3) from 0 to 1.
 
     Where points are dense enough for it, opacity grows with the logarithm of their density, and the colour is the mean
     of theirs; both are averaged over as few pixels as hold enough points, so that chance does not show as grain. Where
-    they are sparse, every point is a disc, `enlarged` times as large as usual. With `density_only` the colour stands
-    for the density too.
+    they are sparse, every point is a disc, `enlarged` times as large as usual. With counts alone, c = 1, the colour
+    stands for the density too.
     """
-    n_shown = canvas.n_points - canvas.n_outside
-    layers = canvas.counts[..., None] if density_only else np.concatenate([canvas.counts[..., None], canvas.sums], 2)
+    n_shown = layers[..., 0].sum()
     layers = layers.astype(np.float32)
-    radius = point_radius(n_shown, canvas.counts.size) * enlarged
+    radius = point_radius(n_shown, layers[..., 0].size) * enlarged
     smooth, share = smoothed(layers, FEW * max(1.0, radius / UNCROWDED_RADIUS) ** 2)
-    stamp = disc(radius)
-    discs = np.stack([convolve(layer, stamp, mode="constant") for layer in np.moveaxis(layers, 2, 0)], axis=2)
+    discs = convolve(layers, disc(radius)[..., None], mode="constant")
     lone = lone_opacity(n_shown)
     mean, sharp = smooth[..., 0], discs[..., 0]  # counts
     smooth_level = np.log1p(CONTRAST * mean / top_of(mean)) / math.log1p(CONTRAST)
     disc_level = np.log(np.maximum(sharp, 1)) / max(math.log(max(top_of(sharp), 1)), 1e-9)
     smooth_level, disc_level = np.clip(smooth_level, 0, 1), np.clip(disc_level, 0, 1)
-    if density_only:
+    if layers.shape[2] == 1:
         level = share * smooth_level + (1 - share) * disc_level
         palest = PALEST_FULL * (lone - FAINTEST) / (FULLEST - FAINTEST) * (1 - share)
         colours = ramp(theme.density)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
@@ -143,7 +127,7 @@ def shade(canvas: Canvas, density_only: bool, theme: Theme = THEMES["light"], en
         colours = share[..., None] * means[0] + (1 - share[..., None]) * means[1]
         one_by_one = np.where(sharp < 1, lone * sharp, lone + (1 - lone) * disc_level)
         opacity = share * (THINNEST + (1 - THINNEST) * smooth_level) + (1 - share) * one_by_one
-    paper = rgb((theme.paper,))[0]
+    (paper,) = rgb(theme.paper)
     return paper + opacity[..., None] * (np.clip(colours, 0, 1) - paper)
 
 
@@ -178,59 +162,54 @@ def top_of(values: np.ndarray) -> float:
 class Panel:
     """Two columns of an embedding, or one as a strip in which height means nothing but the class, coloured by labels.
 
-    `named` are the classes whose names are drawn on their clusters, and `densities` their points by cell of the panel,
-    the uppermost row first.
+    `layers` (h, w, c) sum up what points add to their pixels. `named` are the classes whose names are drawn on their
+    clusters, and `densities` (CELLS**2, named) their points by cell of the panel.
     """
 
     def __init__(
-        self, shape: tuple[int, int], pair: Pair | None, limits: np.ndarray, colours: LabelColours | None, named: bool
+        self, shape: tuple[int, int], pair: Pair | None, limits: np.ndarray, colours: LabelColours, named: bool
     ) -> None:
-        self.pair, self.colours, self.n_bands = pair, colours, 1
-        if colours is not None and 1 < len(colours.classes) <= LARGEST_LEGEND:
-            self.n_bands = len(colours.colours)
+        self.shape, self.pair, self.colours = shape, pair, colours
+        self.n_bands = len(colours.colours) if 1 < len(colours.classes) <= LARGEST_LEGEND else 1
         strip = np.array([limits[0], (-0.1, self.n_bands + 0.1)])
         self.limits = strip if pair is None else panel_limits(limits[list(pair)], *shape)
-        self.canvas = Canvas(*shape, self.limits)
-        self._table = None if colours is None else weighted_colours(colours.colours, colours.missing)
+        self._added = layers_of(colours)
+        self.layers = np.zeros((*shape[::-1], self._added.shape[1]))
         self.named = np.zeros(0, int)
-        if colours is not None and named:  # of more classes than have a name, those with the most points have one
+        if named:  # of more classes than have a name, those with the most points have one
             counts = np.bincount(colours.index, minlength=len(colours.colours))[: len(colours.classes)]
             self.named = np.argsort(-counts, kind="stable")[:LARGEST_CLASSES]
-        self.densities = np.zeros((len(self.named), CELLS, CELLS))
+        self.densities = np.zeros((CELLS**2, len(self.named)))
 
-    def points(self, numbers: np.ndarray, rows: np.ndarray) -> Points:
-        """Return where rows (n, d) of the embedding lie, across and up, and their colours as an index."""
-        index = np.zeros(len(rows), np.int32) if self.colours is None else self.colours.index[numbers]
+    def points(self, numbers: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return where rows (n, d) of the embedding lie, across and up (2, n), and their colours as an index."""
+        index = self.colours.index[numbers]
         if self.pair is not None:
-            return rows[:, self.pair[0]], rows[:, self.pair[1]], index
+            return rows[:, self.pair].T.astype(np.float64), index
         band = self.n_bands - 1 - index if self.n_bands > 1 else 0
-        return rows[:, 0], band + 0.15 + 0.7 * (numbers * GOLDEN_RATIO % 1), index
+        return np.stack([rows[:, 0], band + 0.15 + 0.7 * (numbers * GOLDEN_RATIO % 1)]), index
 
     def add(self, numbers: np.ndarray, rows: np.ndarray) -> None:
         """Count rows (n, d) of the embedding, whose numbers are (n,)."""
-        across, up, index = self.points(numbers, rows)
-        self.canvas.add(across, up, index, self._table)
-        if self.colours is None or not len(self.named):
-            return
-        slots = np.full(len(self.colours.colours), -1)
-        slots[self.named] = np.arange(len(self.named))
-        inside, cells = cells_of(across, up, self.limits, CELLS, CELLS)
-        slot = slots[index[inside]]
-        places = (slot * CELLS**2 + cells)[slot >= 0]
-        self.densities += np.bincount(places, minlength=self.densities.size).reshape(self.densities.shape)
+        places, index = self.points(numbers, rows)
+        counts = cell_counts(places, index, self.limits, len(self._added), self.shape)
+        self.layers += (counts @ self._added).reshape(self.layers.shape)
+        if len(self.named):
+            counts = cell_counts(places, index, self.limits, len(self._added), (CELLS, CELLS))
+            self.densities += counts.tocsc()[:, self.named].toarray()
 
 
-def robust_limits(sample: np.ndarray, lowest: np.ndarray, highest: np.ndarray) -> np.ndarray:
+def robust_limits(sample: np.ndarray, ends: np.ndarray) -> np.ndarray:
     """Return what to show of each column: (d, 2), everything unless far outliers would squeeze the rest.
 
-    `sample` (m, d) are rows spread over all of them, `lowest` and `highest` (d,) those of all rows.
+    `sample` (m, d) are rows spread over all of them, and `ends` (n, d) have the lowest and highest of every column.
     """
     low, high = np.percentile(sample, CORE_PERCENT, axis=0)
     reach = REACH * (high - low)
-    first, last = low - reach, high + reach
-    within = (sample >= first) & (sample <= last)
-    low = np.where(lowest >= first, lowest, sample.min(axis=0, where=within, initial=np.inf))
-    high = np.where(highest <= last, highest, sample.max(axis=0, where=within, initial=-np.inf))
+    shown = np.concatenate([sample, ends])
+    within = (shown >= low - reach) & (shown <= high + reach)
+    low = shown.min(axis=0, where=within, initial=np.inf)
+    high = shown.max(axis=0, where=within, initial=-np.inf)
     # A constant column gets an extent that its own rounding does not fill.
     constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     widened = np.where(constant, np.maximum(np.abs(low), 1.0) * 0.5, 0.0)
@@ -253,16 +232,14 @@ def panel_limits(limits: np.ndarray, width: int, height: int) -> np.ndarray:
 def column_limits(source: PointsSource, n_shown: int) -> np.ndarray:
     """Return what to show of each of the first columns: (n_shown, 2)."""
     stride = -(-source.shape[0] // SAMPLED_ROWS)
-    lowest, highest = np.full(n_shown, np.inf), np.full(n_shown, -np.inf)
-    sampled = []
+    sampled, ends = [], []
     for start, rows in blocks(source):
         shown = rows[:, :n_shown].astype(np.float64)
         finite = np.where(np.isfinite(shown), shown, np.nan)
-        lowest = np.fmin(lowest, np.fmin.reduce(finite, axis=0))
-        highest = np.fmax(highest, np.fmax.reduce(finite, axis=0))
         sampled.append(finite[-start % stride :: stride])
+        ends += [np.fmin.reduce(finite, axis=0), np.fmax.reduce(finite, axis=0)]
     sample = np.concatenate(sampled)
     sample = sample[np.isfinite(sample).all(axis=1)]
     if not len(sample):
         raise DataError(f"{source.description} has no finite row to draw: give coordinates that are numbers")
-    return robust_limits(sample, lowest, highest)
+    return robust_limits(sample, np.array(ends))

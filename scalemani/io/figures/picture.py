@@ -20,6 +20,7 @@ from scalemani.io.figures.look import (
     VIRIDIS,
     LabelColours,
     Look,
+    Theme,
     checked_look,
     checked_suffix,
     colours_of_labels,
@@ -51,7 +52,7 @@ ROW_SHAPE = 1.6  # width to height of a picture that grows with its panels
 LINE = 1.5  # heights of text from line to line of a legend
 BAR = 15  # heights of text, of the bar of a colour ramp
 UNDATED = {".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-Columns = Mapping[str, LabelColours | None]
+Columns = Mapping[str, LabelColours]
 
 
 def shortened(name: str) -> str:
@@ -65,17 +66,17 @@ def draw_names(axes: Any, panel: Panel, look: Look) -> int:
 
     Text gets smaller where names would cover much of the panel, or be far from their clusters, to which lines lead.
     """
-    if panel.colours is None or not len(panel.named):
+    if not len(panel.named):
         return 0
-    sizes = panel.densities.sum(axis=(1, 2))
-    order = [place for place in np.argsort(-sizes, kind="stable") if sizes[place]]
-    shape, text = np.array([panel.canvas.width, panel.canvas.height]), look.text
-    names = [shortened(panel.colours.classes[panel.named[place]]) for place in order]
-    anchors = densest(panel.densities[order]) * shape
-    few = sizes[order] < FEW_POINTS  # a name over them would hide them: it is above, below at the upper rim
+    n_seen = panel.densities.sum(axis=0)
+    seen = np.argsort(-n_seen, kind="stable")[: np.count_nonzero(n_seen)]
+    shape, text = np.array(panel.shape), look.size.text
+    names = [shortened(panel.colours.classes[number]) for number in panel.named[seen]]
+    anchors = densest(panel.densities[:, seen]) * shape
+    few = n_seen[seen] < FEW_POINTS  # a name over them would hide them: it is above, below at the upper rim
     anchors[few, 1] += np.where(anchors[few, 1] > shape[1] - 2 * text, -text, text)
-    widths, smallest = widths_of(axes.figure, names, look), max(SMALLEST_TEXT, SMALLEST_SHARE * text)
-    extents = np.stack([widths + BOX[0], np.full(len(names), BOX[1])], axis=1)  # in heights of text
+    smallest = max(SMALLEST_TEXT, SMALLEST_SHARE * text)
+    extents = np.array([(width + BOX[0], BOX[1]) for width in widths_of(axes.figure, names, look)])  # heights of text
     size = min(text, max(smallest, math.sqrt(FULLEST * shape.prod() / max(extents.prod(axis=1).sum(), 1e-9))))
     while True:
         centres = place_boxes(anchors, extents * size, shape)
@@ -84,34 +85,36 @@ def draw_names(axes: Any, panel: Panel, look: Look) -> int:
             break
         size = max(smallest, size * SHRINK)
     effects = optional_module("matplotlib.patheffects", "figures")
-    outline = [effects.Stroke(linewidth=look.points(size / 4), foreground=f"#{look.theme.paper}")]
+    outline = [effects.Stroke(linewidth=look.points(size / 4), foreground=look.theme.paper)]
     style = {"fontsize": look.points(size), "ha": "center", "va": "center_baseline", "transform": axes.transAxes}
-    placed = np.flatnonzero(np.isfinite(centres[:, 0]))
+    reach = extents * size / 2
+    nearest = np.clip(anchors, centres - reach, centres + reach)  # of each name to its cluster
+    placed = np.flatnonzero(np.isfinite(away))
     for number in placed:
-        colour = look.theme.readable(panel.colours.colours[panel.named[order[number]]])
-        reach = extents[number] * size / 2
-        ends = np.stack([anchors[number], np.clip(anchors[number], centres[number] - reach, centres[number] + reach)])
+        colour = look.theme.readable(panel.colours.colours[panel.named[seen[number]]])
+        ends = np.stack([anchors[number], nearest[number]])
         if np.linalg.norm(ends[1] - ends[0]) > size / 2:
-            line = {"color": colour, "linewidth": look.points(max(1.0, size / 14)), "zorder": 4}
-            axes.plot(*(ends / shape).T, transform=axes.transAxes, **line)
+            width = look.points(max(1.0, size / 14))
+            axes.plot(*(ends / shape).T, color=colour, linewidth=width, transform=axes.transAxes, zorder=4)
         # The outline lies below the text itself, which stays one that can be searched and edited on a page.
         place = centres[number] / shape
-        axes.text(*place, names[number], color=f"#{look.theme.paper}", path_effects=outline, zorder=5, **style)
+        axes.text(*place, names[number], color=look.theme.paper, path_effects=outline, zorder=5, **style)
         axes.text(*place, names[number], color=colour, zorder=6, **style)
     return len(panel.colours.classes) - len(panel.named) + len(names) - len(placed)
 
 
-def widths_of(figure: Any, names: list[str], look: Look) -> np.ndarray:
-    """Return the widths (n,) of names in heights of their text."""
-    font = optional_module("matplotlib.font_manager", "figures").FontProperties(size=look.points(look.text))
-    renderer = figure.canvas.get_renderer()
-    return np.array([renderer.get_text_width_height_descent(name, font, False)[0] for name in names]) / look.text
+def widths_of(figure: Any, names: list[str], look: Look) -> list[float]:
+    """Return the widths of names in heights of their text."""
+    font = optional_module("matplotlib.font_manager", "figures").FontProperties(size=look.points(look.size.text))
+    measure = figure.canvas.get_renderer().get_text_width_height_descent
+    return [measure(name, font, False)[0] / look.size.text for name in names]
 
 
 def densest(densities: np.ndarray) -> np.ndarray:
-    """Return where each class (K, rows, columns) is densest, across and up as shares of the panel: (K, 2)."""
-    smooth = gaussian_filter(densities, (0, CLUSTER_CELLS, CLUSTER_CELLS), mode="constant", truncate=2)
-    rows, columns = np.divmod(smooth.reshape(len(smooth), -1).argmax(axis=1), CELLS)
+    """Return where each class (cells, K) is densest, across and up as shares of the panel: (K, 2)."""
+    cells = densities.reshape(CELLS, CELLS, -1)
+    smooth = gaussian_filter(cells, (CLUSTER_CELLS, CLUSTER_CELLS, 0), mode="constant", truncate=2)
+    rows, columns = np.divmod(smooth.reshape(densities.shape).argmax(axis=0), CELLS)
     return np.stack([(columns + 0.5) / CELLS, 1 - (rows + 0.5) / CELLS], axis=1)
 
 
@@ -129,14 +132,12 @@ def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) ->
         if (extent > bounds).any():
             continue
         places = np.clip(anchor + spiral, extent / 2, bounds - extent / 2)  # what leaves the panel goes to its rim
-        covered = (np.abs(places[:, None] - anchors) < extent / 2).all(axis=2).sum(axis=1)
-        own = (np.abs(places - anchor) < extent / 2).all(axis=1)
-        cost = np.linalg.norm(places - anchor, axis=1) + CROWDED * extent[1] * (covered - own)
-        others = (extents[:number] + extent) / 2
-        taken = (np.abs(places[:, None] - centres[:number]) < others).all(axis=2).any(axis=1)
-        cost[taken] = np.inf
-        if np.isfinite(cost).any():
-            centres[number] = places[cost.argmin()]
+        covered = (np.abs(places[:, None] - anchors) < extent / 2).all(axis=2)
+        taken = (np.abs(places[:, None] - centres) < (extents + extent) / 2).all(axis=2).any(axis=1)
+        cost = np.linalg.norm(places - anchor, axis=1)
+        cost += CROWDED * extent[1] * np.delete(covered, number, axis=1).sum(axis=1)
+        if not taken.all():
+            centres[number] = places[np.where(taken, np.inf, cost).argmin()]
     return centres
 
 
@@ -165,7 +166,7 @@ def embedding_picture(
     with styled(look):
         figure, n_outside = draw(embedding, labels, look, marked, VECTOR_POINTS if suffix in UNDATED else 0)
         with replaced_file(target) as file:
-            figure.savefig(file, format=suffix[1:], dpi=look.dpi, metadata=UNDATED.get(suffix))
+            figure.savefig(file, format=suffix[1:], dpi=look.size.dpi, metadata=UNDATED.get(suffix))
     return n_outside
 
 
@@ -200,23 +201,15 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
     return optional_module("PIL.Image", "figures").fromarray(pixels.copy()), n_outside
 
 
-def picture_or_path(embedding: Any, path: str | Path | None, labels: Any, look: Look, marked: Any) -> Any:
-    """Return a picture of Pillow, or write it and return its path; parameters are those of `embedding_picture`."""
-    if path is None:
-        return drawn_embedding(embedding, labels, look, marked)[0]
-    embedding_picture(embedding, path, labels, look, marked)
-    return Path(path)
-
-
 @contextlib.contextmanager
 def styled(look: Look) -> Iterator[None]:
     """Have Matplotlib draw by its own defaults and a theme, whatever style is in use, while the block lasts."""
     theme = look.theme
-    papers = dict.fromkeys(("figure.facecolor", "axes.facecolor", "savefig.facecolor"), f"#{theme.paper}")
-    inks = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), f"#{theme.ink}")
-    sizes = dict.fromkeys(("font.size", "axes.titlesize", "legend.fontsize"), look.points(look.text))
+    papers = dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.paper)
+    inks = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), theme.ink)
+    sizes = dict.fromkeys(("font.size", "axes.titlesize"), look.points(look.size.text))
     texts = {"text.parse_math": False, "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "scalemani"}
-    settings = {**papers, **inks, **sizes, **texts, "axes.edgecolor": f"#{theme.frame}"}
+    settings = {**papers, **inks, **sizes, **texts, "axes.edgecolor": theme.frame}
     style = optional_module("matplotlib.style", "figures")
     with style.context(settings, after_reset=True), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # they are drawn as boxes
@@ -231,7 +224,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     """
     source = open_points(embedding)
     n_points, n_components = source.shape
-    columns = {name: look.theme.recoloured(colours) for name, colours in coloured_columns(labels, n_points).items()}
+    columns = coloured_columns(labels, n_points, look.theme)
     pairs: list[Pair | None] = [None] if n_components == 1 else [*combinations(range(min(n_components, 3)), 2)]
     if (n_panels := len(columns) * len(pairs)) > MOST_PANELS:
         raise ConfigError(
@@ -253,71 +246,73 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     ringed = np.flatnonzero(marks)
     ringed = ringed[:: max(1, -(-len(ringed) // MOST_RINGS))]  # spread evenly over the rows
     each = n_points <= most_discs
-    kept = counted(source, panels, np.arange(n_points) if each else ringed)
-    n_nameless = 0
+    kept = np.arange(n_points) if each else ringed
+    rows = counted(source, panels, kept)
+    n_nameless, n_inside = 0, n_points
     for place, panel in zip(axes, panels, strict=True):
         place.set(xlim=panel.limits[0], ylim=panel.limits[1])
-        draw_points(place, panel, look, kept if each else None)
-        across, up, _ = panel.points(ringed, kept[ringed] if each else kept)
-        style = {"facecolors": "none", "edgecolors": f"#{look.theme.ink}", "zorder": 3}
-        radius = look.points(RING * look.text)
-        place.scatter(across, up, (2 * radius) ** 2, linewidths=radius / 4, **style)
+        if each:
+            draw_discs(place, panel, look, rows)
+        else:
+            draw_pixels(place, panel, look)
+        places, _ = panel.points(ringed, rows[np.searchsorted(kept, ringed)])
+        radius = look.points(RING * look.size.text)
+        scatter(place, places, radius, facecolors="none", edgecolors=look.theme.ink, linewidths=radius / 4, zorder=3)
         n_nameless += draw_names(place, panel, look)
-    n_outside = max(panel.canvas.n_outside for panel in panels)
-    figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless))
-    return figure, n_outside
+        n_inside = min(n_inside, int(panel.layers[..., 0].sum()))
+    figure.texts[-1].set_text(below(n_points, n_points - n_inside, int(marks.sum()), n_nameless))
+    return figure, n_points - n_inside
 
 
-def coloured_columns(labels: Any, n_points: int) -> Columns:
-    """Return the colours of labels by their names; one set has no name; none has no colours."""
-    if isinstance(labels, Mapping):
-        return {str(name): colours_of_labels(values, n_points) for name, values in labels.items()}
-    return {"": None if labels is None else colours_of_labels(labels, n_points)}
+def coloured_columns(labels: Any, n_points: int, theme: Theme) -> Columns:
+    """Return the colours of labels by their names; one set has no name; without any, all points have one colour."""
+    if labels is None:
+        return {"": LabelColours(np.broadcast_to(np.int32(0), n_points), rgb(theme.density[2]))}
+    named = labels if isinstance(labels, Mapping) else {"": labels}
+    return {str(name): colours_of_labels(values, n_points, theme.no_label) for name, values in named.items()}
 
 
 def counted(source: PointsSource, panels: list[Panel], kept: np.ndarray) -> np.ndarray:
     """Count all points in the panels, block by block, and return the kept rows (n,) of the first three columns."""
     rows_kept = [np.zeros((0, min(source.shape[1], 3)))]
     for start, rows in blocks(source):
+        numbers = np.arange(start, start + len(rows))
         for panel in panels:
-            panel.add(np.arange(start, start + len(rows)), rows)
-        rows_kept.append(rows[kept[(kept >= start) & (kept < start + len(rows))] - start, :3])
+            panel.add(numbers, rows)
+        rows_kept.append(rows[np.isin(numbers, kept), :3])
     return np.concatenate(rows_kept)
 
 
 def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[Any, list[Any], tuple[int, int]]:
     """Return a figure with titles and legends, the axes of its panels, and their width and height in pixels."""
-    size, text = look.size, look.text
-    rows, across = grid_shape(len(columns), len(pairs), size)
-    figure = optional_module("matplotlib.figure", "figures").Figure(dpi=look.dpi, layout="constrained")
+    size, text = look.size, look.size.text
+    rows, across = grid_shape(len(columns), len(pairs), ROW_SHAPE if size.panel else size.width / size.height)
+    figure = optional_module("matplotlib.figure", "figures").Figure(dpi=size.dpi, layout="constrained")
     optional_module("matplotlib.backends.backend_agg", "figures").FigureCanvasAgg(figure)
-    padding = text / look.dpi / 2
+    padding = text / size.dpi / 2
     figure.get_layout_engine().set(w_pad=padding, h_pad=padding, wspace=0, hspace=0)
-    if isinstance(size, int):
-        side = size if across == 1 else size * 2 // 3
+    grid, pixels = np.array([across, rows]), np.array([size.width, size.height])
+    wanted = pixels // grid
+    if size.panel:
+        side = size.width if across == 1 else size.width * 2 // 3
         wanted = np.array([side, side // 2 if pairs == [None] else side])
-        pixels = wanted * (across, rows) + 20 * text * np.array([across, rows])
-    else:
-        pixels = np.array([size.width, size.height])
-        wanted = pixels // (across, rows)
-    axes = list(figure.subplots(rows, across, squeeze=False).ravel())
-    panels = list(zip(axes, product(columns.items(), pairs), strict=False))
-    for spare in axes[len(panels) :]:
-        spare.set_axis_off()
+        pixels = (wanted + 20 * text) * grid
     titles = [figure.suptitle(look.title, ha="left", fontsize=look.points(1.4 * text))] if look.title else []
-    titles.append(figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=f"#{look.theme.pale}"))
-    for place, ((name, colours), pair) in panels:
-        place.set(xticks=[], yticks=[])
+    titles.append(figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=look.theme.pale))
+    axes = []
+    for number, ((name, colours), pair) in enumerate(product(columns.items(), pairs), start=1):
+        place = figure.add_subplot(rows, across, number, xticks=[], yticks=[])
         place.set_title(caption(name, pair, len(pairs)), loc="left")
-        if pair == pairs[-1] and colours is not None:  # one legend serves all panels of the same labels
-            draw_legend(figure, place, colours, look, int(wanted[1]))
+        if pair == pairs[-1]:  # one legend serves all panels of the same labels
+            draw_legend(place, colours, look, int(wanted[1]))
+        axes.append(place)
     try:
         for _ in range(2):  # legends and titles have a size of their own: panels get what is left of the second
-            figure.set_size_inches(*pixels / look.dpi)
+            figure.set_size_inches(*pixels / size.dpi)
             figure.draw_without_rendering()
             box = axes[0].get_window_extent()
-            if isinstance(size, int):
-                pixels = np.rint(pixels + (wanted - box.size) * (across, rows))
+            if size.panel:
+                pixels = np.rint(pixels + (wanted - box.size) * grid)
         least = int(min(box.size))
     except UserWarning:
         least = 0
@@ -329,18 +324,20 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
     figure.set_layout_engine("none")
     shape = int(box.width), int(box.height)
     for place in axes:  # on whole pixels
-        left, bottom = np.rint(place.get_window_extent().min)
-        place.set_position(np.array([left, bottom, *shape]) / np.tile(figure.bbox.size, 2))
+        corner = np.rint(place.get_window_extent().min)
+        place.set_position(np.array([*corner, *shape]) / np.tile(figure.bbox.size, 2))
     for title in titles:
         title.set_x(axes[0].get_position().x0)
-    return figure, axes[: len(panels)], shape
+    return figure, axes, shape
 
 
-def grid_shape(n_labels: int, n_pairs: int, size: Any) -> tuple[int, int]:
-    """Return rows and columns of panels: a row for each labels where these have several pairs, else large panels."""
+def grid_shape(n_labels: int, n_pairs: int, shape: float) -> tuple[int, int]:
+    """Return rows and columns of panels: a row for each labels where these have several pairs, else large panels.
+
+    `shape` is the width of the picture to its height.
+    """
     if n_pairs > 1:
         return n_labels, n_pairs
-    shape = ROW_SHAPE if isinstance(size, int) else size.width / size.height
     columns = max(range(1, n_labels + 1), key=lambda count: (min(shape / count, 1 / -(-n_labels // count)), -count))
     return -(-n_labels // columns), columns
 
@@ -351,21 +348,20 @@ def caption(name: str, pair: Pair | None, n_pairs: int) -> str:
     return ": ".join(part for part in (" ".join(name.split()), of_pair) if part)
 
 
-def names_classes(colours: LabelColours | None, look: Look) -> bool:
+def names_classes(colours: LabelColours, look: Look) -> bool:
     """Return whether classes have their names on their clusters."""
-    if colours is None or not colours.classes:
-        return False
     return look.legend == "map" or (look.legend == "auto" and len(colours.classes) > LARGEST_LEGEND)
 
 
-def draw_legend(figure: Any, axes: Any, colours: LabelColours, look: Look, height: int) -> None:
+def draw_legend(axes: Any, colours: LabelColours, look: Look, height: int) -> None:
     """Draw what colours mean beside a panel of about so many pixels: names of classes, or the bar of a ramp."""
-    if not colours.classes:
+    text = look.size.text
+    if colours.limits is not None:
         maps = optional_module("matplotlib.colors", "figures")
         scale = optional_module("matplotlib.cm", "figures").ScalarMappable(
             maps.Normalize(*colours.limits), maps.ListedColormap(ramp(VIRIDIS))
         )
-        bar = figure.colorbar(scale, ax=axes, shrink=min(1, BAR * look.text / height), aspect=BAR, anchor=(0, 1))
+        bar = axes.figure.colorbar(scale, ax=axes, shrink=min(1, BAR * text / height), aspect=BAR, anchor=(0, 1))
         bar.outline.set_visible(False)
         return
     shown = () if names_classes(colours, look) else colours.classes[:LARGEST_CLASSES]
@@ -375,18 +371,14 @@ def draw_legend(figure: Any, axes: Any, colours: LabelColours, look: Look, heigh
     if not entries:
         return
     line = optional_module("matplotlib.lines", "figures").Line2D
-    discs = [
-        line([], [], linestyle="", marker="o", markersize=look.points(0.84 * look.text), color=colours.colours[number])
-        for number in entries
-    ]
-    columns = -(-len(entries) // max(1, int(height / (LINE * look.text))))
+    style = {"linestyle": "", "marker": "o", "markersize": look.points(0.84 * text)}
     legend = axes.legend(
-        discs,
-        [str(number) for number in entries],
+        [line([], [], color=colours.colours[number], **style) for number in entries],
+        map(str, entries),
         loc="upper left",
         bbox_to_anchor=(1, 1),
         frameon=False,
-        ncols=columns,
+        ncols=-(-len(entries) // max(1, int(height / (LINE * text)))),
         handlelength=1,
         handletextpad=0.5,
         columnspacing=1,
@@ -394,24 +386,29 @@ def draw_legend(figure: Any, axes: Any, colours: LabelColours, look: Look, heigh
         borderpad=0,
         borderaxespad=0.5,
     )
-    for text, name in zip(legend.get_texts(), entries.values(), strict=True):
-        text.set_text(name)  # a label that begins with an underscore would be left out
+    for shown_text, name in zip(legend.get_texts(), entries.values(), strict=True):
+        shown_text.set_text(name)  # a label that begins with an underscore would be left out
 
 
-def draw_points(axes: Any, panel: Panel, look: Look, rows: np.ndarray | None) -> None:
-    """Draw the points of a panel: shaded pixels, or discs of all rows (N, d), those without a label first."""
-    canvas, colours = panel.canvas, panel.colours
-    if rows is None:
-        shades = shade(canvas, colours is None, look.theme, look.point_size)
-        image = np.rint(np.clip(shades, 0, 1) * 255).astype(np.uint8)
-        axes.imshow(image, extent=panel.limits.ravel(), aspect="auto", interpolation="none")
-        return
-    across, up, index = panel.points(np.arange(len(rows)), rows)
-    table = rgb(look.theme.density)[2:3] if colours is None else colours.colours
-    order = np.argsort(index != colours.missing, kind="stable") if colours else np.arange(len(rows))
-    radius = look.points(point_radius(len(rows) - canvas.n_outside, canvas.counts.size) * look.point_size)
-    style = {"facecolors": table[index[order]], "linewidths": 0, "alpha": lone_opacity(len(rows))}
-    axes.scatter(across[order], up[order], (2 * radius) ** 2, **style)
+def draw_pixels(axes: Any, panel: Panel, look: Look) -> None:
+    """Draw the points of a panel as shaded pixels."""
+    image = np.rint(np.clip(shade(panel.layers, look.theme, look.point_size), 0, 1) * 255).astype(np.uint8)
+    axes.imshow(image, extent=panel.limits.ravel(), aspect="auto", interpolation="none")
+
+
+def draw_discs(axes: Any, panel: Panel, look: Look, rows: np.ndarray) -> None:
+    """Draw all rows (N, d) of a panel as discs, those without a label first."""
+    places, index = panel.points(np.arange(len(rows)), rows)
+    order = np.argsort(index != panel.colours.missing, kind="stable")
+    counts = panel.layers[..., 0]
+    radius = look.points(point_radius(counts.sum(), counts.size) * look.point_size)
+    colours = panel.colours.colours[index[order]]
+    scatter(axes, places[:, order], radius, facecolors=colours, linewidths=0, alpha=lone_opacity(len(rows)))
+
+
+def scatter(axes: Any, places: np.ndarray, radius: float, **style: Any) -> None:
+    """Draw discs at places (2, n) of a radius in points of 1/72 inch."""
+    axes.scatter(*places, (2 * radius) ** 2, **style)
 
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:

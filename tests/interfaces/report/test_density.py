@@ -12,7 +12,7 @@ from PIL import Image
 from scalemani.interfaces.report.map_data import map_of
 from scalemani.interfaces.report.page import MAP_SCRIPTS, rendered
 from scalemani.io.figures.look import colours_of_labels
-from scalemani.io.figures.panels import Canvas, shade, weighted_colours
+from scalemani.io.figures.panels import cell_counts, layers_of, shade
 from scalemani.io.sources import open_points
 
 N_POINTS = 60_000
@@ -116,9 +116,8 @@ def shaded(page, image: np.ndarray) -> np.ndarray:
     """Return what a picture of the same size and view has for pixels: an oracle that shares no code with the page."""
     embedding, classes = clusters()
     colours = colours_of_labels(classes, N_POINTS)
-    canvas = Canvas(image.shape[1], image.shape[0], view_of(page))
-    canvas.add(embedding[:, 0], embedding[:, 1], colours.index, weighted_colours(colours.colours, None))
-    return shade(canvas, density_only=False) * WHITE
+    counts = cell_counts(embedding.T, colours.index, view_of(page), len(colours.colours), image.shape[1::-1])
+    return shade((counts @ layers_of(colours)).reshape(*image.shape[:2], -1)) * WHITE
 
 
 def blocks(image: np.ndarray, side: int = 6) -> np.ndarray:

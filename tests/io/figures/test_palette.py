@@ -64,7 +64,7 @@ def test_further_colours_are_each_the_farthest_from_all_before():
     lightness = seen(choices)[0][:, 0]
     choices = choices[(lightness > DARKEST) & (lightness < LIGHTEST)]
     places, distances, chosen = seen(choices), np.full(len(choices), np.inf), []
-    for colour in rgb((*TEN_COLOURS, PAPER, NO_LABEL)).astype(float):
+    for colour in rgb(*TEN_COLOURS, PAPER, NO_LABEL).astype(float):
         distances = np.minimum(distances, difference(places, seen(colour[None])))
     for _ in FURTHER_COLOURS.split():
         farthest = int(np.argmax(distances))
@@ -74,15 +74,15 @@ def test_further_colours_are_each_the_farthest_from_all_before():
 
 
 def test_few_classes_have_the_ten_colours():
-    np.testing.assert_array_equal(class_colours(10), rgb(TEN_COLOURS))
-    np.testing.assert_array_equal(class_colours(60)[:10], rgb(TEN_COLOURS))
+    np.testing.assert_array_equal(class_colours(10), rgb(*TEN_COLOURS))
+    np.testing.assert_array_equal(class_colours(60)[:10], rgb(*TEN_COLOURS))
 
 
 def test_many_classes_are_told_apart_from_each_other_and_from_what_is_no_class():
-    ten = smallest_difference(rgb(TEN_COLOURS))
+    ten = smallest_difference(rgb(*TEN_COLOURS))
     assert smallest_difference(class_colours(20)) > 0.9 * min(ten, 0.1)
     assert smallest_difference(class_colours(60)) > 0.04
-    others = np.concatenate([class_colours(60)[10:], rgb((PAPER, NO_LABEL))])
+    others = np.concatenate([class_colours(60)[10:], rgb(PAPER, NO_LABEL)])
     assert smallest_difference(others) > 0.04
 
 

@@ -13,7 +13,7 @@ from PIL import Image
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.figures import checked_look, drawn_embedding, embedding_picture, line_figure
 from scalemani.io.figures.look import THEMES, Page, checked_size, class_colours, rgb
-from scalemani.io.figures.picture import draw, grid_shape, styled
+from scalemani.io.figures.picture import ROW_SHAPE, draw, grid_shape, styled
 
 RNG = np.random.default_rng(0)
 EMBEDDING = RNG.normal(size=(4000, 3)).astype(np.float32)
@@ -91,15 +91,15 @@ def test_of_many_points_that_are_marked_at_most_two_thousand_have_rings(most_dis
 
 
 @pytest.mark.parametrize(
-    ("n_labels", "n_pairs", "size", "grid"),
-    [(1, 1, 900, (1, 1)), (2, 1, 900, (1, 2)), (4, 1, 900, (2, 2)), (6, 1, 900, (2, 3)), (2, 3, 900, (2, 3))],
+    ("n_labels", "n_pairs", "grid"),
+    [(1, 1, (1, 1)), (2, 1, (1, 2)), (4, 1, (2, 2)), (6, 1, (2, 3)), (2, 3, (2, 3))],
 )
-def test_panels_stand_in_a_grid_that_leaves_them_large(n_labels, n_pairs, size, grid):
-    assert grid_shape(n_labels, n_pairs, size) == grid
+def test_panels_stand_in_a_grid_that_leaves_them_large(n_labels, n_pairs, grid):
+    assert grid_shape(n_labels, n_pairs, ROW_SHAPE) == grid
 
 
 def test_sizes_are_read_in_every_form():
-    assert checked_size("900") == checked_size(900) == 900
+    assert checked_size("900") == checked_size(900) == Page(900, 900, 100, 20, panel=True)
     assert checked_size("1600x900") == checked_size((1600, 900)) == Page(1600, 900, 100, 28)
     for wrong in ("", "axb", 1.5, (1, 2, 3), None, -300, "paperx"):
         with pytest.raises(ConfigError, match="size must be"):
@@ -198,7 +198,7 @@ def test_dark_pictures_have_dark_paper_light_text_and_dim_points_without_a_label
         assert "#ffffff" not in text
         return
     drawn = pixels(tmp_path / "a.png")
-    paper, ink = np.rint(rgb((theme.paper, theme.ink)) * 255)
+    paper, ink = np.rint(rgb(theme.paper, theme.ink) * 255)
     np.testing.assert_array_equal(drawn[0, 0], paper)
     assert (np.abs(drawn - ink).max(axis=2) < 10).any()
     assert (np.abs(drawn - paper).max(axis=2) < 4).mean() > 0.3
@@ -249,7 +249,7 @@ def test_a_panel_is_as_high_as_asked_and_a_picture_as_wide_as_its_legend_needs()
     assert narrow.width < 430
     assert wide.width > narrow.width + 120
     for picture in (wide, narrow):
-        frame = (np.abs(np.asarray(picture).astype(int) - rgb((THEMES["light"].frame,)) * 255) < 3).all(axis=2)
+        frame = (np.abs(np.asarray(picture).astype(int) - rgb(THEMES["light"].frame) * 255) < 3).all(axis=2)
         assert frame[:, :60].sum(axis=0).max() == pytest.approx(400, abs=4)
 
 
