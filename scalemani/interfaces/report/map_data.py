@@ -4,6 +4,7 @@ import base64
 import gzip
 import io
 import json
+import math
 from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,7 +14,7 @@ from scipy import sparse
 
 from scalemani.io.export.writers import blocks
 from scalemani.io.figures import checked_look, drawn_embedding
-from scalemani.io.figures.look import VIRIDIS, colours_of_labels, ramp
+from scalemani.io.figures.look import RAMP_STEPS, VIRIDIS, colours_of_labels, ramp
 from scalemani.io.figures.panels import GOLDEN_RATIO, SHADING, column_limits
 from scalemani.io.sources import PointsSource, open_points
 from scalemani.kernels.arrays.draws import sample_rows
@@ -53,52 +54,40 @@ class MapData(NamedTuple):
     picture: str | None
 
 
-class Tiles:
-    """Every point counted in tiles, and what the points of each tile are by each column of labels or values.
+def tile_counts(places: np.ndarray, codes: np.ndarray, n_codes: int, side: int) -> sparse.csr_array:
+    """Return how many points each tile holds of each code: (side^2, n_codes), row by row.
 
-    Counts sum up to the points. A tile shows the class that most of its labelled points have, or the mean of their
-    values; on each of the RESOLUTIONS grids counted anew: what a coarse tile shows is not that of the finer ones in it.
+    Points are at places (n, 2) uint16, across and up, and have codes (n,); those of no label have one beyond.
     """
+    labelled = codes < n_codes
+    tiles = (places[labelled].astype(np.int32) * side >> 16) @ np.array([1, side], np.int32)
+    counts = np.ones(len(tiles), np.int32)
+    return sparse.csr_array((counts, (tiles, codes[labelled])), (side**2, n_codes))
 
-    def __init__(self, n_classes: list[int | None], side: int = SIDE) -> None:
-        """Take the classes of each column, None for one of values, and the tiles a side of the finest grid."""
-        self.n_classes, self.side = n_classes, side
-        self.counts = np.zeros(side**2, np.int64)
-        self.tables = [
-            np.zeros((side**2, 2)) if number is None else sparse.csr_array((side**2, number), dtype=np.int64)
-            for number in n_classes
-        ]  # sums of levels and how many points have one; or points by class
 
-    def add(self, places: np.ndarray, codes: list[np.ndarray]) -> None:
-        """Count points at places (n, 2) uint16, across and up, with codes (n,) by each column."""
-        cells = places.astype(np.int64) * self.side >> 16
-        tiles = cells[:, 1] * self.side + cells[:, 0]
-        self.counts += np.bincount(tiles, minlength=self.side**2)
-        for number, (n_classes, found) in enumerate(zip(self.n_classes, codes, strict=True)):
-            has_label = found < (LEVELS if n_classes is None else n_classes)
-            labelled, known = tiles[has_label], found[has_label]
-            if n_classes is None:
-                for k, weights in enumerate((known, None)):
-                    self.tables[number][:, k] += np.bincount(labelled, weights, self.side**2)
-            else:
-                pairs = labelled.astype(np.int32), known.astype(np.int32)
-                self.tables[number] += sparse.csr_array(
-                    (np.ones(len(known), np.int64), pairs), self.tables[number].shape
-                )
+def tile_codes(counts: sparse.csr_array, column: Mapping[str, Any], dtype: np.dtype) -> np.ndarray:
+    """Return the codes of all tiles by a column, those of the finest grid first, row by row, and of coarser ones.
 
-    def shown(self, number: int, dtype: np.dtype, missing: int | None) -> np.ndarray:
-        """Return the codes of all tiles by a column, those of the finest grid first, row by row, and of coarser ones.
-
-        Tiles without a labelled point have the code of points without a label, or the first where there are none.
-        """
-        table, side, grids = self.tables[number], self.side, []
-        for resolution in range(RESOLUTIONS):
-            if resolution:
-                table, side = quartered(side) @ table, side // 2
-            grids.append(np.full(side**2, missing or 0, dtype))
-            tiles, codes = mean_codes(table) if self.n_classes[number] is None else most_frequent(table)
-            grids[-1][tiles] = codes
-        return np.concatenate(grids)
+    A tile shows the class that most of its labelled points have, the first of equals, or the mean of their values; on
+    each grid counted anew, of `tile_counts`: what a coarse tile shows is not that of the finer ones in it. Tiles
+    without a labelled point have the code of points without a label, or the first where there are none.
+    """
+    side, grids = math.isqrt(counts.shape[0]), []
+    for resolution in range(RESOLUTIONS):
+        if resolution:
+            counts, side = quartered(side) @ counts, side // 2
+        counts.sum_duplicates()  # sorts the codes of a tile
+        shown = np.full(side**2, column["missing"] or 0, dtype)
+        if column["classes"] is None:
+            n_labelled = counts.sum(axis=1)
+            tiles = np.flatnonzero(n_labelled)
+            shown[tiles] = np.rint((counts @ np.arange(LEVELS))[tiles] / n_labelled[tiles])
+        else:
+            found = counts.tocoo()
+            most = np.flatnonzero(found.data == counts.max(axis=1).toarray().ravel()[found.row])[::-1]
+            shown[found.row[most]] = found.col[most]  # of equals the last that is written, the first code
+        grids.append(shown)
+    return np.concatenate(grids)
 
 
 def map_data(run: "ReportedRun", labels: Mapping[str, np.ndarray]) -> MapData | None:
@@ -128,35 +117,39 @@ def map_of(
     numbers of the points on the page, None where they are those of the rows.
     """
     n_points = source.shape[0]
-    solid = len(drawn) == n_points <= PLANE_POINTS  # tiles lie in the plane of two axes
-    n_axes = min(source.shape[1], MOST_AXES if solid else 2)
-    limits = column_limits(source, n_axes)
+    tiled = len(drawn) < n_points
+    n_axes = min(source.shape[1], 2 if tiled or n_points > PLANE_POINTS else MOST_AXES)  # tiles lie in a plane of two
+    limits, axes = column_limits(source, n_axes), [f"component {number + 1}" for number in range(n_axes)]
+    if n_axes == 1:  # is spread over a second one
+        limits, axes = np.append(limits, [[0.0, 1.0]], axis=0), [*axes, "nothing"]
     shown = {name: values for name, values in columns.items() if not is_identifier(values)}
-    described = [encoded_column(name, values) for name, values in shown.items()]
-    widths = [None if column["classes"] is None else len(column["classes"]) for column, _ in described]
-    tiles = Tiles(widths, side) if len(drawn) < n_points else None
-    table, n_outside = quantised(source, limits, drawn, [codes for _, codes in described], tiles)
+    encoded = [encoded_column(name, values) for name, values in shown.items()]
+    counted = [(np.broadcast_to(np.uint8(0), n_points), 1)]  # all points
+    counted += [(codes, len(column["classes"] or range(LEVELS))) for column, codes in encoded]
+    table, n_outside, counts = quantised(source, limits, drawn, counted if tiled else [], side)
     arrays = {"positions": packed(table)}
-    arrays |= {f"column-{number}": packed(codes[drawn]) for number, (_, codes) in enumerate(described)}
-    if tiles is not None:
-        arrays["counts"] = packed(tiles.counts.astype(np.uint32))
-        for number, (column, codes) in enumerate(described):
-            arrays[f"tiles-{number}"] = packed(tiles.shown(number, codes.dtype, column["missing"]))
+    arrays |= {f"column-{number}": packed(codes[drawn]) for number, (_, codes) in enumerate(encoded)}
+    if tiled:
+        arrays["counts"] = packed(counts[0].toarray().astype(np.uint32))
+        for number, (found, (column, codes)) in enumerate(zip(counts[1:], encoded, strict=True)):
+            arrays[f"tiles-{number}"] = packed(tile_codes(found, column, codes.dtype))
     texts = {name: packed_texts(values[drawn]) for name, values in columns.items() if name not in shown}
     told = [name for name, packed in texts.items() if len(packed) <= text_bytes]
     arrays |= {f"texts-{number}": texts[name] for number, name in enumerate(told)}
-    if rows is not None or tiles is not None:
+    if rows is not None or tiled:
         numbers = drawn if rows is None else rows[drawn]
         arrays["rows"] = packed(np.diff(numbers, prepend=0).astype(np.uint32))
     description = {
         "points": len(drawn),
         "of": n_points,
         "outside": n_outside,
-        "axes": axis_names(source.shape[1], limits),
-        "columns": [column for column, _ in described],
+        "axes": [
+            {"name": name, "low": low, "high": high} for name, (low, high) in zip(axes, limits.tolist(), strict=True)
+        ],
+        "columns": [column for column, _ in encoded],
         "texts": told,
         "left_out": [name for name in texts if name not in told],
-        "tiles": None if tiles is None else {"side": side, "resolutions": RESOLUTIONS},
+        "tiles": {"side": side, "resolutions": RESOLUTIONS} if tiled else None,
         "shading": SHADING,
     }
     return MapData(description, arrays, None)
@@ -168,36 +161,26 @@ def is_identifier(values: np.ndarray) -> bool:
     return values.dtype.kind == "U" and len(np.unique(values)) > most
 
 
-def axis_names(width: int, limits: np.ndarray) -> list[dict[str, Any]]:
-    """Return the axes to choose from; one dimension alone is spread over a second one that means nothing."""
-    axes = [
-        {"name": f"component {number + 1}", "low": float(low), "high": float(high)}
-        for number, (low, high) in enumerate(limits)
-    ]
-    return axes if width > 1 else [*axes, {"name": "nothing", "low": 0.0, "high": 1.0}]
-
-
 def quantised(
-    source: PointsSource, limits: np.ndarray, drawn: np.ndarray, codes: list[np.ndarray], tiles: Tiles | None
-) -> tuple[np.ndarray, int]:
+    source: PointsSource, limits: np.ndarray, drawn: np.ndarray, counted: list[tuple[np.ndarray, int]], side: int
+) -> tuple[np.ndarray, int, list[Any]]:
     """Return positions (M, d) uint16 of the drawn rows (M,) within limits (d, 2), and the number of points outside.
 
-    Points outside lie on the rim. `tiles`, if any, count all points with their codes (N,) of each column.
+    Points outside lie on the rim. The last are the `tile_counts` of all points by each of the codes (N,) that are
+    `counted`, with how many codes there are. Of one component, the second axis spreads points evenly.
     """
-    table = np.empty((len(drawn), max(2, len(limits))), np.uint16)
-    n_outside = 0
+    table, n_outside, counts = np.empty((len(drawn), len(limits)), np.uint16), 0, [0 for _ in counted]
     for start, rows in blocks(source):
-        stop = start + len(rows)
-        shares = (rows[:, : len(limits)] - limits[:, 0]) / (limits[:, 1] - limits[:, 0])
+        numbers = np.arange(start, start + len(rows))
+        spread = np.column_stack([rows, numbers * GOLDEN_RATIO % 1]) if rows.shape[1] == 1 else rows
+        shares = (spread[:, : len(limits)] - limits[:, 0]) / np.ptp(limits, axis=1)
         n_outside += int(np.count_nonzero(((shares < 0) | (shares > 1)).any(axis=1)))
-        if len(limits) == 1:
-            shares = np.column_stack([shares, np.arange(start, stop) * GOLDEN_RATIO % 1])
         steps = np.rint(np.clip(shares, 0, 1) * STEPS).astype(np.uint16)
-        first, last = np.searchsorted(drawn, [start, stop])
+        first, last = np.searchsorted(drawn, [start, start + len(rows)])
         table[first:last] = steps[drawn[first:last] - start]
-        if tiles is not None:
-            tiles.add(steps[:, :2], [column[start:stop] for column in codes])
-    return table, n_outside
+        for number, (codes, n_codes) in enumerate(counted):
+            counts[number] += tile_counts(steps[:, :2], codes[numbers], n_codes, side)
+    return table, n_outside, counts
 
 
 def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
@@ -205,7 +188,7 @@ def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.nd
     found = colours_of_labels(values, len(values))
     index, table, missing = found.index, found.colours, found.missing
     if not found.classes:
-        index = np.where(index == missing, LEVELS, index * (LEVELS - 1) // (len(ramp(VIRIDIS)) - 1))
+        index = np.where(index == missing, LEVELS, index * (LEVELS - 1) // (RAMP_STEPS - 1))
         table, missing = np.concatenate([ramp(VIRIDIS, LEVELS), table[-1:]]), LEVELS
     codes = index.astype(np.uint8 if len(table) <= 256 else np.uint16)
     described = {
@@ -214,32 +197,15 @@ def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.nd
         "limits": found.limits,
         "missing": missing,
         "counts": np.bincount(codes, minlength=len(table)).tolist(),
-        "colours": ["#" + bytes(np.rint(colour * 255).astype(np.uint8)).hex() for colour in table],
+        "colours": [f"#{bytes(colour).hex()}" for colour in np.rint(table * 255).astype(np.uint8)],
     }
     return described, codes
 
 
 def quartered(side: int) -> sparse.csr_array:
     """Return the matrix (side^2 / 4, side^2) that adds up the tiles of a grid which lie in one of the next."""
-    half = sparse.kron(sparse.eye_array(side // 2, dtype=np.int64), np.ones((1, 2), np.int64))
+    half = sparse.kron(sparse.eye_array(side // 2, dtype=np.int32), np.ones((1, 2), np.int32))
     return sparse.csr_array(sparse.kron(half, half))
-
-
-def mean_codes(table: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tiles (t,) with values, and the mean level (t,) of each, of sums and counts (n, 2)."""
-    tiles = np.flatnonzero(table[:, 1])
-    return tiles, np.rint(table[tiles, 0] / table[tiles, 1]).astype(np.int64)
-
-
-def most_frequent(table: sparse.csr_array) -> tuple[np.ndarray, np.ndarray]:
-    """Return the tiles (t,) with labelled points, and the most frequent class (t,) of each; the first of equals."""
-    table.sum_duplicates()  # sorts the classes of a tile
-    tiles = np.flatnonzero(np.diff(table.indptr))
-    if not len(tiles):
-        return tiles, tiles
-    starts, sizes = table.indptr[tiles], np.diff(table.indptr)[tiles]
-    most = np.flatnonzero(table.data == np.repeat(np.maximum.reduceat(table.data, starts), sizes))
-    return tiles, table.indices[most[np.searchsorted(most, starts)]]
 
 
 def packed(values: np.ndarray) -> str:
@@ -266,7 +232,7 @@ def compressed(content: bytes) -> str:
 
 def picture(embedding: Any, labels: np.ndarray | None, size: int = PICTURE_PIXELS) -> str | None:
     """Return a picture of an embedding as PNG in base64, None without the extra `figures`."""
-    if find_spec("PIL") is None or find_spec("matplotlib") is None:
+    if not all(map(find_spec, ("PIL", "matplotlib"))):
         return None
     file = io.BytesIO()
     drawn_embedding(embedding, labels, checked_look(size))[0].save(file, format="PNG")
