@@ -21,7 +21,6 @@ from scalemani.stages.arrays.points import StoredPoints
 
 MOST_ROWS = 500_000  # of blocks spread over the run: more would not change a histogram
 PAIRED_POINTS = 700  # whose distances to each other are compared: a quarter of a million pairs
-WIDTH, HEIGHT = 320.0, 150.0  # of the frame, in units of the drawing
 BINS = 48
 MOST_DOTS = 400  # of a line
 LONG_TAIL = 100.0  # largest over median, beyond which values are drawn by their logarithm
@@ -39,17 +38,18 @@ class Axis(NamedTuple):
         """Return values as they lie on the axis: the powers of ten that they are where `log`."""
         return np.log10(values) if self.log else values
 
-    def places(self, values: np.ndarray, length: float) -> list[float]:
-        """Return where values (n,) lie on an axis of a length."""
-        shares = (self.scaled(np.asarray(values, np.float64)) - self.low) / (self.high - self.low)
-        return [round(float(share) * length, 1) for share in shares]
+    def shares(self, values: np.ndarray) -> np.ndarray:
+        """Return where values (n,) lie, from 0 at the low end to 1 at the high one."""
+        return np.asarray((self.scaled(values) - self.low) / (self.high - self.low))
 
-    def marks(self) -> list[float]:
-        """Return a few round values."""
-        power = 10.0 ** math.floor(math.log10(self.high - self.low))
-        step = next(size * power / 5 for size in (1, 2.5, 5, 10) if (self.high - self.low) / (size * power / 5) < 6)
+    def marks(self) -> list[tuple[float, float]]:
+        """Return a few round values, each after the share where it lies."""
+        extent = self.high - self.low
+        power = 10.0 ** math.floor(math.log10(extent))
+        step = next(size * power for size in (0.2, 0.5, 1, 2) if extent < 6 * size * power)
         found = np.arange(math.ceil(self.low / step), math.floor(self.high / step) + 1) * step
-        return [float(f"{10**value if self.log else value:.6g}") for value in found]
+        values = [float(f"{10**value if self.log else value:.6g}") for value in found]
+        return list(zip((found - self.low) / extent, values, strict=True))
 
 
 def axis_of(name: str, values: np.ndarray, zero: bool = False) -> Axis:
@@ -61,71 +61,49 @@ def axis_of(name: str, values: np.ndarray, zero: bool = False) -> Axis:
 
 
 class Chart(NamedTuple):
-    """Shapes in a frame of WIDTH by HEIGHT, y downwards.
+    """Shapes in a frame of two axes, all as shares of these.
 
     Attributes
     ----------
     title, caption : what is drawn, and how to read it
-    across, up : what the axes are
-    across_marks, up_marks : (place, value)
     names : of the series
-    bars : (x, y, width, height, series)
-    line : points of a polyline
+    bars : heights of bars of equal width side by side, (n,) a series
+    line : its points (n, 2), across and up
     """
 
     title: str
     caption: str
-    across: str
-    up: str
-    across_marks: list[tuple[float, float]]
-    up_marks: list[tuple[float, float]]
+    across: Axis
+    up: Axis
     names: Sequence[str] = ()
-    bars: Sequence[tuple[float, ...]] = ()
-    line: str = ""
-    width: float = WIDTH
-    height: float = HEIGHT
-
-
-def framed(title: str, caption: str, across: Axis, up: Axis, **shapes: Any) -> Chart:
-    """Return shapes in a frame, with marks on its axes."""
-    x, y = across.marks(), up.marks()
-    at_x, at_y = (axis.places(np.array(marks), size) for axis, marks, size in ((across, x, WIDTH), (up, y, -HEIGHT)))
-    marks = list(zip(at_x, x, strict=True)), [(HEIGHT + place, value) for place, value in zip(at_y, y, strict=True)]
-    return Chart(title, caption, across.name, up.name, *marks, **shapes)
-
-
-def bars(up: Axis, heights: np.ndarray, series: int = 0, others: int = 0) -> list[tuple[float, ...]]:
-    """Return bars of equal width side by side, of heights (n,); those from `others` on are of the next series."""
-    wide, last = WIDTH / len(heights), others or len(heights)
-    places = enumerate(up.places(heights, HEIGHT))
-    return [
-        (round(k * wide, 2), HEIGHT - tall, round(wide, 2), tall, series + (k >= last)) for k, tall in places if tall
-    ]
+    bars: Sequence[np.ndarray] = ()
+    line: np.ndarray = np.empty((0, 2))
 
 
 def histogram(title: str, caption: str, across: str, series: Mapping[str, np.ndarray]) -> Chart:
     """Return the histograms of values (n,), one a series, as shares of each; a long tail is binned by logarithms."""
     axis = axis_of(across, np.concatenate(list(series.values())))
-    shares = [np.histogram(axis.scaled(one), BINS, (axis.low, axis.high))[0] / len(one) for one in series.values()]
-    up = axis_of("share of points", np.ravel(shares), zero=True)
-    drawn = [bar for number, share in enumerate(shares) for bar in bars(up, share, number)]
-    return framed(title, caption, axis, up, names=list(series), bars=drawn)
+    heights = [np.histogram(axis.scaled(one), BINS, (axis.low, axis.high))[0] / len(one) for one in series.values()]
+    up = axis_of("share of points", np.ravel(heights), zero=True)
+    return Chart(title, caption, axis, up, list(series), list(map(up.shares, heights)))
 
 
 def curve(title: str, caption: str, across: str, up: str, x: np.ndarray, y: np.ndarray) -> Chart:
     """Return a line through (x, y), (n,) each, or some of many; one that falls far is drawn by its logarithm."""
     chosen = np.unique(np.linspace(0, len(x) - 1, min(len(x), MOST_DOTS)).astype(int))
     x_axis, y_axis = axis_of(across, x[chosen]), axis_of(up, y[chosen])
-    places = zip(x_axis.places(x[chosen], WIDTH), y_axis.places(y[chosen], HEIGHT), strict=True)
-    return framed(title, caption, x_axis, y_axis, line=" ".join(f"{x},{round(HEIGHT - y, 1)}" for x, y in places))
+    line = np.transpose([x_axis.shares(x[chosen]), y_axis.shares(y[chosen])])
+    return Chart(title, caption, x_axis, y_axis, line=line)
 
 
 def spectrum(eigenvalues: np.ndarray, following: float | None, title: str, caption: str) -> Chart:
     """Return eigenvalues (d,) as bars by their number, and the one that follows them as one of another series."""
-    kept, values = len(eigenvalues), np.append(eigenvalues, [] if following is None else following)
+    values = np.append(eigenvalues, [] if following is None else following)
+    is_kept = np.arange(len(values)) < len(eigenvalues)
+    names = ["kept"] if is_kept.all() else ["kept", "the next one"]
     up = axis_of("eigenvalue", values, zero=True)
-    names = ["kept", "the next one"][: 1 + len(values) - kept]
-    return framed(title, caption, Axis("number", 0, len(values)), up, names=names, bars=bars(up, values, others=kept))
+    bars = [up.shares(values) * is_kept, up.shares(values) * ~is_kept]
+    return Chart(title, caption, Axis("number", 0, len(values)), up, names, bars)
 
 
 class Histogram(NamedTuple):
@@ -235,9 +213,9 @@ def descent(run: Run) -> Iterator[Chart]:
 def clusters(run: Run) -> Iterator[Chart]:
     """Draw the sizes of the clusters."""
     if stored := stored_of(run, StoredClustering):
-        sizes = stored.group.certificate("sizes", list)
-        across, up = Axis("cluster", 0, len(sizes)), axis_of("points", np.array(sizes), zero=True)
-        yield framed("Clusters", "Points of each cluster, by its number.", across, up, bars=bars(up, np.array(sizes)))
+        sizes = np.array(stored.group.certificate("sizes", list))
+        across, up = Axis("cluster", 0, len(sizes)), axis_of("points", sizes, zero=True)
+        yield Chart("Clusters", "Points of each cluster, by its number.", across, up, bars=[up.shares(sizes)])
 
 
 def pairs(run: Run) -> Iterator[Chart]:
