@@ -47,11 +47,8 @@ class Meaning(NamedTuple):
 
 def good_if(good: Callable[[Any, Run], bool], text: str, otherwise: Verdict = "look", consequence: str = "") -> Scale:
     """Return the scale of what is good under a condition, which a text states; and what follows where it is not met."""
-
-    def judge(value: Any, _: Mapping[str, Any], run: Run) -> Judged:
-        return Judged("good", text) if good(value, run) else Judged(otherwise, consequence or text)
-
-    return judge
+    best, poor = Judged("good", text), Judged(otherwise, consequence or text)
+    return lambda value, _, run: best if good(value, run) else poor
 
 
 def none_of(consequence: str) -> Scale:
@@ -73,12 +70,8 @@ def at_most(bound: Callable[[Run], float | None], text: str, otherwise: Verdict 
 
 def requested(parameter: str, factor: float = 1.0) -> Scale:
     """Return the scale of what must not exceed a parameter, or a multiple of it."""
-
-    def bound(run: Run) -> float | None:
-        limit = run.params.value(parameter)
-        return None if limit is None else factor * float(limit)
-
-    return at_most(bound, f"{'which' if factor == 1 else f'{factor:g} times what'} {parameter} asks for")
+    text = f"{'which' if factor == 1 else f'{factor:g} times what'} {parameter} asks for"
+    return at_most(lambda run: factor * run.params.value(parameter), text)
 
 
 def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
@@ -99,49 +92,65 @@ def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
     return Judged("look", "not positive: an eigenvalue is missing among those kept, or two are equal")
 
 
-ANGLE = at_most(
-    lambda run: MOST_ANGLE if run.params.layout.objective is None else None,
-    "in rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors",
-    "look",
-    "the start of a descent, which goes no further from a better one",
-)
-RESIDUAL = at_most(
-    lambda run: run.params.residual if run.params.embedding.by_passes else None,
-    "which embedding.residual asks for",
-    says="of a solver that makes no pass",
-)
-ENTROPY = at_most(
-    lambda run: entropy_limit(run.params), "in nat: affinities.tolerance, and what float32 rounds off the shares"
-)
 CONNECTED = "1: the graph is connected"
-COMPONENTS = good_if(
-    lambda value, _: value == 1,
-    CONNECTED,
-    consequence="the graph falls apart: components.disconnected says what is done about it",
-)
-SETTLED = good_if(lambda value, _: bool(value), "yes: no centre moved by more than clustering.settled", "short")
 NEAR_ZERO = good_if(
     lambda value, _: value == 1,
     "1: that of the constant vector",
     consequence="1 would be that of the constant vector: the graph falls into parts, and vectors of zero are one basis "
     "of many",
 )
-PIECES = good_if(lambda value, _: value == 1, CONNECTED, consequence="no edge says how pieces lie to each other")
-
-
-DEGREES: dict[str, str | Meaning] = {
+SCALES: dict[str, Scale] = {
+    "floor_share": at_most(lambda _: MUCH_AT_FLOOR, "beyond which edges no longer tell near from far", "look"),
+    "recall": recall,
+    "largest_entropy_residual": at_most(
+        lambda run: entropy_limit(run.params), "in nat: affinities.tolerance, and what float32 rounds off the shares"
+    ),
+    "largest_solver_residual": requested("affinities.tolerance"),
+    "saturated_points": none_of(
+        "their affinities are uniform over those: merge duplicates or raise affinities.perplexity"
+    ),
+    "duplicated_points": none_of("equal points weigh as much as they are many"),
+    "components": good_if(
+        lambda value, _: value == 1,
+        CONNECTED,
+        consequence="the graph falls apart: components.disconnected says what is done about it",
+    ),
+    "bridges": none_of("how far components lie from each other in the embedding follows from few edges"),
+    "left_out": none_of("they have no row in the results"),
+    "mean_reconstruction_error": good_if(
+        lambda value, _: value < 1, "below 1, which is what the nearest landmark alone leaves"
+    ),
+    "unused_landmarks": none_of("they take part in nothing: fewer landmarks would do as well"),
+    "near_zero_eigenvalues": NEAR_ZERO,
+    "residual": at_most(
+        lambda run: run.params.residual if run.params.embedding.by_passes else None,
+        "which embedding.residual asks for",
+        says="of a solver that makes no pass",
+    ),
+    "eigengap": eigengap,
+    "angle_bound": at_most(
+        lambda run: MOST_ANGLE if run.params.layout.objective is None else None,
+        "in rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors",
+        "look",
+        "the start of a descent, which goes no further from a better one",
+    ),
+    "pieces": good_if(lambda value, _: value == 1, CONNECTED, consequence="no edge says how pieces lie to each other"),
+    "small_piece_points": none_of("columns that their piece has no eigenvector for are zero"),
+    "far_points": none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
+    "settled": good_if(lambda value, _: bool(value), "yes: no centre moved by more than clustering.settled", "short"),
+    "stopped": good_if(lambda value, _: value == "converged", "converged, and not max_iterations", "short"),
+    "force_error": requested("layout.tolerance"),
+    "worst_decile_force_error": requested("layout.tolerance", SINGLE_POINTS),
+}
+DEGREES: dict[str, str] = {
     "least_degree": "the smallest sum of the affinities of one point",
     "largest_degree": "the largest sum of the affinities of one point",
 }
-BANDWIDTH: dict[str, str | Meaning] = {
+BANDWIDTH: dict[str, str] = {
     "sigma": "the bandwidth of Gaussian affinities",
-    "floor_share": Meaning(
-        "share of the edges that weigh the least there is",
-        at_most(lambda _: MUCH_AT_FLOOR, "beyond which edges no longer tell near from far", "look"),
-    ),
+    "floor_share": "share of the edges that weigh the least there is",
 }
-UNUSED = none_of("they take part in nothing: fewer landmarks would do as well")
-TEXTS: dict[str, dict[str, str | Meaning]] = {
+TEXTS: dict[str, dict[str, str]] = {
     "points": {
         "points": "points that were read, all of them finite",
         "constant_features": "columns that are the same in all points and add nothing to any distance",
@@ -153,7 +162,7 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     },
     "neighbors": {
         "method": "how the neighbours were found",
-        "recall": Meaning("share of the true nearest neighbours that the graph has, by exact search", recall),
+        "recall": "share of the true nearest neighbours that the graph has, by exact search",
         "recall_error": "standard error of the recall, which is measured on a sample",
         "given_recall": "the share that was in the neighbour lists that accompany the points, before any was completed",
         "given_recall_error": "standard error of it",
@@ -168,34 +177,23 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "distances_given": "what its distances are, by those between the points",
         "typical_difference": "how far they typically are from that, relative to it",
     },
-    "graph": {"recall": Meaning("that of the neighbours", recall)},
+    "graph": {"recall": "that of the neighbours"},
     "affinities": {
-        "largest_entropy_residual": Meaning(
-            "how far the entropy of the stored affinities of any point is from log(perplexity), in nats",
-            ENTROPY,
-        ),
-        "largest_solver_residual": Meaning(
-            "the same before affinities are rounded to float32", requested("affinities.tolerance")
-        ),
+        "largest_entropy_residual": "how far the entropy of the stored affinities of any point is "
+        "from log(perplexity), in nats",
+        "largest_solver_residual": "the same before affinities are rounded to float32",
         "mean_iterations": "steps of the root finder for a point",
-        "saturated_points": Meaning(
-            "points with as many equally near neighbours as the perplexity, which is out of their reach",
-            none_of("their affinities are uniform over those: merge duplicates or raise affinities.perplexity"),
-        ),
-        "duplicated_points": Meaning(
-            "points whose nearest neighbour lies on them", none_of("equal points weigh as much as they are many")
-        ),
+        "saturated_points": "points with as many equally near neighbours as the perplexity, "
+        "which is out of their reach",
+        "duplicated_points": "points whose nearest neighbour lies on them",
         **BANDWIDTH,
         "effective_neighbors": "neighbours of a point that count, by the entropy of their weights",
     },
     "components": {
-        "components": Meaning("connected components of the neighbour graph", COMPONENTS),
+        "components": "connected components of the neighbour graph",
         "largest_components": "points of the largest ones",
-        "bridges": Meaning(
-            "edges that were added to join components",
-            none_of("how far components lie from each other in the embedding follows from few edges"),
-        ),
-        "left_out": Meaning("points of other components than the largest", none_of("they have no row in the results")),
+        "bridges": "edges that were added to join components",
+        "left_out": "points of other components than the largest",
     },
     "duplicates": {
         "rows": "rows given, of which equal ones are one point",
@@ -216,12 +214,10 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
         "mean_distance_to_nearest_point": "of landmarks that lie off the data",
     },
     "landmark_weights": {
-        "mean_reconstruction_error": Meaning(
-            "what combinations of landmarks leave of a point, relative to its nearest landmark alone",
-            good_if(lambda value, _: value < 1, "below 1, which is what the nearest landmark alone leaves"),
-        ),
+        "mean_reconstruction_error": "what combinations of landmarks leave of a point, "
+        "relative to its nearest landmark alone",
         "largest_reconstruction_error": "the same of the worst point",
-        "unused_landmarks": Meaning("landmarks that are near to no point", UNUSED),
+        "unused_landmarks": "landmarks that are near to no point",
     },
     "reduced": {
         "nonzeros": "nonzeros of Z^T L Z, on the landmarks",
@@ -230,8 +226,8 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     "landmark_embedding": {
         "largest_residual": "|A v - lambda B v| / |A| of the reduced eigenproblem, solved to rounding",
         "following_eigenvalue": "the eigenvalue behind those kept",
-        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
-        "unused_landmarks": Meaning("landmarks that were left out of the eigenproblem", UNUSED),
+        "near_zero_eigenvalues": "eigenvalues that are zero to rounding",
+        "unused_landmarks": "landmarks that were left out of the eigenproblem",
     },
     "coarse_graphs": {
         "levels": "coarser and coarser graphs that the solver starts from",
@@ -241,25 +237,17 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     },
     "coarse_embedding": {"vectors": "vectors that start the refinement"},
     "embedding": {
-        "residual": Meaning("|S u - theta u| of the worst eigenvector, over all points", RESIDUAL),
+        "residual": "|S u - theta u| of the worst eigenvector, over all points",
         "passes": "passes over the graph that refined the eigenvectors",
-        "eigengap": Meaning("how far the next eigenvalue is from the last one kept", eigengap),
+        "eigengap": "how far the next eigenvalue is from the last one kept",
         "eigengap_error_bound": "the gap between the exact eigenvalues differs from that by at most this",
-        "angle_bound": Meaning(
-            "the largest angle that there can be between the embedding and the exact one, in radians", ANGLE
-        ),
+        "angle_bound": "the largest angle that there can be between the embedding and the exact one, in radians",
         "eigenvalue_error_bound": "no eigenvalue is above the exact one by more",
-        "near_zero_eigenvalues": Meaning("eigenvalues that are zero to rounding", NEAR_ZERO),
-        "pieces": Meaning("pieces of the graph, each embedded by itself", PIECES),
+        "near_zero_eigenvalues": "eigenvalues that are zero to rounding",
+        "pieces": "pieces of the graph, each embedded by itself",
         "largest_pieces": "points of the largest ones",
-        "small_piece_points": Meaning(
-            "points of pieces that have too few for all columns",
-            none_of("columns that their piece has no eigenvector for are zero"),
-        ),
-        "far_points": Meaning(
-            "points more than twice as far from every landmark as 98 % of the points from the nearest one",
-            none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
-        ),
+        "small_piece_points": "points of pieces that have too few for all columns",
+        "far_points": "points more than twice as far from every landmark as 98 % of the points from the nearest one",
     },
     "diffusion_coordinates": {"scales": "what each eigenvector was multiplied by: |1 - lambda|^time"},
     "classes": {
@@ -269,33 +257,25 @@ TEXTS: dict[str, dict[str, str | Meaning]] = {
     },
     "clustering": {
         "passes": "passes of k-means over all points",
-        "settled": Meaning("whether the centres came to rest", SETTLED),
+        "settled": "whether the centres came to rest",
         "sizes": "points of each cluster",
-        "pieces": Meaning("pieces of the graph, which clusters are made of", PIECES),
+        "pieces": "pieces of the graph, which clusters are made of",
         "clusters_of_largest_piece": "clusters that the largest piece is cut into, 1 where it is not",
     },
     "layout": {
         "iterations": "iterations of the descent",
-        "stopped": Meaning(
-            "why the descent ended",
-            good_if(lambda value, _: value == "converged", "converged, and not max_iterations", "short"),
-        ),
+        "stopped": "why the descent ended",
         "objective": "the objective at the end",
         "gradient_norm": "the norm of its gradient at the end",
         "repulsion": "how the repulsion of all pairs was summed",
         "repulsion_tolerance": "relative error for which its sums were set at the end; layout.tolerance is the target",
-        "force_error": Meaning(
-            "relative error of the repulsion at the end, against exact sums", requested("layout.tolerance")
-        ),
-        "worst_decile_force_error": Meaning(
-            "the error that the repulsion of nine in ten single points does not exceed, relative to its own norm",
-            requested("layout.tolerance", SINGLE_POINTS),
-        ),
+        "force_error": "relative error of the repulsion at the end, against exact sums",
+        "worst_decile_force_error": "the error that the repulsion of nine in ten single points does not exceed, "
+        "relative to its own norm",
     },
 }
 MEANINGS = {
-    stage: {name: Meaning(text) if isinstance(text, str) else text for name, text in texts.items()}
-    for stage, texts in TEXTS.items()
+    stage: {name: Meaning(text, SCALES.get(name)) for name, text in texts.items()} for stage, texts in TEXTS.items()
 }
 
 
@@ -309,7 +289,7 @@ def judged_certificates(run: Run) -> Iterator[Certificate]:
     """Yield the certificates of the finished stages, in the order in which these ran."""
     for stage, found in run.certificates.items():
         known = meanings_of(stage)
-        for name in [*(name for name in known if name in found), *(name for name in found if name not in known)]:
+        for name in sorted(found, key=list({**known, **found}).index):
             value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
             try:
                 judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)

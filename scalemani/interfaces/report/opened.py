@@ -8,8 +8,10 @@ import numpy as np
 
 from scalemani.errors import ConfigError
 from scalemani.io.export.atomic import replaced_file
+from scalemani.io.export.writers import checked_target
 from scalemani.io.figures import Size, checked_look, drawn_embedding, embedding_picture
 from scalemani.io.figures.look import LARGEST_CLASSES
+from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
 from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
@@ -148,14 +150,17 @@ class ReportedRun(Shown, Run):
         from scalemani.interfaces.report.map_data import map_data
         from scalemani.interfaces.report.page import measure_quality, page
 
-        target = checked_target(self, path)
+        root = str(self.store.root)
+        if path is None and "://" in root:
+            raise ConfigError(f"{root} is no folder: say where the report goes, as in report.html")
+        target, _ = checked_target(Path(root) / NAME if path is None else path, SUFFIXES)
         columns = named_labels(labels, self.n_input_points)
         classes = next((values for values in columns.values() if is_classes(values)), None)
         quality = measure_quality(self, classes, n_sampled, random_state)
         text = page(self, quality, map_data(self, columns))
         with replaced_file(target) as file:
             file.write(text.encode())
-        return target
+        return Path(target)
 
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.labels[...])} if StoredClustering.STAGE in self.keys else {}
@@ -173,20 +178,9 @@ class ReportedRun(Shown, Run):
 
 def is_classes(values: np.ndarray) -> bool:
     """Return whether values (N,) are a class for each point, and not numbers or names that most points have alone."""
-    given = values.dtype.kind in "biu" or (values.dtype.kind == "U" and bool(np.all(values != "")))
-    return given and len(np.unique(values)) <= LARGEST_CLASSES
-
-
-def checked_target(run: Run, path: str | Path | None) -> Path:
-    """Return where the page goes, or raise ConfigError."""
-    if path is None:
-        if "://" in str(run.store.root):
-            raise ConfigError(f"{run.store.root} is no folder: say where the report goes, as in report.html")
-        return Path(run.store.root) / NAME
-    target = Path(path)
-    if target.suffix.lower() not in SUFFIXES:
-        raise ConfigError(f"a report is written as .html, got {path}")
-    return target
+    return (
+        values.dtype.kind in "biuU" and not bool(is_absent(values).any()) and len(np.unique(values)) <= LARGEST_CLASSES
+    )
 
 
 def open_run(root: str | Path) -> ReportedRun:

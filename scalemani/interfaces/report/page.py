@@ -32,21 +32,11 @@ from scalemani.runs.walk import given_warnings
 
 MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "map")
 SCRIPTS = ("page", *MAP_SCRIPTS)
-TEMPLATES = files("scalemani.interfaces.report") / "template"
 LIBRARIES = ("scalemani", "numpy", "scipy", "numba", "scikit-learn", "dask", "zarr")
 MOST_SHOWN = 12  # numbers of a certificate that is a list
 MOST_PRODUCTS = 1e11  # of coordinates, in the distances of sampled points to all: some ten seconds
 FEWEST_POINTS = 100  # a share of a half is then known to five percent
 LEAST_INPUT = 3  # points, for neighbours to be measured at all
-MEASURES = {
-    "recall": "share of the true nearest neighbours that the graph has",
-    "trustworthiness": "how far neighbours in the embedding are neighbours of the points; 1 is best",
-    "neighbor_preservation": "share of the nearest points that are still the nearest in the embedding",
-    "clustering_error": "share of the points outside the class that their cluster stands for",
-    "normalized_mutual_information": "between clusters and labels; 1 is best",
-    "adjusted_rand_index": "of clusters and labels; 0 is chance, 1 is best",
-}
-NEAREST = "points that most of their nearest points in the embedding would give the right label"
 
 
 class Parameter(NamedTuple):
@@ -72,38 +62,23 @@ class Quality(NamedTuple):
 
 def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
     """Return the page about a run, of which some stages may not be finished, as HTML; with its map, if it has one."""
-    stages = list(stage_rows(run))
-    certificates = list(judged_certificates(run))
+    groups = {name: run.group(name) for name in run.records()}
     return rendered(
         "page.html",
         SCRIPTS,
         run=run,
         root=without_credentials(str(run.store.root)),
         name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
-        stages=stages,
-        unfinished=[stage.name for stage in run.route if not run.group(stage.name).complete],
-        seconds=sum(row["seconds"] for row in stages),
-        disk=sum(row["disk"] for row in stages),
-        certificates=certificates,
-        counts=counted(certificates),
-        verdicts=VERDICTS,
+        sizes={name: group.committed_bytes for name, group in groups.items()},
+        warnings=[message for group in groups.values() for _, message in given_warnings(group)],
+        certificates=list(judged_certificates(run)),
         parameters=list(parameters_beside_defaults(run)),
         charts=list(distributions(run)),
         quality=quality,
-        meanings=MEASURES,
-        nearest=NEAREST,
         map=drawn,
         commands=commands(run),
         versions=versions(),
     )
-
-
-def stage_rows(run: Run) -> Iterator[dict[str, Any]]:
-    """Yield what each finished stage took, and what it warned of."""
-    for name, record in run.records().items():
-        group = run.group(name)
-        warnings = [message for _, message in given_warnings(group)]
-        yield {**record, "name": name, "disk": group.committed_bytes, "key": run.keys[name], "warnings": warnings}
 
 
 def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
@@ -120,9 +95,7 @@ def commands(run: Run) -> tuple[str, ...]:
     """Return the commands that repeat the run and inspect it; POINTS stands for the points."""
     asked = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
     for parameter in parameters_beside_defaults(run):
-        if parameter.name == "points.metric" and parameter.changed:
-            asked += ["--metric", str(parameter.value)]
-        elif parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
+        if parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
             asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
     if CLASSES.name in run.keys:
         asked += ["--labels", "LABELS"]
@@ -167,42 +140,41 @@ def shown(value: Any) -> str:
     return str(value)
 
 
+TEMPLATES = jinja2.Environment(
+    loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
+    autoescape=True,
+    undefined=jinja2.StrictUndefined,
+    trim_blocks=True,
+    lstrip_blocks=True,
+)
+TEMPLATES.filters |= {"shown": shown, "bytes": format_bytes, "counted": counted}
+TEMPLATES.globals["verdicts"] = VERDICTS
+
+
 def rendered(template: str, scripts: Sequence[str] = (), /, **values: Any) -> str:
     """Return a template with values, which are escaped; undefined ones are refused.
 
     With names of scripts it is a page of its own: these, its style, and a policy that allows nothing else are values.
     """
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("scalemani.interfaces.report", "template"),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    made.filters |= {"shown": shown, "bytes": format_bytes}
     if scripts:
         style, texts = text_of("page.css"), [text_of(f"{script}.js") for script in scripts]
         values |= {"style": style, "scripts": texts, "policy": policy(style, texts)}
-    return made.get_template(template).render(**values)
+    return TEMPLATES.get_template(template).render(**values)
 
 
 def text_of(name: str) -> str:
     """Return a file from the folder of templates."""
-    return (TEMPLATES / name).read_text(encoding="utf-8")
+    return (files("scalemani.interfaces.report") / "template" / name).read_text(encoding="utf-8")
 
 
 def policy(style: str, scripts: Sequence[str]) -> str:
     """Return the content security policy: this style and these scripts alone, and nothing from outside the file."""
-    allowed = " ".join(map(digest, scripts))
+    hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, *scripts)]
+    allowed = [f"'sha256-{found}'" for found in hashes]
     return (
-        f"default-src 'none'; script-src {allowed}; style-src {digest(style)}; img-src data: blob:; "
+        f"default-src 'none'; script-src {' '.join(allowed[1:])}; style-src {allowed[0]}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def digest(text: str) -> str:
-    """Return the source expression that allows an inline text."""
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
@@ -212,11 +184,10 @@ def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: 
         return Quality({}, "Nothing was measured, as requested: scalemani measure RUN measures.")
     if set(run.records()) != set(run.keys) or run.metric == PRECOMPUTED or n_points < LEAST_INPUT:
         return Quality({}, "No points, too few or an unfinished run: nothing was measured.")
-    affordable = int(MOST_PRODUCTS / (n_points * run.dimensions.n_features))
-    wanted = max(FEWEST_POINTS, min(SAMPLED_POINTS, affordable)) if n_sampled is None else n_sampled
-    found = measure_run(run, labels, n_sampled=wanted, random_state=random_state)
+    affordable = np.clip(MOST_PRODUCTS / (n_points * run.dimensions.n_features), FEWEST_POINTS, SAMPLED_POINTS)
+    wanted = n_sampled or int(affordable)
     told = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
-    return Quality(found, told)
+    return Quality(measure_run(run, labels, n_sampled=wanted, random_state=random_state), told)
 
 
 MOST_MAPPED = 1_000_000  # points; of more, a notebook would wait
@@ -263,13 +234,5 @@ class LiveMap:
 
 def summary(run: Run, live: LiveMap | None) -> str:
     """Return what a notebook shows of a run as HTML: method, stages, verdicts, and its map where there is one."""
-    certificates = list(judged_certificates(run))
-    return rendered(
-        "summary.html",
-        run=run,
-        stages=list(stage_rows(run)),
-        counts=counted(certificates),
-        poor=[one for one in certificates if one.judged.verdict in ("look", "short")],
-        verdicts=VERDICTS,
-        map="" if live is None else live._repr_html_(),
-    )
+    live_map = "" if live is None else live._repr_html_()
+    return rendered("summary.html", run=run, certificates=list(judged_certificates(run)), map=live_map)
