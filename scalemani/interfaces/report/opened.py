@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scalemani.errors import ConfigError
+from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
-from scalemani.io.export.writers import checked_target
 from scalemani.io.figures import Size, checked_look, drawn_embedding, embedding_picture
 from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources.label_values import is_absent

@@ -121,7 +121,8 @@ def varied(cells: Sequence[Mapping[str, Any]]) -> dict[str, list[Any]]:
     for listed in values.values():
         if all(isinstance(value, int | float) for value in listed):
             listed.sort()
-    return {name: values[name] for name in sorted(names, key=lambda name: -len(values[name])) if len(values[name]) > 1}
+    most_first = sorted(values.items(), key=lambda item: -len(item[1]))
+    return {name: listed for name, listed in most_first if len(listed) > 1}
 
 
 def draw_map(
@@ -140,15 +141,15 @@ def draw_map(
         frame = {"edgecolor": class_colours(3)[2], "linewidth": 2.5, "clip_on": False, "fill": False}
         corner = np.array(marked) - 0.5
         axes.add_patch(optional_module("matplotlib.patches", "figures").Rectangle(corner, 1, 1, **frame))
-    for axis, name in zip((axes.xaxis, axes.yaxis), values, strict=True):
-        name_axis(axis, name, values[name])
+    for axis, named in zip((axes.xaxis, axes.yaxis), values.items(), strict=True):
+        name_axis(axis, *named)
 
 
 def save_figure(figure: Any, path: str | Path) -> None:
     """Write a figure of Matplotlib as .png (where there is no suffix too), .svg or .pdf, in one step."""
-    target = Path(path) if Path(path).suffix else Path(f"{path}.png")
-    with replaced_file(target) as file:
-        figure.savefig(file, format=target.suffix.lower()[1:], dpi=150)
+    suffix = Path(path).suffix or ".png"
+    with replaced_file(Path(path).with_suffix(suffix)) as file:
+        figure.savefig(file, format=suffix.lower()[1:], dpi=150)
 
 
 def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | Path) -> None:
@@ -158,13 +159,13 @@ def label_picture(labels: np.ndarray, image: tuple[int, int, int], path: str | P
     """
     pictures = optional_module("PIL.Image", "figures")
     frames, rows, columns = image
+    across = math.ceil(math.sqrt(frames))
     shown = np.asarray(labels).reshape(image)
     colours = np.rint(255 * class_colours(int(shown.max()) + 1)).astype(np.uint8)
-    across = math.ceil(math.sqrt(frames))
-    down = -(-frames // across)
-    sheet = np.full((down * (rows + GAP) - GAP, across * (columns + GAP) - GAP, 3), 255, np.uint8)
+    cell = np.array([rows + GAP, columns + GAP])
+    sheet = np.full((*(cell * (-(-frames // across), across) - GAP), 3), 255, np.uint8)
     for number, frame in enumerate(shown):
-        top, left = number // across * (rows + GAP), number % across * (columns + GAP)
+        top, left = cell * divmod(number, across)
         sheet[top : top + rows, left : left + columns] = colours[frame]
     with replaced_file(path) as file:
         pictures.fromarray(sheet).save(file, format="PNG")

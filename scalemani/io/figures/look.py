@@ -223,10 +223,11 @@ def checked_size(size: Any) -> Page:
     return Page(width, height, SCREEN_DPI, max(12, min(28, max(width, height) // 45)), panel=parts[2] is None)
 
 
-def checked_suffix(path: Path) -> None:
-    """Refuse a picture in another format."""
-    if path.suffix.lower() not in SUFFIXES:
+def checked_suffix(path: Path) -> str:
+    """Return the suffix of a picture in small letters; refuse another format."""
+    if (suffix := path.suffix.lower()) not in SUFFIXES:
         raise ConfigError(f"a picture is written as .png, .svg or .pdf, got {path}")
+    return suffix
 
 
 def contrast(one: np.ndarray, other: np.ndarray) -> float:

@@ -113,9 +113,8 @@ def shade(layers: np.ndarray, theme: Theme = THEMES["light"], enlarged: float = 
     discs = convolve(layers, disc(radius)[..., None], mode="constant")
     lone = lone_opacity(n_shown)
     mean, sharp = smooth[..., 0], discs[..., 0]  # counts
-    smooth_level = np.log1p(CONTRAST * mean / top_of(mean)) / math.log1p(CONTRAST)
-    disc_level = np.log(np.maximum(sharp, 1)) / max(math.log(max(top_of(sharp), 1)), 1e-9)
-    smooth_level, disc_level = np.clip(smooth_level, 0, 1), np.clip(disc_level, 0, 1)
+    smooth_level = np.minimum(np.log1p(CONTRAST * mean / top_of(mean)) / math.log1p(CONTRAST), 1)
+    disc_level = np.minimum(np.log(np.maximum(sharp, 1)) / max(math.log(max(top_of(sharp), 1)), 1e-9), 1)
     if layers.shape[2] == 1:
         level = share * smooth_level + (1 - share) * disc_level
         palest = PALEST_FULL * (lone - FAINTEST) / (FULLEST - FAINTEST) * (1 - share)
@@ -222,11 +221,11 @@ def panel_limits(limits: np.ndarray, width: int, height: int) -> np.ndarray:
     One unit is as long across as up unless that would leave the panel nearly empty.
     """
     middle = limits.mean(axis=1)
-    extents = (limits[:, 1] - limits[:, 0]) * (1 + 2 * MARGIN)
+    extents = np.ptp(limits, axis=1) * (1 + 2 * MARGIN)
     unit = extents / (width, height)
     if unit.max() <= LARGEST_STRETCH * unit.min():
         extents = unit.max() * np.array([width, height])
-    return np.stack([middle - extents / 2, middle + extents / 2], axis=1)
+    return middle[:, None] + extents[:, None] * [-0.5, 0.5]
 
 
 def column_limits(source: PointsSource, n_shown: int) -> np.ndarray:

@@ -66,18 +66,20 @@ def draw_names(axes: Any, panel: Panel, look: Look) -> int:
 
     Text gets smaller where names would cover much of the panel, or be far from their clusters, to which lines lead.
     """
-    if not len(panel.named):
-        return 0
     n_seen = panel.densities.sum(axis=0)
     seen = np.argsort(-n_seen, kind="stable")[: np.count_nonzero(n_seen)]
+    if not len(seen):
+        return 0
     shape, text = np.array(panel.shape), look.size.text
     names = [shortened(panel.colours.classes[number]) for number in panel.named[seen]]
     anchors = densest(panel.densities[:, seen]) * shape
     few = n_seen[seen] < FEW_POINTS  # a name over them would hide them: it is above, below at the upper rim
     anchors[few, 1] += np.where(anchors[few, 1] > shape[1] - 2 * text, -text, text)
     smallest = max(SMALLEST_TEXT, SMALLEST_SHARE * text)
-    extents = np.array([(width + BOX[0], BOX[1]) for width in widths_of(axes.figure, names, look)])  # heights of text
-    size = min(text, max(smallest, math.sqrt(FULLEST * shape.prod() / max(extents.prod(axis=1).sum(), 1e-9))))
+    font = optional_module("matplotlib.font_manager", "figures").FontProperties(size=look.points(text))
+    measure = axes.figure.canvas.get_renderer().get_text_width_height_descent
+    extents = np.array([(measure(name, font, False)[0] / text + BOX[0], BOX[1]) for name in names])  # heights of text
+    size = min(text, max(smallest, math.sqrt(FULLEST * shape.prod() / extents.prod(axis=1).sum())))
     while True:
         centres = place_boxes(anchors, extents * size, shape)
         away = np.linalg.norm(centres - anchors, axis=1)
@@ -103,13 +105,6 @@ def draw_names(axes: Any, panel: Panel, look: Look) -> int:
     return len(panel.colours.classes) - len(panel.named) + len(names) - len(placed)
 
 
-def widths_of(figure: Any, names: list[str], look: Look) -> list[float]:
-    """Return the widths of names in heights of their text."""
-    font = optional_module("matplotlib.font_manager", "figures").FontProperties(size=look.points(look.size.text))
-    measure = figure.canvas.get_renderer().get_text_width_height_descent
-    return [measure(name, font, False)[0] / look.size.text for name in names]
-
-
 def densest(densities: np.ndarray) -> np.ndarray:
     """Return where each class (cells, K) is densest, across and up as shares of the panel: (K, 2)."""
     cells = densities.reshape(CELLS, CELLS, -1)
@@ -129,11 +124,11 @@ def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) ->
     spiral = np.hstack([np.cos(turns * TURN), np.sin(turns * TURN)]) * np.hypot(*bounds) * turns / TRIED
     centres = np.full((len(anchors), 2), np.nan)
     for number, (anchor, extent) in enumerate(zip(anchors, extents, strict=True)):
-        if (extent > bounds).any():
-            continue
         places = np.clip(anchor + spiral, extent / 2, bounds - extent / 2)  # what leaves the panel goes to its rim
         covered = (np.abs(places[:, None] - anchors) < extent / 2).all(axis=2)
-        taken = (np.abs(places[:, None] - centres) < (extents + extent) / 2).all(axis=2).any(axis=1)
+        taken = (np.abs(places[:, None] - centres) < (extents + extent) / 2).all(axis=2).any(axis=1) | (
+            extent > bounds
+        ).any()
         cost = np.linalg.norm(places - anchor, axis=1)
         cost += CROWDED * extent[1] * np.delete(covered, number, axis=1).sum(axis=1)
         if not taken.all():
@@ -160,12 +155,10 @@ def embedding_picture(
     DataError
         For labels that do not fit, or an embedding without a finite row.
     """
-    target = Path(path)
-    suffix = target.suffix.lower()
-    checked_suffix(target)
+    suffix = checked_suffix(Path(path))
     with styled(look):
         figure, n_outside = draw(embedding, labels, look, marked, VECTOR_POINTS if suffix in UNDATED else 0)
-        with replaced_file(target) as file:
+        with replaced_file(path) as file:
             figure.savefig(file, format=suffix[1:], dpi=look.size.dpi, metadata=UNDATED.get(suffix))
     return n_outside
 
@@ -198,18 +191,27 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
         figure, n_outside = draw(embedding, labels, look, marked)
         figure.canvas.draw()
         pixels = np.asarray(figure.canvas.buffer_rgba())[..., :3]
-    return optional_module("PIL.Image", "figures").fromarray(pixels.copy()), n_outside
+    return optional_module("PIL.Image", "figures").fromarray(pixels), n_outside
 
 
 @contextlib.contextmanager
 def styled(look: Look) -> Iterator[None]:
     """Have Matplotlib draw by its own defaults and a theme, whatever style is in use, while the block lasts."""
     theme = look.theme
-    papers = dict.fromkeys(("figure.facecolor", "axes.facecolor"), theme.paper)
-    inks = dict.fromkeys(("text.color", "xtick.color", "ytick.color"), theme.ink)
-    sizes = dict.fromkeys(("font.size", "axes.titlesize"), look.points(look.size.text))
-    texts = {"text.parse_math": False, "svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "scalemani"}
-    settings = {**papers, **inks, **sizes, **texts, "axes.edgecolor": theme.frame}
+    settings = {
+        "figure.facecolor": theme.paper,
+        "axes.facecolor": theme.paper,
+        "axes.edgecolor": theme.frame,
+        "text.color": theme.ink,
+        "xtick.color": theme.ink,
+        "ytick.color": theme.ink,
+        "font.size": look.points(look.size.text),
+        "axes.titlesize": "medium",
+        "text.parse_math": False,
+        "svg.fonttype": "none",
+        "pdf.fonttype": 42,
+        "svg.hashsalt": "scalemani",
+    }
     style = optional_module("matplotlib.style", "figures")
     with style.context(settings, after_reset=True), warnings.catch_warnings():
         warnings.filterwarnings("ignore", "Glyph .* missing from font", UserWarning)  # they are drawn as boxes
@@ -248,7 +250,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     each = n_points <= most_discs
     kept = np.arange(n_points) if each else ringed
     rows = counted(source, panels, kept)
-    n_nameless, n_inside = 0, n_points
+    n_nameless = 0
     for place, panel in zip(axes, panels, strict=True):
         place.set(xlim=panel.limits[0], ylim=panel.limits[1])
         if each:
@@ -257,11 +259,12 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
             draw_pixels(place, panel, look)
         places, _ = panel.points(ringed, rows[np.searchsorted(kept, ringed)])
         radius = look.points(RING * look.size.text)
-        scatter(place, places, radius, facecolors="none", edgecolors=look.theme.ink, linewidths=radius / 4, zorder=3)
+        style = {"facecolors": "none", "edgecolors": look.theme.ink, "zorder": 3}
+        place.scatter(*places, (2 * radius) ** 2, linewidths=radius / 4, **style)
         n_nameless += draw_names(place, panel, look)
-        n_inside = min(n_inside, int(panel.layers[..., 0].sum()))
-    figure.texts[-1].set_text(below(n_points, n_points - n_inside, int(marks.sum()), n_nameless))
-    return figure, n_points - n_inside
+    n_outside = n_points - int(min(panel.layers[..., 0].sum() for panel in panels))
+    figure.texts[-1].set_text(below(n_points, n_outside, int(marks.sum()), n_nameless))
+    return figure, n_outside
 
 
 def coloured_columns(labels: Any, n_points: int, theme: Theme) -> Columns:
@@ -274,7 +277,7 @@ def coloured_columns(labels: Any, n_points: int, theme: Theme) -> Columns:
 
 def counted(source: PointsSource, panels: list[Panel], kept: np.ndarray) -> np.ndarray:
     """Count all points in the panels, block by block, and return the kept rows (n,) of the first three columns."""
-    rows_kept = [np.zeros((0, min(source.shape[1], 3)))]
+    rows_kept = []
     for start, rows in blocks(source):
         numbers = np.arange(start, start + len(rows))
         for panel in panels:
@@ -297,8 +300,9 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
         side = size.width if across == 1 else size.width * 2 // 3
         wanted = np.array([side, side // 2 if pairs == [None] else side])
         pixels = (wanted + 20 * text) * grid
-    titles = [figure.suptitle(look.title, ha="left", fontsize=look.points(1.4 * text))] if look.title else []
-    titles.append(figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=look.theme.pale))
+    if look.title:
+        figure.suptitle(look.title, ha="left", fontsize=look.points(1.4 * text))
+    figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=look.theme.pale)
     axes = []
     for number, ((name, colours), pair) in enumerate(product(columns.items(), pairs), start=1):
         place = figure.add_subplot(rows, across, number, xticks=[], yticks=[])
@@ -326,7 +330,7 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
     for place in axes:  # on whole pixels
         corner = np.rint(place.get_window_extent().min)
         place.set_position(np.array([*corner, *shape]) / np.tile(figure.bbox.size, 2))
-    for title in titles:
+    for title in figure.texts:
         title.set_x(axes[0].get_position().x0)
     return figure, axes, shape
 
@@ -345,7 +349,7 @@ def grid_shape(n_labels: int, n_pairs: int, shape: float) -> tuple[int, int]:
 def caption(name: str, pair: Pair | None, n_pairs: int) -> str:
     """Return the line above a panel: the name of its labels, and its components where there are several pairs."""
     of_pair = "" if pair is None or n_pairs == 1 else f"components {pair[0] + 1} (across) and {pair[1] + 1} (up)"
-    return ": ".join(part for part in (" ".join(name.split()), of_pair) if part)
+    return ": ".join(filter(None, (" ".join(name.split()), of_pair)))
 
 
 def names_classes(colours: LabelColours, look: Look) -> bool:
@@ -403,12 +407,8 @@ def draw_discs(axes: Any, panel: Panel, look: Look, rows: np.ndarray) -> None:
     counts = panel.layers[..., 0]
     radius = look.points(point_radius(counts.sum(), counts.size) * look.point_size)
     colours = panel.colours.colours[index[order]]
-    scatter(axes, places[:, order], radius, facecolors=colours, linewidths=0, alpha=lone_opacity(len(rows)))
-
-
-def scatter(axes: Any, places: np.ndarray, radius: float, **style: Any) -> None:
-    """Draw discs at places (2, n) of a radius in points of 1/72 inch."""
-    axes.scatter(*places, (2 * radius) ** 2, **style)
+    style = {"facecolors": colours, "linewidths": 0, "alpha": lone_opacity(len(rows))}
+    axes.scatter(*places[:, order], (2 * radius) ** 2, **style)
 
 
 def below(n_points: int, n_outside: int, n_marked: int, n_nameless: int) -> str:
