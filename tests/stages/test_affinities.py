@@ -12,7 +12,7 @@ from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
-from scalemani.runs.new_points.placements import read_descent_placement
+from scalemani.runs.new_points.placements import DescentPlacer
 from scalemani.runs.walk import run
 
 K = 12
@@ -81,7 +81,7 @@ def test_points_with_duplicates_for_neighbours_have_a_sigma_too(points, tmp_path
 def test_new_points_get_the_sigma_of_the_run(points, tmp_path):
     values = {"neighbors": {"n_neighbors": K}, "affinities": {"kind": "gaussian"}, "layout": {"max_iterations": 5}}
     finished = run(open_points(points), tmp_path / "run", "t-sne", Parameters().with_values(values), Executor())
-    placement = read_descent_placement(finished, in_memory=True)
+    placement = DescentPlacer.read(finished, in_memory=True)
     assert placement.sigma == finished.certificates["affinities"]["sigma"]
 
 

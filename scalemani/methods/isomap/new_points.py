@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Self
 
 import numpy as np
 
@@ -11,16 +12,14 @@ from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.spectral.linear import Components
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels import Triangulation, triangulation
-from scalemani.runs.new_points.placements import NeighborPlacement, neighbors_held, read_training_points
+from scalemani.runs.new_points.placements import NeighborPlacer, read_training_points
 from scalemani.runs.new_points.quality import Placed
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 
-AMONG_NEIGHBORS = True
-
 
 @dataclass(frozen=True)
-class PathPlacement(NeighborPlacement):
+class PathPlacer(NeighborPlacer):
     """All that placing a point takes.
 
     `triangulation` is that of the training points; `paths` returns the distances (l, N) of these, in work order, to
@@ -30,6 +29,29 @@ class PathPlacement(NeighborPlacement):
     triangulation: Triangulation = field(repr=False)
     paths: Callable[[int], np.ndarray] = field(repr=False)
     n_parts: int
+
+    @classmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the placer of a finished run; `in_memory` reads all of it, so that its store may go."""
+        stored, scaled = run.stored(StoredGeodesics), run.stored(StoredIsomap)
+        solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
+        n_landmarks = len(solution.vectors)
+        n_parts = stored.n_parts(n_landmarks)
+        paths: Callable[[int], np.ndarray] = stored.to_points
+        if in_memory:
+            paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
+        found = triangulation(stored.read_symmetric(n_landmarks), solution)
+        return cls(*read_training_points(run, in_memory), found, paths, n_parts)
+
+    @classmethod
+    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
+        """List what placing blocks of so many new points holds, beside the points themselves."""
+        trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
+        return [
+            *super().held(run, points, rows),
+            Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
+            Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
+        ]
 
     @property
     def n_neighbors(self) -> int:
@@ -49,29 +71,7 @@ class PathPlacement(NeighborPlacement):
         return Placed(np.ldexp(placed, self.triangulation.exponent), first_steps[:, 0])
 
 
-def places(run: Run) -> bool:
-    """Return whether a run is an Isomap that stores paths to all points: those by weights over landmarks do not."""
-    return StoredIsomap.STAGE in run.keys and StoredLandmarkWeights.STAGE not in run.keys
-
-
-def read_placement(run: Run, in_memory: bool) -> PathPlacement:
-    """Return the placement of a finished run; `in_memory` reads all of it, so that its store may go."""
-    stored, scaled = run.stored(StoredGeodesics), run.stored(StoredIsomap)
-    solution = Components(scaled.eigenvalues.read(), scaled.vectors.read())
-    n_landmarks = len(solution.vectors)
-    n_parts = stored.n_parts(n_landmarks)
-    paths: Callable[[int], np.ndarray] = stored.to_points
-    if in_memory:
-        paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
-    found = triangulation(stored.read_symmetric(n_landmarks), solution)
-    return PathPlacement(*read_training_points(run, in_memory), found, paths, n_parts)
-
-
-def placement_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what placing blocks of so many new points holds, beside the points themselves."""
-    trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
-    return [
-        *neighbors_held(run, points, rows),
-        Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
-        Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
-    ]
+def placer_of(run: Run) -> type[PathPlacer] | None:
+    """Return what places new points of an Isomap that stores paths to all points, not of one by weights."""
+    by_paths = StoredIsomap.STAGE in run.keys and StoredLandmarkWeights.STAGE not in run.keys
+    return PathPlacer if by_paths else None

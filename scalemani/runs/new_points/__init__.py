@@ -17,17 +17,17 @@ from scalemani.stages.clustering import unit_rows
 __all__ = ["NewPoints", "Placement", "centers_of", "nearest_clusters", "place_rows", "read_placement", "refusal_of"]
 
 
-def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> tuple[Placed, np.ndarray]:
-    """Return rows [start, stop) of points (N, D) placed, and which of these rows (m,) are beyond reach.
+def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> Placed:
+    """Return rows [start, stop) of points (N, D) placed.
 
     Rows with a gap, where these are left out, have coordinates of NaN.
     """
     rows, kept = usable_rows(points, placement.metric, start, stop, placement.sparse)
-    placed, beyond = placement.place(rows), placement.reach.beyond(rows)
-    if len(kept) < stop - start:
-        known = {name: values for name, values in placed._asdict().items() if values is not None}
-        placed = Placed(**{name: spread(values, kept, stop - start) for name, values in known.items()})
-    return placed, kept[beyond]
+    placed = placement.place(rows)
+    if len(kept) == stop - start:
+        return placed
+    known = {name: values for name, values in placed._asdict().items() if values is not None}
+    return Placed(**{name: spread(values, kept, stop - start) for name, values in known.items()})
 
 
 def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
@@ -70,8 +70,8 @@ class NewPoints(PointsSource):
 
     def read(self, start: int, stop: int) -> np.ndarray:
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
-        placed, far = place_rows(self._placement, self._points, start, stop)
-        self.account.add(start, far, placed)
+        placed = place_rows(self._placement, self._points, start, stop)
+        self.account.add(start, placed)
         return placed.coordinates
 
     def read_all(self) -> np.ndarray:

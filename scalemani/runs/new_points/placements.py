@@ -1,8 +1,8 @@
 """How new points are placed in a finished embedding: over its landmarks, among their neighbours, or by a descent."""
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from dask.system import cpu_count
@@ -20,6 +20,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import usual
@@ -65,59 +66,102 @@ IN_PIECES = (
 )
 
 
-class Placement(Protocol):
-    """A finished embedding that can place points."""
+class Placer(ABC):
+    """One way of placing new points, with what it takes of a run; `measured` is stored beside their coordinates.
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The columns D that points must have, and the dimensions d of the embedding."""
+    A method with a way of its own has a module `new_points` with `placer_of(run)`, which returns the class, or None for
+    runs that it does not serve.
+    """
 
-    @property
-    def metric(self) -> str:
-        """The metric of the training points."""
+    measured: ClassVar[tuple[ArrayDescription, ...]] = ()
 
-    @property
-    def reach(self) -> Reach:
-        """How far out the training points lie."""
+    @classmethod
+    @abstractmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the placer of a finished run; `in_memory` reads all that it takes, so that its store may go."""
 
-    @property
-    def spacing(self) -> float:
-        """How far nearly all training points lie from the nearest landmark or neighbour; infinite where none is known.
+    @classmethod
+    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
+        """List the memory of blocks of so many rows, in addition to what all placers hold."""
+        return []
 
-        A point that is more than `WIDE` times as far from the nearest one is isolated.
-        """
+    @classmethod
+    def spacing(cls, run: Run) -> float:
+        """Return how far nearly all training points lie from the nearest landmark or neighbour; infinite: not known."""
+        return np.inf
 
-    @property
-    def sparse(self) -> bool:
-        """Whether the training points are sparse; new ones are then read as sparse rows too."""
-
+    @abstractmethod
     def place(self, points: Points) -> Placed:
         """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
 
 
-class LandmarkPlacement(NamedTuple):
-    """All that placing a point takes: landmarks (L, D), their `coordinates` (L, d), how points are combined of them."""
+@dataclass(frozen=True)
+class Placement:
+    """A finished embedding that can place points.
+
+    `shape` are the columns D that points must have and the dimensions d of the embedding; of `sparse` training points
+    new ones are read as sparse rows too. `reach` is how far out the training points lie; a point that is more than
+    `WIDE` times `spacing` away from the nearest landmark or neighbour is isolated.
+    """
+
+    placer: Placer
+    shape: tuple[int, int]
+    metric: str
+    sparse: bool
+    reach: Reach
+    spacing: float
+
+    def place(self, points: Points) -> Placed:
+        """Return points (n, D), mapped for the metric, placed, and which are beyond reach."""
+        return self.placer.place(points)._replace(far=self.reach.beyond(points))
+
+
+@dataclass(frozen=True)
+class LandmarkPlacer(Placer):
+    """Landmarks (L, D), their `coordinates` (L, d), and how points are combined of them."""
 
     prepared: PreparedLandmarks
     coordinates: np.ndarray
     combining: Combining
-    reach: Reach
-    metric: str
-    spacing: float
-    sparse: bool
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The columns D that points must have, and the dimensions d of the embedding."""
-        return self.prepared.landmarks.shape[1], self.coordinates.shape[1]
+    measured = StoredPlacement.nearest, StoredPlacement.errors
+
+    @classmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the landmarks of a finished run with their coordinates in its embedding; they are read whole."""
+        landmarks = run.stored(StoredLandmarks)
+        map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
+        if map_of_solver and "landmark_graph" in run.keys:
+            prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
+        else:
+            prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
+            combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
+        if combining.n_neighbors > len(prepared.landmarks):
+            found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
+            raise damaged_object(f"{run.store.root}/{PLAN}", found)
+        return cls(prepared, coordinates, combining)
+
+    @classmethod
+    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
+        """List what placing rows by landmarks holds: they are placed some at a time, whatever the rows of a block."""
+        n_landmarks, n_neighbors = run.params.n_landmarks, run.params.landmark_neighbors
+        return [
+            Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, run.params.n_components),
+            Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
+            Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, points.n_features),
+        ]
+
+    @classmethod
+    def spacing(cls, run: Run) -> float:
+        """Return how far nearly all training points lie from the nearest landmark."""
+        return run.stored(StoredLandmarks).read_coverage().spacing
 
     def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each row depends on its own point only."""
         landmarks, n_points = self.prepared.landmarks, points.shape[0]
         placed = np.empty((n_points, self.coordinates.shape[1]))
         nearest, errors = np.empty(n_points), np.empty(n_points)
-        for start in range(0, n_points, ROWS_AT_ONCE):
-            part = slice(start, start + ROWS_AT_ONCE)
+        for part in slices(n_points, ROWS_AT_ONCE):
             rows = dense_rows(points[part])
             found = combined(rows, self.prepared, self.combining)
             placed[part] = found.of(self.coordinates)
@@ -145,68 +189,52 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     return np.where(own.any(axis=1, keepdims=True), own, among_points)
 
 
-def read_landmark_placement(run: Run, in_memory: bool) -> LandmarkPlacement:
-    """Return the landmarks of a finished run with their coordinates in its embedding; they are always read whole."""
-    landmarks = run.stored(StoredLandmarks)
-    map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
-    if map_of_solver and "landmark_graph" in run.keys:
-        prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
-    else:
-        prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
-        combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
-    if combining.n_neighbors > len(prepared.landmarks):
-        found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
-        raise damaged_object(f"{run.store.root}/{PLAN}", found)
-    return LandmarkPlacement(
-        prepared,
-        coordinates,
-        combining,
-        reach_of(run),
-        run.metric,
-        landmarks.read_coverage().spacing,
-        run.dimensions.sparse,
-    )
-
-
-def landmarks_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what placing rows by landmarks holds: they are placed some at a time, whatever the rows of a block."""
-    n_landmarks, n_neighbors = run.params.n_landmarks, run.params.landmark_neighbors
-    return [
-        Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, run.params.n_components),
-        Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
-        Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, points.n_features),
-    ]
-
-
 @dataclass(frozen=True)
-class NeighborPlacement:
+class NeighborPlacer(Placer):
     """Training points that new ones find their neighbours among, in work order.
 
-    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others; `spacing` is
-    how far nearly all training points lie from their last neighbour.
+    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others.
     """
 
     index: NeighborIndex = field(repr=False)
     positions: np.ndarray = field(repr=False)
     params: Parameters
-    reach: Reach
     sigma: float | None
-    spacing: float
 
-    @property
-    def metric(self) -> str:
-        """The metric of the training points."""
-        return self.params.points.metric
+    measured: ClassVar[tuple[ArrayDescription, ...]] = (StoredPlacement.nearest,)
 
-    @property
-    def sparse(self) -> bool:
-        """Whether the training points are sparse."""
-        return self.index.sparse
+    @classmethod
+    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
+        """List what the search for the neighbours of a block takes, and what is known of these."""
+        trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
+        sketch = Sizes(run.dimensions, run.params).sketch_width
+        looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+        return [
+            Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
+            Held(
+                "positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3
+            ),
+            Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
+            Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
+            Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
+            Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
+            Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
+        ]
 
-    @property
-    def shape(self) -> tuple[int, int]:
-        """The columns D that points must have, and the dimensions d of the embedding."""
-        return len(self.index.basis.mean), self.positions.shape[1]
+    @classmethod
+    def spacing(cls, run: Run) -> float:
+        """Return how far nearly all training points lie from their last neighbour, over some blocks of the graph.
+
+        Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left
+        out, as it may hold nothing else.
+        """
+        neighbors, n_blocks = run.stored(StoredNeighbors), run.dimensions.n_blocks
+        looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
+        width = run.params.affinity_neighbors
+        lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
+        if n_blocks > SAMPLED_BLOCKS:
+            lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
+        return usual(np.concatenate(lasts))
 
     def place(self, points: Points) -> Placed:
         """Return points (n, D) placed: each row depends on its own point only.
@@ -229,17 +257,15 @@ class NeighborPlacement:
         raise NotImplementedError
 
 
-def read_training_points(
-    run: Run, in_memory: bool
-) -> tuple[NeighborIndex, np.ndarray, Parameters, Reach, float | None, float]:
-    """Return the fields of a `NeighborPlacement` of a finished run, in their order.
+def read_training_points(run: Run, in_memory: bool) -> tuple[NeighborIndex, np.ndarray, Parameters, float | None]:
+    """Return the fields of a `NeighborPlacer` of a finished run, in their order.
 
     `in_memory` reads its points, so that its store may go.
     """
     order, asked = run.stored(StoredWorkPoints).input_rows.read(), run.params.affinities
     positions = np.ascontiguousarray(run.stored_embedding.read()[order])
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
-    return neighbor_index(run, in_memory), positions, run.params, reach_of(run), sigma, usual_neighbor_distance(run)
+    return neighbor_index(run, in_memory), positions, run.params, sigma
 
 
 def query_affinities(
@@ -269,39 +295,8 @@ def query_affinities(
     return values / values.sum(axis=1, keepdims=True)
 
 
-def usual_neighbor_distance(run: Run) -> float:
-    """Return how far nearly all training points lie, at most, from their last neighbour, over some blocks of the graph.
-
-    Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left out, as
-    it may hold nothing else.
-    """
-    neighbors, n_blocks = run.stored(StoredNeighbors), run.dimensions.n_blocks
-    looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
-    width = run.params.affinity_neighbors
-    lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
-    if n_blocks > SAMPLED_BLOCKS:
-        lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
-    return usual(np.concatenate(lasts))
-
-
-def neighbors_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what the search for the neighbours of a block takes, and what is known of these."""
-    trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
-    sketch = Sizes(run.dimensions, run.params).sketch_width
-    looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
-    return [
-        Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
-        Held("positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3),
-        Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
-        Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
-        Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
-        Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
-        Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
-    ]
-
-
 @dataclass(frozen=True)
-class AffinityPlacement(NeighborPlacement):
+class AffinityPlacer(NeighborPlacer):
     """All that placing a point takes.
 
     `landmarks` (N,) says which of the training points are landmarks; `densities` (N,) is what affinities are divided
@@ -310,6 +305,18 @@ class AffinityPlacement(NeighborPlacement):
 
     landmarks: np.ndarray = field(repr=False)
     densities: np.ndarray = field(repr=False)
+
+    @classmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the placer of a finished run; `in_memory` reads its points, so that its store may go."""
+        order = run.stored(StoredWorkPoints).input_rows.read()
+        chosen = np.zeros(len(order), np.bool_)
+        chosen[run.stored(StoredLandmarks).rows.read()] = True
+        densities = np.ones(len(order))
+        if StoredNormalizedAffinities.STAGE in run.keys:
+            degrees = run.stored(StoredSymmetricAffinities).read_degrees(len(order))
+            densities = degrees**run.params.normalized_affinities.alpha
+        return cls(*read_training_points(run, in_memory), chosen[order], densities)
 
     def place_among(self, found: Neighbors) -> Placed:
         """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
@@ -325,20 +332,8 @@ class AffinityPlacement(NeighborPlacement):
         return Placed(placed, found.distances[:, 0].astype(np.float64))
 
 
-def read_affinity_placement(run: Run, in_memory: bool) -> AffinityPlacement:
-    """Return the placement of a finished run; `in_memory` reads its points, so that its store may go."""
-    order = run.stored(StoredWorkPoints).input_rows.read()
-    chosen = np.zeros(len(order), np.bool_)
-    chosen[run.stored(StoredLandmarks).rows.read()] = True
-    densities = np.ones(len(order))
-    if StoredNormalizedAffinities.STAGE in run.keys:
-        degrees = run.stored(StoredSymmetricAffinities).read_degrees(len(order))
-        densities = degrees**run.params.normalized_affinities.alpha
-    return AffinityPlacement(*read_training_points(run, in_memory), chosen[order], densities)
-
-
 @dataclass(frozen=True)
-class DescentPlacement(NeighborPlacement):
+class DescentPlacer(NeighborPlacer):
     """All that placing a point in a nonlinear embedding takes.
 
     `threads` are those of one call; `tolerance` is what the sums of the descent were set to err by at its end;
@@ -348,6 +343,27 @@ class DescentPlacement(NeighborPlacement):
     threads: int
     tolerance: float
     weights: np.ndarray | None = field(default=None, repr=False)
+
+    measured = StoredPlacement.nearest, StoredPlacement.descended, StoredPlacement.arrived, StoredPlacement.falls
+
+    @classmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the placer of a finished nonlinear run, with a thread a core.
+
+        `in_memory` reads its points, so that its store may go.
+        """
+        weights = run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
+        tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
+        return cls(*read_training_points(run, in_memory), cpu_count(), tolerance, weights)
+
+    @classmethod
+    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
+        """List what the search for neighbours and the descent of a block hold."""
+        return [
+            *super().held(run, points, rows),
+            Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
+            Held("positions of a block", EACH_TASK, rows, run.params.n_components, "float64", COPIES_OF_POSITIONS),
+        ]
 
     def place_among(self, found: Neighbors) -> Placed:
         """Return points where a descent ends; those that equal a training point have none."""
@@ -367,67 +383,6 @@ class DescentPlacement(NeighborPlacement):
         return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
 
 
-def read_descent_placement(run: Run, in_memory: bool) -> DescentPlacement:
-    """Return the placement of a finished nonlinear run, with a thread a core.
-
-    `in_memory` reads its points, so that its store may go.
-    """
-    weights = run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
-    tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
-    return DescentPlacement(*read_training_points(run, in_memory), cpu_count(), tolerance, weights)
-
-
-def descent_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what the search for neighbours and the descent of a block hold."""
-    return [
-        *neighbors_held(run, points, rows),
-        Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
-        Held("positions of a block", EACH_TASK, rows, run.params.n_components, "float64", COPIES_OF_POSITIONS),
-    ]
-
-
-def nothing_held(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List nothing: a method of its own that holds landmarks alone."""
-    return []
-
-
-@dataclass(frozen=True)
-class Placing:
-    """How the new points of one kind of run are placed.
-
-    `read(run, in_memory)` returns the placement; `held(run, points, rows)` lists the memory of blocks of so many rows,
-    in addition to that of all kinds. `measured` are the arrays stored of each point in addition to its coordinates.
-    """
-
-    read: Callable[[Run, bool], Placement]
-    held: Callable[[Run, Dimensions, int], list[Held]]
-    measured: tuple[ArrayDescription, ...]
-    among_neighbors: bool
-
-    @property
-    def arrays(self) -> tuple[ArrayDescription, ...]:
-        """What is stored of new points."""
-        return StoredPlacement.coordinates, StoredPlacement.far, *self.measured
-
-    def spacing(self, run: Run) -> float:
-        """Return the spacing of the placement of a run, which is not read for it."""
-        if self.among_neighbors:
-            return usual_neighbor_distance(run)
-        return run.stored(StoredLandmarks).read_coverage().spacing if self.measured else np.inf
-
-
-BY_LANDMARKS = Placing(
-    read_landmark_placement, landmarks_held, (StoredPlacement.nearest, StoredPlacement.errors), among_neighbors=False
-)
-BY_AFFINITIES = Placing(read_affinity_placement, neighbors_held, (StoredPlacement.nearest,), among_neighbors=True)
-BY_DESCENT = Placing(
-    read_descent_placement,
-    descent_held,
-    (StoredPlacement.nearest, StoredPlacement.descended, StoredPlacement.arrived, StoredPlacement.falls),
-    among_neighbors=True,
-)
-
-
 def refusal_of(run: Run) -> str:
     """Return why no new points can be placed in a run; "" where they can."""
     if run.metric == PRECOMPUTED:
@@ -436,31 +391,27 @@ def refusal_of(run: Run) -> str:
     return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
 
 
-def placing_of(run: Run) -> Placing:
-    """Return how the new points of a run are placed.
-
-    A method that places them in a way of its own has a module `new_points` with `places(run)`, whether it serves a run;
-    `read_placement(run, in_memory)`; `AMONG_NEIGHBORS`, whether points are placed among their neighbours; and, where it
-    holds more than landmarks, `placement_held(run, points, rows)`.
-    """
+def placer_of(run: Run) -> type[Placer]:
+    """Return how the new points of a run are placed; raise ConfigError where they cannot be."""
     if refused := refusal_of(run):
         raise ConfigError(refused)
     if run.last_stage == StoredLayout.STAGE:
-        return BY_DESCENT
-    for own in filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys)):
-        if own.places(run):
-            among: bool = own.AMONG_NEIGHBORS
-            held = getattr(own, "placement_held", nothing_held)
-            return Placing(own.read_placement, held, (StoredPlacement.nearest,) if among else (), among)
-    return BY_AFFINITIES if StoredAffinityWeights.STAGE in run.keys else BY_LANDMARKS
+        return DescentPlacer
+    modules = filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys))
+    own: type[Placer] | None = next(filter(None, (module.placer_of(run) for module in modules)), None)
+    return own or (AffinityPlacer if StoredAffinityWeights.STAGE in run.keys else LandmarkPlacer)
 
 
-def read_placement(run: Run, in_memory: bool = False) -> Placement:
-    """Return what places new points in a run.
+def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = None) -> Placement:
+    """Return what places new points in a run, of which descents have so many threads; None: one a core.
 
     `in_memory` reads all that is needed of its store, which may go then.
     """
-    return placing_of(run).read(run, in_memory)
+    kind, shape = placer_of(run), (run.dimensions.n_features, run.embedding.shape[1])
+    placer = kind.read(run, in_memory)
+    if n_threads is not None and isinstance(placer, DescentPlacer):
+        placer = replace(placer, threads=n_threads)
+    return Placement(placer, shape, run.metric, run.dimensions.sparse, reach_of(run), kind.spacing(run))
 
 
 def placement_need(run: Run, points: Dimensions, rows: int) -> list[Held]:
@@ -469,5 +420,5 @@ def placement_need(run: Run, points: Dimensions, rows: int) -> list[Held]:
         Held("landmarks", EACH_PROCESS, run.params.n_landmarks, points.n_features, "float64", COPIES_OF_LANDMARKS),
         Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
         Held("coordinates of a block and what is known of them", EACH_TASK, rows, run.params.n_components + 5),
-        *placing_of(run).held(run, points, rows),
+        *placer_of(run).held(run, points, rows),
     ]

@@ -1,5 +1,6 @@
 """What is known of new points once they are placed: which lie far from what is known, and how well each was placed."""
 
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -7,6 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.quality import USUAL, WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.runs.opened import Run
@@ -26,17 +28,17 @@ class Reach:
     radius: float
 
     def beyond(self, points: Points) -> np.ndarray:
-        """Return the rows (m,) of points (n, D) that are more than `FAR` radii from the center."""
+        """Return which of points (n, D) are more than `FAR` radii from the center: (n,) bool."""
         if sp.issparse(points):
             # Far from the centre little cancels.
             squares = squared_lengths(points.indptr, points.data) - 2.0 * (points @ self.center)
-            return np.flatnonzero(squares + self.center @ self.center > (FAR * self.radius) ** 2)
-        distances = np.empty(len(points))
+            return squares + self.center @ self.center > (FAR * self.radius) ** 2
+        beyond = np.empty(len(points), np.bool_)
         with np.errstate(over="ignore"):  # what overflows is far away
-            for start in range(0, len(points), ROWS_AT_ONCE):
-                part = slice(start, start + ROWS_AT_ONCE)
-                distances[part] = np.linalg.norm(np.subtract(points[part], self.center, dtype=np.float64), axis=1)
-        return np.flatnonzero(distances > FAR * self.radius)
+            for part in slices(len(points), ROWS_AT_ONCE):
+                differences = np.subtract(points[part], self.center, dtype=np.float64)
+                beyond[part] = np.linalg.norm(differences, axis=1) > FAR * self.radius
+        return beyond
 
 
 def reach_of(run: Run) -> Reach:
@@ -57,12 +59,12 @@ ALONE = (
 
 
 class Placed(NamedTuple):
-    """New points' coordinates (n, d), and what is known of each of them (n,).
+    """New points' coordinates (n, d), and what is known of each of them (n,), as `StoredPlacement` describes it.
 
     `nearest` is the distance of the nearest landmark or training point, where one is looked for; `errors`, of points
     that are placed by landmarks, how far these miss the point, in units of the distance of the nearest one; of points
     that descend, `descended` says whether a point had to, `arrived` whether the step that it would take next is too
-    short to matter, and `falls` by how much its objective fell.
+    short to matter, and `falls` by how much its objective fell; `far` says which lie beyond the reach of the run.
     """
 
     coordinates: np.ndarray
@@ -71,47 +73,42 @@ class Placed(NamedTuple):
     descended: np.ndarray | None = None
     arrived: np.ndarray | None = None
     falls: np.ndarray | None = None
+    far: np.ndarray | None = None
 
 
 @dataclass
 class Account:
     """Adds up what is known of the new points that were placed.
 
-    `spacing` is that of the placement, `remark` what is to be said of the source of the points. `far` are the rows
-    beyond reach that are not next to a known point either, `alone` the other ones that are isolated.
+    `spacing` is that of the placement, `remark` what is to be said of the source of the points. `totals` are sums over
+    all points; `far` are the rows beyond reach that are not next to a known point either, `alone` the other ones that
+    are isolated.
     """
 
     spacing: float
-    n_points: int = 0
-    isolated: int = 0
-    descended: int = 0
-    arrived: int = 0
+    remark: str = ""
+    totals: Counter[str] = field(default_factory=Counter)
     fall: float = 0.0
     far: list[np.ndarray] = field(default_factory=list)
     alone: list[np.ndarray] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)
-    remark: str = ""
 
-    def add(self, start: int, far: np.ndarray, placed: Placed) -> None:
-        """Take note of placed points, the rows from `start` on, of which those in `far` (m,) are beyond reach.
-
-        Rows that have no coordinates, as they have a gap, do not count.
-        """
+    def add(self, start: int, placed: Placed) -> None:
+        """Take note of placed points, the rows from `start` on; rows without coordinates, for a gap, do not count."""
         there = ~np.isnan(placed.coordinates[:, 0])
-        self.n_points += int(there.sum())
+        far, isolated = np.asarray(placed.far, np.bool_), np.zeros(len(there), np.bool_)
         if placed.nearest is not None:
-            far = far[placed.nearest[far] > self.spacing]
-            alone = np.flatnonzero(placed.nearest > WIDE * self.spacing)
-            self.isolated += len(alone)
-            self.alone.append(start + np.setdiff1d(alone, far))
-        self.far.append(start + far)
+            far, isolated = far & (placed.nearest > self.spacing), placed.nearest > WIDE * self.spacing
+        self.far.append(start + np.flatnonzero(far))
+        self.alone.append(start + np.flatnonzero(isolated & ~far))
+        self.totals.update(points=int(there.sum()), isolated=int(isolated.sum()))
         if placed.errors is not None:
             self.errors.append(placed.errors[there])
-        if placed.descended is not None and placed.arrived is not None and placed.falls is not None:
+        if placed.descended is not None:
             descended = placed.descended.astype(np.bool_)
-            self.descended += int(descended.sum())
-            self.arrived += int(placed.arrived[descended].sum())
-            self.fall += float(placed.falls[descended].sum())
+            arrived, falls = (np.asarray(known)[descended] for known in (placed.arrived, placed.falls))
+            self.totals.update(descended=len(falls), arrived=int(arrived.sum()))
+            self.fall += float(falls.sum())
 
     @property
     def certificates(self) -> dict[str, float]:
@@ -120,34 +117,32 @@ class Account:
         The shares of points beyond reach, and isolated; quantiles of the relative errors of those that landmarks
         place; the share of those that descended which arrived, and how far their objectives fell. Nothing of no points.
         """
-        if self.n_points == 0:
+        totals, n_points = self.totals, self.totals["points"]
+        if n_points == 0:
             return {}
-        far = sum(map(len, self.far))
-        found = {"far": far / self.n_points}
+        found = {"far": sum(map(len, self.far)) / n_points}
         if np.isfinite(self.spacing):
-            found["isolated"] = self.isolated / self.n_points
+            found["isolated"] = totals["isolated"] / n_points
         if self.errors:
-            errors = np.concatenate(self.errors)
-            found |= {name: float(np.quantile(errors, share)) for name, share in ERROR_QUANTILES.items()}
-        if self.descended:
-            found |= {"arrived": self.arrived / self.descended, "mean_fall": self.fall / self.descended}
+            quantiles = np.quantile(np.concatenate(self.errors), list(ERROR_QUANTILES.values()))
+            found |= zip(ERROR_QUANTILES, quantiles.tolist(), strict=True)
+        if descended := totals["descended"]:
+            found |= {"arrived": totals["arrived"] / descended, "mean_fall": self.fall / descended}
         return found
 
     @property
     def warnings(self) -> list[tuple[str, type[ScalemaniWarning]]]:
         """What whoever uses the coordinates should know."""
-        found: list[tuple[str, type[ScalemaniWarning]]] = []
-        if self.remark:
-            found.append((self.remark, ScalemaniWarning))
+        found: list[tuple[str, type[ScalemaniWarning]]] = [(self.remark, ScalemaniWarning)] if self.remark else []
+        n_points, moving = self.totals["points"], self.totals["descended"] - self.totals["arrived"]
         for parts, times, said in ((self.far, FAR, BEYOND), (self.alone, WIDE, ALONE)):
-            if rows := sorted(row for part in parts for row in part.tolist()):
-                listed = said.format(", ".join(map(str, rows[:SHOWN_ROWS])))
-                message = f"{len(rows)} of {self.n_points} new points lie more than {times:g} {listed}"
+            if count := sum(map(len, parts)):
+                listed = said.format(", ".join(map(str, np.sort(np.concatenate(parts))[:SHOWN_ROWS])))
+                message = f"{count} of {n_points} new points lie more than {times:g} {listed}"
                 found.append((message, ScalemaniWarning))
-        if self.arrived < self.descended:
-            missing = self.descended - self.arrived
+        if moving:
             message = (
-                f"{missing} of {self.n_points} new points were still moving when their descent ended: their positions "
+                f"{moving} of {n_points} new points were still moving when their descent ended: their positions "
                 "are nearer to a minimum than their start, not at one"
             )
             found.append((message, ShortfallWarning))

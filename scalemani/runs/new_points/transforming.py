@@ -6,6 +6,7 @@ removes it at the end.
 
 import contextlib
 import functools
+import itertools
 import json
 import shutil
 import tempfile
@@ -38,32 +39,19 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
-from scalemani.runs.new_points.placements import (
-    DescentPlacement,
-    Placement,
-    Placing,
-    placement_need,
-    placing_of,
-    read_placement,
-)
+from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_need, placer_of, read_placement
 from scalemani.runs.new_points.quality import Account, Placed
 from scalemani.runs.opened import Run
+from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import checked_block_rows, default_block_rows
+from scalemani.runs.walk import locked_run
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.arrays.points import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
-from scalemani.store.run_store import RunStore
 
 KEY, CERTIFICATES = "scalemani_transform", "scalemani_certificates"  # attributes of an output of zarr
-KEY_CHARACTERS = 16
-
-
-def result_key(run: Run, dimensions: Dimensions, content: str) -> str:
-    """Return what tells the results of some points in a run from those of others."""
-    identity = [run.keys, dimensions.n_points, dimensions.n_features, dimensions.dtype, content]
-    return digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
 
 
 def earlier_result(target: str) -> dict[str, str] | None:
@@ -87,7 +75,7 @@ def earlier_result(target: str) -> dict[str, str] | None:
 
 
 def write(
-    coordinates: Any,
+    rows: LazyRows,
     target: str,
     labels: str | None,
     centers: np.ndarray | None,
@@ -97,11 +85,10 @@ def write(
 
     Parameters
     ----------
-    coordinates : (n, d), read by rows
+    rows : the coordinates
     labels, centers : where clusters go, and centres (K, d); None where there are none
     told : attributes of an array of zarr, which it has once all rows are written
     """
-    rows = lazy_rows(coordinates, target)
     if labels is not None and centers is not None:
 
         def clusters(start: int, stop: int) -> np.ndarray:
@@ -144,7 +131,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     ----------
     points : (n, D), whatever `open_points` takes; workers read what is given by a path or URL
     """
-    placing = placing_of(run)
+    kind = placer_of(run)
     target, suffix = checked_target(out, SUFFIXES)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
@@ -154,29 +141,26 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     labels = None if centers is None else beside(target, "labels")
     with executor.started(), working_folder(target) as folder, computed_once(given, folder, executor) as source:
         if source.shape[0] == 0:
-            write(np.empty((0, run.embedding.shape[1])), target, labels, centers)
+            write(lazy_rows(np.empty((0, run.embedding.shape[1])), target), target, labels, centers)
             return Transformed({}, labels, [])
         earlier = earlier_result(target) if suffix == ".zarr" else None
         dimensions = fitting_dimensions(run, source, executor)
         # What cannot be placed is refused before anything is written.
         content, gaps = content_of(source, run.metric, dimensions, executor)
-        key = result_key(run, dimensions, content)
+        identity = [run.keys, *source.shape, dimensions.dtype, content]
+        key = digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
         if earlier is not None:
             if earlier[KEY] != key:
                 raise already_there(target)
             remark = f"{target} holds these points, placed in this run, already: nothing was computed"
             return Transformed(json.loads(earlier[CERTIFICATES]), labels, [(remark, ScalemaniWarning)])
-        store = RunStore.create(folder)
-        with store.locked(executor.wait, executor.progress.note):
-            store.objects.sweep()
-            executor.check_reach(store.root)
-            group, dimensions = opened_group(store, key, dimensions, executor)
-            place_blocks(run, points, source, group, dimensions, executor)
-            stored = StoredPlacement(group)
+        with locked_run(folder, executor) as working:
+            group = working.store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
+            stored = place_blocks(run, points, source, group, dimensions, executor)
             coordinates = stored_coordinates(stored, gaps, target)
-            account = account_of(run, placing, stored, dimensions, coordinates, source.remark)
+            account = account_of(stored, kind.spacing(run), coordinates, source.remark)
             certificates: dict[str, Any] = {**account.certificates}
-            if placing.among_neighbors:
+            if issubclass(kind, NeighborPlacer):
                 certificates |= sampled_recall(run, source)
             if gaps is not None:
                 certificates["rows_left_out"] = int(gaps.rows.sum())
@@ -203,21 +187,6 @@ def working_folder(target: str) -> Iterator[str]:
     shutil.rmtree(kept, ignore_errors=True)
 
 
-def opened_group(
-    store: RunStore, key: str, dimensions: Dimensions, executor: Executor
-) -> tuple[StageGroup, Dimensions]:
-    """Return where the blocks of these points in this run go, and how they are cut: as before where some are there."""
-    group = store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
-    known = group.objects.get_json(DIMENSIONS)
-    if known is None:
-        group.objects.set_json(DIMENSIONS, dimensions.as_dict())
-        return group, dimensions
-    before = Dimensions(**known)
-    group = store.group(StoredPlacement.STAGE, key, before.block_rows)
-    group.forget(group.damaged_units(executor.workers))
-    return group, before
-
-
 def content_of(
     source: PointsSource, metric: str, dimensions: Dimensions, executor: Executor
 ) -> tuple[str, Gaps | None]:
@@ -229,14 +198,14 @@ def content_of(
     def look(block: int) -> list[tuple[list[str], Gaps | None]]:
         start, stop = dimensions.rows(block)
         rows = read_rows(read, start, stop, dimensions.sparse)
-        if not gapped:
-            check_finite_block(rows, start, columns=source.column_names)
-        return [(tile_digests(rows), gaps_of_rows(rows, metric, start) if gapped else None)]
+        if gapped:
+            return [(tile_digests(rows), gaps_of_rows(rows, metric, start))]
+        check_finite_block(rows, start, columns=source.column_names)
+        return [(tile_digests(rows), None)]
 
-    seen = executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential)
-    tiles = [tile for tiles, _ in seen for tile in tiles]
-    gaps = Gaps.of_all([found for _, found in seen if found is not None]) if gapped else None
-    return digest(" ".join(tiles).encode()), gaps
+    tiles, gaps = zip(*executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential), strict=True)
+    content = digest(" ".join(itertools.chain.from_iterable(tiles)).encode())
+    return content, Gaps.of_all(gaps) if gapped else None
 
 
 def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Dimensions:
@@ -265,75 +234,63 @@ def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> F
 
 def place_blocks(
     run: Run, points: Any, source: PointsSource, group: StageGroup, dimensions: Dimensions, executor: Executor
-) -> None:
+) -> StoredPlacement:
     """Place the blocks that are missing: on the workers where they can read the points too, else on this process.
+
+    Blocks of these points that are there already stay, and the others are cut as they were.
 
     Parameters
     ----------
     points, source : the new points as given, and opened as the metric of the run takes them
     """
+    stored = group.objects.get_json(DIMENSIONS) or dimensions.as_dict()
+    group.objects.set_json(DIMENSIONS, stored)
+    dimensions = replace(dimensions, block_rows=stored["block_rows"])
+    group = StageGroup(group.root, group.path, dimensions.block_rows)
+    group.forget(group.damaged_units(executor.workers))
+    width = run.embedding.shape[1]
+    known = [one.sized() for one in (StoredPlacement.far, *placer_of(run).measured)]
+    group.create(dimensions.n_points, [StoredPlacement.coordinates.sized(width), *known])
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
-    anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster)
-    anywhere = anywhere and not source.sequential
-    here = executor.on_threads or not anywhere
-    threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
     task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
     batch = Batch(StoredPlacement.STAGE, group.path, used.need)
     work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
-    width = (run.embedding.shape[1],)
-    described = [one.sized(*(width if one == StoredPlacement.coordinates else ())) for one in placing_of(run).arrays]
-    group.create(dimensions.n_points, described)
-    told = str(run.store.root), json.dumps(run.plan), threads, source.gaps, points if anywhere else source
+    anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster) and not source.sequential
+    here = executor.on_threads or not anywhere
+    n_threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
+    told = str(run.store.root), json.dumps(run.plan), n_threads, source.gaps, points if anywhere else source
     function = functools.partial(placed_block, *told)
     if anywhere:
         work.map_blocks(function)
     else:
         work.map_blocks_here(function, source.sequential)
     PROCESS.free()
+    return StoredPlacement(group)
 
 
 def placed_block(
-    root: str, plan: str, threads: int, gaps: bool, points: PointsSource | str, task: StageTask, block: int
+    root: str, plan: str, n_threads: int, gaps: bool, points: PointsSource | str, task: StageTask, block: int
 ) -> Arrays:
-    """Return one block of new points placed, and what is known of them.
+    """Return one block of new points placed, and what is known of them: zeros in rows with a gap.
 
     Parameters
     ----------
     root, plan : the run, and its plan as JSON
-    threads : of one descent
+    n_threads : of one descent
     gaps : whether rows with a gap are left out
     points : a source, or what `open_points` takes where every worker opens it
     """
-    placement = task.once(placement_of_run, root, plan, threads)
+    placement = task.once(placement_of_run, root, plan, n_threads)
     source = task.once(opened_points, points, placement.metric, gaps) if isinstance(points, str) else points
-    placed, beyond = place_rows(placement, source, *task.dimensions.rows(block))
-    far = np.zeros(len(placed.coordinates), np.uint8)
-    far[beyond] = 1
-    nearest = None if placed.nearest is None else np.minimum(placed.nearest, LARGEST_STORED)
-    found = zip(StoredPlacement.ARRAYS, (*placed._replace(nearest=nearest), far), strict=True)
-    left_out = np.isnan(placed.coordinates).all(axis=1)  # a store takes finite numbers alone
-    return {one: without_nan(values, left_out, str(one.dtype)) for one, values in found if values is not None}
-
-
-def without_nan(values: np.ndarray, rows: np.ndarray, dtype: str) -> np.ndarray:
-    """Return values (n, ...) of a dtype, zero in some rows (n,) bool."""
-    found = np.array(values, dtype)
-    found[rows] = 0
-    return found
-
-
-def stored_coordinates(stored: StoredPlacement, gaps: Gaps | None, description: str) -> Any:
-    """Return the coordinates (n, d) of new points, read by slices, NaN in rows with a gap."""
-    array = stored.coordinates.zarr()
-    if gaps is None:
-        return array
-
-    def read(start: int, stop: int) -> np.ndarray:
-        rows = np.asarray(array[start:stop])
-        rows[gaps.rows[start:stop]] = np.nan
-        return rows
-
-    return LazyRows(array.shape, np.dtype(array.dtype), read, description, array.chunks[0])
+    placed = place_rows(placement, source, *task.dimensions.rows(block))
+    if placed.nearest is not None:
+        placed = placed._replace(nearest=np.minimum(placed.nearest, LARGEST_STORED))
+    found = zip(StoredPlacement.ARRAYS, placed, strict=True)
+    arrays = {one: np.array(values, str(one.dtype)) for one, values in found if values is not None}
+    without_coordinates = np.isnan(placed.coordinates).all(axis=1)
+    for values in arrays.values():
+        values[without_coordinates] = 0  # a store takes finite numbers alone
+    return arrays
 
 
 def opened_points(task: StageTask, location: str, metric: str, gaps: bool) -> PointsSource:
@@ -341,22 +298,32 @@ def opened_points(task: StageTask, location: str, metric: str, gaps: bool) -> Po
     return map_points(metric, open_points(location, gaps))
 
 
-def placement_of_run(task: StageTask, root: str, plan: str, threads: int) -> Placement:
+def placement_of_run(task: StageTask, root: str, plan: str, n_threads: int) -> Placement:
     """Return what places points, made once a process."""
-    placement = read_placement(Run(root, json.loads(plan)))
-    return replace(placement, threads=threads) if isinstance(placement, DescentPlacement) else placement
+    return read_placement(Run(root, json.loads(plan)), n_threads=n_threads)
 
 
-def account_of(
-    run: Run, placing: Placing, stored: StoredPlacement, dimensions: Dimensions, coordinates: Any, remark: str
-) -> Account:
+def stored_coordinates(stored: StoredPlacement, gaps: Gaps | None, description: str) -> LazyRows:
+    """Return the coordinates (n, d) of new points, NaN in rows with a gap."""
+    rows = lazy_rows(stored.coordinates.zarr(), description)
+    if gaps is None:
+        return rows
+
+    def read(start: int, stop: int) -> np.ndarray:
+        found = rows.read(start, stop)
+        found[gaps.rows[start:stop]] = np.nan
+        return found
+
+    return replace(rows, reader=read)
+
+
+def account_of(stored: StoredPlacement, spacing: float, coordinates: LazyRows, remark: str) -> Account:
     """Return the account of all blocks; `remark` is what the source of the points says of itself."""
-    account = Account(placing.spacing(run), remark=remark)
-    for block in range(dimensions.n_blocks):
-        arrays = [one for one in placing.arrays if one != StoredPlacement.coordinates]
-        found = {one.name: stored.reader(one).read_block(block) for one in arrays}
-        far, (start, stop) = found.pop(StoredPlacement.far.name), dimensions.rows(block)
-        account.add(start, np.flatnonzero(far), Placed(np.asarray(coordinates[start:stop]), **found))
+    account = Account(spacing, remark)
+    group, names = stored.group, [one.name for one in StoredPlacement.ARRAYS[1:]]
+    for block, start in enumerate(range(0, len(coordinates), group.block_rows)):
+        known = (group.read_block(name, block) if group.holds(name) else None for name in names)
+        account.add(start, Placed(coordinates[start : start + group.block_rows], *known))
     return account
 
 

@@ -5,23 +5,20 @@ import pytest
 
 from scalemani.errors import DataError, ScalemaniWarning, ShortfallWarning
 from scalemani.io.sources import open_points
-from scalemani.runs.new_points import NewPoints
+from scalemani.runs.new_points import NewPoints, Placement
 from scalemani.runs.new_points.quality import Placed, Reach
 
 
 class Doubling:
-    """A finished embedding that doubles the first column; of each call, the first point does not arrive."""
-
-    shape = (3, 1)
-    spacing = 2.5
-    metric = "euclidean"
-    reach = Reach(np.zeros(3), 10.0)
-    sparse = False
+    """A way that doubles the first column; of each call, the first point does not arrive."""
 
     def place(self, points):
         every = np.ones(len(points))
         coordinates, arrived = 2.0 * points[:, :1].astype(np.float64), np.arange(len(points)) > 0
         return Placed(coordinates, np.abs(points[:, 1]), descended=every > 0, arrived=arrived, falls=0.5 * every)
+
+
+DOUBLING = Placement(Doubling(), (3, 1), "euclidean", sparse=False, reach=Reach(np.zeros(3), 10.0), spacing=2.5)
 
 
 def points_of(n_points):
@@ -30,7 +27,7 @@ def points_of(n_points):
 
 def test_parts_give_what_the_whole_gives():
     points = points_of(50)
-    new = NewPoints(Doubling(), open_points(points))
+    new = NewPoints(DOUBLING, open_points(points))
     assert new.shape == (50, 1)
     parts = [new.read(start, stop) for start, stop in ((0, 7), (7, 49), (49, 50))]
     np.testing.assert_array_equal(np.concatenate(parts), new.read_all())
@@ -38,7 +35,7 @@ def test_parts_give_what_the_whole_gives():
 
 
 def test_no_points_have_no_coordinates_and_nothing_to_say():
-    new = NewPoints(Doubling(), open_points(np.empty((0, 3))))
+    new = NewPoints(DOUBLING, open_points(np.empty((0, 3))))
     assert new.read_all().shape == (0, 1)
     assert new.account.certificates == {}
     assert new.account.warnings == []
@@ -46,14 +43,14 @@ def test_no_points_have_no_coordinates_and_nothing_to_say():
 
 def test_other_columns_are_refused_before_a_row_is_read():
     with pytest.raises(DataError, match=r"4 features.* 3 features: give points with the same columns"):
-        NewPoints(Doubling(), open_points(np.zeros((5, 4))))
+        NewPoints(DOUBLING, open_points(np.zeros((5, 4))))
 
 
 def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_whole(tmp_path):
     points = points_of(20)
     points[13, 2] = np.nan
     np.save(tmp_path / "points.npy", points)
-    new = NewPoints(Doubling(), open_points(tmp_path / "points.npy"))
+    new = NewPoints(DOUBLING, open_points(tmp_path / "points.npy"))
     new.read(0, 13)
     with pytest.raises(DataError, match="row 13, column 2"):
         new.read(10, 20)
@@ -65,7 +62,7 @@ def test_the_account_adds_up_what_every_read_placed():
     points[21] = 500.0
     points[3:5, 1] = 3.0
     points[6, 1] = 7.0
-    new = NewPoints(Doubling(), open_points(points))
+    new = NewPoints(DOUBLING, open_points(points))
     new.read(0, 20)
     new.read(20, 30)
     shares = {"far": 1 / 30, "isolated": 2 / 30, "arrived": 28 / 30, "mean_fall": 0.5}

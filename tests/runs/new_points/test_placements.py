@@ -1,7 +1,5 @@
 """New points in a nonlinear embedding: what a run hands on to the descent that places them."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -10,7 +8,7 @@ from scalemani.descents import force_errors
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ShortfallWarning
 from scalemani.runs.new_points import placements
-from scalemani.runs.new_points.placements import query_affinities, read_placement
+from scalemani.runs.new_points.placements import DescentPlacer, query_affinities
 from scalemani.runs.opened import open_run
 
 STRENGTH = 5.0
@@ -23,7 +21,7 @@ def placement(roll, tmp_path_factory):
     sm.ElasticEmbedding(strength=STRENGTH, perplexity=10, store=store, settings={"layout.direction": "spectral"}).fit(
         roll[:500]
     )
-    return replace(read_placement(open_run(store), in_memory=True), threads=1)
+    return DescentPlacer.read(open_run(store), in_memory=True)
 
 
 def value_of(placement, affinities, neighbors, position, strength):

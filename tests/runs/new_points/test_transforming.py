@@ -13,6 +13,7 @@ from scalemani.errors import DataError, MemoryBudgetError, ScalemaniWarning, Sto
 from scalemani.io.sources import open_points
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.runs.new_points import NewPoints, read_placement
+from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.walk import run
 
 VALUES = {
@@ -158,7 +159,7 @@ def test_points_that_the_run_knows_nothing_of_are_counted(runs, roll, tmp_path, 
 
 def test_the_recall_is_that_of_brute_force(runs, new, roll, tmp_path):
     found = sm.transform(runs["t-sne"], new, tmp_path / "out.npy").certificates
-    index, points = read_placement(runs["t-sne"]).index, np.load(new)[:200]
+    index, points = neighbor_index(runs["t-sne"], in_memory=False), np.load(new)[:200]
     neighbors = index.neighbors(points, 10)
     away = np.sort(np.linalg.norm(points[:, np.newaxis].astype(float) - roll[:2000], axis=2), axis=1)
     truth = np.mean(neighbors.distances <= away[:, 9:10] * (1 + 1e-6))
