@@ -21,7 +21,7 @@ from scalemani.runs.incoming import Gaps, computed_once, find_gaps, without_gaps
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import SEARCH, Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
-from scalemani.runs.survey import Extremes, survey
+from scalemani.runs.survey import survey
 from scalemani.runs.walk import open_for_writing, run_plan
 from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights, tile_digests
 from scalemani.store.objects import RECORD_BYTES, digest
@@ -100,13 +100,12 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
             start = {**dict.fromkeys(prepared), "init": GIVEN_START, "freeze": freeze}
             params = params.with_values({"layout": start})
         seen = before.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)  # None in older stores
-        extremes = None if seen is None else Extremes.from_dict(seen, before.dimensions.dtype)
-        surveyed = survey(source, executor, block_rows, extremes)
+        surveyed = survey(source, executor, block_rows, seen)
         outline = outline_run(before.method, params, surveyed, earlier=Earlier(before.keys, n_before, content))
         with open_for_writing(before.store.root, outline, executor, None) as target:
             if target.store.load_plan() != current:
                 raise StoreError(f"{target.store.root} was changed by another command meanwhile: run this one again")
-            run_plan(target, make_plan(target.store, outline, executor), source)
+            run_plan(target, make_plan(target.store, outline, executor))
     grown = open_run(before.store.root)
     moved = align(before, grown).relative_residual if before.embeds else None
     return Grown(grown, new.shape[0], moved)

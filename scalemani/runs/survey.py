@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 from dask.utils import format_bytes
-from numpy.typing import DTypeLike
 
 from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
@@ -16,6 +15,7 @@ from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
 from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.task import Dimensions
+from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
@@ -87,29 +87,13 @@ class SeenRows(NamedTuple):
     sample: list[Points]
 
 
-class Extremes(NamedTuple):
-    """The least and the greatest value (D,) of each feature of the first `n_points` points."""
-
-    n_points: int
-    minima: np.ndarray
-    maxima: np.ndarray
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], dtype: DTypeLike) -> "Extremes":
-        """Return the extremes that `as_dict` has described, of points of a dtype."""
-        return cls(stored["n_points"], np.array(stored["minima"], dtype), np.array(stored["maxima"], dtype))
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return what a store keeps."""
-        return {"n_points": self.n_points, "minima": self.minima.tolist(), "maxima": self.maxima.tolist()}
-
-
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the source found.
+    """What one pass over the source found: all that later steps know of the points.
 
+    `points` are the source with what the stage `points` checks and stores of it: digests by tile, UNREAD of what the
+    survey of an earlier run has read, constant features, and the extremes of all features.
     `content` identifies the points whatever file they came in, of points that were appended to a run those behind it;
-    `tile_digests` are UNREAD of what the survey of that run has read; `extremes` are those of all points as read;
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
     `components_given` are the points in each component of affinities that were given, the largest first.
@@ -117,12 +101,10 @@ class Survey:
     """
 
     dimensions: Dimensions
+    points: PointsInput = field(compare=False, repr=False)
     content: str
-    tile_digests: tuple[str, ...]
-    constant_features: int
     stored_row_bytes: float
     distinct_points: int
-    extremes: Extremes | None = None
     side: SideData = field(default_factory=SideData)
     components_given: tuple[int, ...] = ()
     sample: Points | None = field(default=None, compare=False, repr=False)
@@ -146,7 +128,7 @@ def checked_block_rows(block_rows: int, n_points: int) -> int:
 
 
 def survey(
-    source: PointsSource, executor: Executor, block_rows: int | None = None, before: Extremes | None = None
+    source: PointsSource, executor: Executor, block_rows: int | None = None, before: Mapping[str, Any] | None = None
 ) -> Survey:
     """Read all points once: digests by tile, finiteness, constant features.
 
@@ -154,7 +136,7 @@ def survey(
     ----------
     source : (N, D), the points
     block_rows : rows a block; None chooses them
-    before : what was seen of the first points when these were surveyed: blocks of them alone are not read again
+    before : the extremes of the first points, as these were stored: blocks of them alone are not read again
 
     Raises
     ------
@@ -166,7 +148,8 @@ def survey(
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
     tell_of_changes(source, dimensions, block_rows, executor)
-    first = 0 if before is None else before.n_points // dimensions.block_rows
+    n_before = 0 if before is None else before["n_points"]
+    first = n_before // dimensions.block_rows
     sampled = np.empty(0, np.int64) if before is not None else sampled_points(dimensions)
     look, blocks = functools.partial(survey_block, source, dimensions, sampled), range(first, dimensions.n_blocks)
     executor.progress.start("reading", len(blocks))
@@ -175,30 +158,33 @@ def survey(
         seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
-    seen, first_new = with_earlier(seen, before, dimensions)
+    tiles = [UNREAD] * (first * dimensions.block_rows // TILE_ROWS) + seen.tiles
+    minima, maxima = seen.minima, seen.maxima
+    if before is not None:
+        minima = np.minimum(np.array(before["minima"], dtype), minima)
+        maxima = np.maximum(np.array(before["maxima"], dtype), maxima)
     # Of lists and affinities, no column is a coordinate.
     side, given = side_data_of(source), points_of(source)
     instead = isinstance(given, NeighborLists | GivenAffinities)
-    constant = 0 if instead else check_magnitude(seen.minima, seen.maxima, dtype)
+    constant = 0 if instead else check_magnitude(minima, maxima, dtype)
     if side.landmarks is not None:
         lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
-        both = np.minimum(seen.minima, lowest), np.maximum(seen.maxima, highest)
+        both = np.minimum(minima, lowest), np.maximum(maxima, highest)
         check_magnitude(*both, np.float64, "points and landmarks")
     tell_of_values(source, constant, None if instead else seen.outlier, executor)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
-    content = digest(f"{n_points} {n_features} {kind} {' '.join(seen.tiles[first_new:])}".encode())
+    content = digest(f"{n_points} {n_features} {kind} {' '.join(tiles[n_before // TILE_ROWS :])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
     few = n_points <= LANDMARKS
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
     components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
-    extremes = Extremes(n_points, seen.minima, seen.maxima)
+    extremes = {"n_points": n_points, "minima": minima.tolist(), "maxima": maxima.tolist()}
+    points = PointsInput(source, tuple(tiles), constant, extremes)
     kept = len(sampled) and not instead
     sample = (sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)) if kept else None
-    return Survey(
-        dimensions, content, tuple(seen.tiles), constant, stored, distinct, extremes, side, components, sample
-    )
+    return Survey(dimensions, points, content, stored, distinct, side, components, sample)
 
 
 def sampled_points(dimensions: Dimensions) -> np.ndarray:
@@ -209,16 +195,6 @@ def sampled_points(dimensions: Dimensions) -> np.ndarray:
     return sample_rows(0, "survey/sample", dimensions.n_points, count)
 
 
-def with_earlier(seen: SeenRows, before: Extremes | None, dimensions: Dimensions) -> tuple[SeenRows, int]:
-    """Return what was seen of all points, and the first tile that holds points that no earlier run has had."""
-    if before is None:
-        return seen, 0
-    unread = before.n_points // dimensions.block_rows * dimensions.block_rows // TILE_ROWS
-    extremes = np.minimum(before.minima, seen.minima), np.maximum(before.maxima, seen.maxima)
-    tiles = [UNREAD] * unread + seen.tiles
-    return seen._replace(tiles=tiles, minima=extremes[0], maxima=extremes[1]), before.n_points // TILE_ROWS
-
-
 def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | None) -> Dimensions:
     """Return the shape of points and their blocks, of sparse ones with about how many nonzeros they have.
 
@@ -226,11 +202,11 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     """
     n_points, n_features = source.shape
     found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, source.nonzeros)
-    if block_rows is not None:
-        blocks = replace(found, block_rows=checked_block_rows(block_rows, n_points))
+    if block_rows is None:
+        rows = default_block_rows(n_points, found.row_bytes, executor.least_memory)
     else:
-        least = executor.least_memory
-        blocks = replace(found, block_rows=default_block_rows(n_points, found.row_bytes, least))
+        rows = checked_block_rows(block_rows, n_points)
+    blocks = replace(found, block_rows=rows)
     check_dimensions(blocks, executor, source)
     return blocks
 
@@ -281,19 +257,14 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
     check_limit("points", dimensions.n_points, source.description)
     check_limit("blocks", dimensions.n_blocks, source.description)
     check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
-    least = executor.least_memory
+    least, whole = executor.least_memory, source.held_bytes
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
-    if least is not None and need > least:
+    if least is not None and need + whole > least:
+        pieces = f" beside its largest chunk, which is read whole and takes {format_bytes(whole)} more" if whole else ""
         raise MemoryBudgetError(
             f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {source.description} takes "
-            f"{format_bytes(need)}, a process may take {format_bytes(least)}: raise --memory, or give fewer features"
-        )
-    whole = source.held_bytes
-    if least is not None and need + whole > least:
-        raise MemoryBudgetError(
-            f"chunks of {source.description} are read whole, the largest takes {format_bytes(whole)} beside "
-            f"{format_bytes(need)} of rows at work, and a process may take {format_bytes(least)}: raise --memory, or "
-            "store the points in smaller chunks, those of a compressed .npz by numpy.savez"
+            f"{format_bytes(need)}{pieces}, a process may take {format_bytes(least)}: raise --memory, give fewer "
+            "features, or store the points in smaller chunks, those of a compressed .npz by numpy.savez"
         )
 
 

@@ -15,11 +15,11 @@ from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import Batch
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import PointsInput, StageTask, StageWork
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.io.sources import NeighborLists, PointsSource
-from scalemani.io.sources.side_data import AccompaniedPoints, points_of
+from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust, is_compiled
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
 from scalemani.runs.expected import compile_seconds, expected_seconds
@@ -74,12 +74,12 @@ def run(
     StoreError
         Where the run cannot be written, or another run holds it.
     """
-    with outlined(source, root, method, params, executor, block_rows, executor.started()) as (outline, source):
+    with outlined(source, root, method, params, executor, block_rows) as outline:
         if only is not None and outline.solver is not None and only not in outline.keys:
             executor.progress.note(f"{only}: nothing to do, {outline.params.embedding.solver} does not need it")
             return Run(root)
         with open_for_writing(root, outline, executor, only) as target:
-            run_plan(target, make_plan(target.store, outline, executor), source)
+            run_plan(target, make_plan(target.store, outline, executor))
     return Run(root)
 
 
@@ -95,14 +95,11 @@ def plan_run(
 
     The copy goes at the end. Parameters are those of `run`.
     """
-    # Local processes would take longer to start than what they would read.
-    started = executor.started() if executor.on_cluster else contextlib.nullcontext()
-    with outlined(source, root, method, params, executor, block_rows, started) as (outline, source):
+    with outlined(source, root, method, params, executor, block_rows, starting=executor.on_cluster) as outline:
         store = RunStore(root)
         plan = make_plan(store, outline, executor)
         while (component := largest_component(plan)) is not None:
-            source = with_side_data_of(source, component)
-            plan = plan_component(store, plan, source, executor)
+            plan = component_plan(store, plan, component, executor)
     return plan
 
 
@@ -114,18 +111,19 @@ def outlined(
     params: Parameters,
     executor: Executor,
     block_rows: int | None,
-    started: contextlib.AbstractContextManager[Any],
-) -> Iterator[tuple[Outline, PointsSource]]:
-    """Yield the outline of a run and its distinct points, within `started` workers; parameters are those of `run`."""
+    starting: bool = True,
+) -> Iterator[Outline]:
+    """Yield the outline of a run of the distinct points of a source; parameters are those of `run`.
+
+    Without `starting`, local processes are not: they would take longer to start than what they would read.
+    """
     store = RunStore(root)
     store.check_free()
     params, source = follow_source(params, source)
+    started = executor.started() if starting else contextlib.nullcontext()
     with started, computed_once(source, root, executor, block_rows) as rows:
-        source = distinct_rows(rows, params, executor, block_rows)
-        yield (
-            outline_within(method, params, survey(source, executor, block_rows), executor.driver_memory, store),
-            source,
-        )
+        surveyed = survey(distinct_rows(rows, params, executor, block_rows), executor, block_rows)
+        yield outline_within(method, params, surveyed, executor.driver_memory, store)
 
 
 @dataclass(frozen=True)
@@ -185,60 +183,55 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
         yield WritableRun(store, lock, executor, only)
 
 
-def run_plan(target: WritableRun, plan: Plan, source: PointsSource) -> None:
+def run_plan(target: WritableRun, plan: Plan) -> None:
     """Run the stages of a plan; where its graph falls apart, the rest is the plan of the largest component, and so on.
 
     The store may have changed until its lock was held, so `plan` is to be made under the lock. Finding the component is
     one unit: running `components` alone repeats it until the component is connected.
     """
+    store, executor, only, outline = target.store, target.executor, target.only, plan.outline
     forget_damaged(plan, target)
-    if not plan.outline.origins:
+    if not outline.origins:
         tell_kept(plan, target)
-    earlier = plan.outline.earlier
-    if earlier is None and largest_component(plan) is None:
-        target.store.save_plan(plan.as_dict())
+    if outline.earlier is None and largest_component(plan) is None:
+        store.save_plan(plan.as_dict())
     tell_expected(plan, target)
     names = [planned.stage.name for planned in plan.stages]
+    last = names.index(STAGE) if STAGE in names else -1  # of those that find the component
     for position, planned in enumerate(plan.stages):
         target.lock.check()
-        finds_component = bool(plan.outline.origins) and position <= names.index(STAGE)
-        if target.only in (None, names[position]) or finds_component:
-            run_stage(plan, planned, target.executor, source)
-        component = largest_component(plan) if names[position] == STAGE else None
-        if component is None:
-            continue
-        if earlier is not None:
-            raise DataError(
-                f"with the appended points the graph falls apart, and only {component.points.description} would be "
-                "kept: the run stays as it was; embed all points in a run of their own"
-            )
-        if target.only is None or names.index(target.only) >= position:
-            kept = with_side_data_of(source, component)
-            rest = plan_component(target.store, plan, kept, target.executor)
-            rest.check(target.only)
-            run_plan(target, rest, kept)
-        return
-    if earlier is not None:  # until then the run in the store is the one that points are appended to
-        target.store.save_plan(plan.as_dict())
+        if only in (None, names[position]) or (outline.origins and position <= last):
+            run_stage(plan, planned, executor)
+        component = largest_component(plan) if position == last else None
+        if component is not None:
+            if only is None or names.index(only) >= position:
+                rest = component_plan(store, plan, component, executor)
+                rest.check(only)
+                run_plan(target, rest)
+            return
+    if outline.earlier is not None:  # until then the run in the store is the one that points are appended to
+        store.save_plan(plan.as_dict())
 
 
-def with_side_data_of(source: PointsSource, component: Kept) -> PointsSource:
-    """Return a component of the points of a source, with the side data of its points."""
-    if not isinstance(source, AccompaniedPoints):
-        return component.points
-    return AccompaniedPoints(component.points, source.side.of_rows(component.rows))
+def component_plan(store: RunStore, plan: Plan, component: Kept, executor: Executor) -> Plan:
+    """Plan the run of the largest component of the graph of a plan; errors name the component that they are about.
 
-
-def plan_component(store: RunStore, plan: Plan, component: PointsSource, executor: Executor) -> Plan:
-    """Plan the run of a component; errors name the component that they are about."""
-    surveyed, asked, points = survey(component, executor), plan.outline.asked, points_of(component)
+    Raises DataError where points were appended to a run of all points.
+    """
+    outline, points, described = plan.outline, component.points, component.points.description
+    if outline.earlier is not None:
+        raise DataError(
+            f"with the appended points the graph falls apart, and only {described} would be kept: the run stays as it "
+            "was; embed all points in a run of their own"
+        )
+    source, asked = AccompaniedPoints(points, outline.survey.side.of_rows(component.rows)), outline.asked
     if isinstance(points, NeighborLists):
         asked = asked.with_values({"neighbors": {"n_neighbors": points.n_neighbors}})
     try:
-        outline = outline_run(plan.method, asked, surveyed, origins_of(plan))
-        return make_plan(store, replace(outline, solver=plan.outline.solver), executor)
+        found = outline_run(plan.method, asked, survey(source, executor), origins_of(plan))
+        return make_plan(store, replace(found, solver=outline.solver), executor)
     except (ConfigError, DataError) as error:
-        raise type(error)(f"{component.description}: {error}") from error
+        raise type(error)(f"{described}: {error}") from error
 
 
 def tell_kept(plan: Plan, target: WritableRun) -> None:
@@ -273,13 +266,12 @@ def forget_damaged(plan: Plan, target: WritableRun) -> None:
             planned.group.forget(damaged)
 
 
-def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: PointsSource) -> None:
+def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     """Run one stage if it is not complete, on the inputs that are there now.
 
     Parameters
     ----------
     planned : the stage, one of the plan's.
-    source : (N, D), the points.
 
     Raises
     ------
@@ -308,10 +300,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor, source: Poi
     group.objects.set_json(INPUTS, contents)
     fit = planned.fit
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.need.cache, fit.in_memory, earlier)
-    surveyed = plan.outline.survey
-    extremes = None if surveyed.extremes is None else surveyed.extremes.as_dict()
-    points = PointsInput(source, surveyed.tile_digests, surveyed.constant_features, extremes)
-    work = StageWork(task, executor, planned.at_once, fit.in_one_process, Batch(name, group.path, fit.need), points)
+    batch, points = Batch(name, group.path, fit.need), plan.outline.survey.points
+    work = StageWork(task, executor, planned.at_once, fit.in_one_process, batch, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)
     with PeakMemory() as peak:

@@ -7,7 +7,7 @@ import pytest
 
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
-from scalemani.runs.survey import Extremes, survey
+from scalemani.runs.survey import survey
 
 POINTS = np.random.default_rng(0).random((1500, 3))
 
@@ -30,20 +30,19 @@ def test_points_that_follow_surveyed_ones_are_all_that_is_read_again():
     points = POINTS.copy()
     points[:, 1], points[:1100, 2] = 7, 8
     whole, before = survey(open_points(points), Executor(), 1024), survey(open_points(points[:1100]), Executor(), 1024)
-    known = Extremes.from_dict(json.loads(json.dumps(before.extremes.as_dict())), np.float64)
+    known = json.loads(json.dumps(before.points.extremes))
     source = open_points(points)
     points[:1024] = np.nan
     found = survey(source, Executor(), 1024, known)
-    assert (before.constant_features, found.constant_features, whole.constant_features) == (2, 1, 1)
-    assert (found.dimensions, found.tile_digests[1:]) == (whole.dimensions, whole.tile_digests[1:])
-    np.testing.assert_array_equal(found.extremes.minima, whole.extremes.minima)
-    np.testing.assert_array_equal(found.extremes.maxima, whole.extremes.maxima)
+    assert [one.points.constant_features for one in (before, found, whole)] == [2, 1, 1]
+    assert (found.dimensions, found.points.tile_digests[1:]) == (whole.dimensions, whole.points.tile_digests[1:])
+    assert found.points.extremes == whole.points.extremes
 
 
 @pytest.mark.parametrize("block_rows", [1024, 2048])
 def test_appended_points_are_known_whatever_the_rows_a_block(block_rows):
     points = np.concatenate([POINTS, POINTS[::-1]])
-    before = survey(open_points(points[:2100]), Executor(), block_rows).extremes
+    before = survey(open_points(points[:2100]), Executor(), block_rows).points.extremes
     contents = {survey(open_points(points), Executor(), rows, before).content for rows in (1024, block_rows)}
     changed = points.copy()
     changed[2100, 0] += 1

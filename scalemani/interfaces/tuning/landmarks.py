@@ -19,6 +19,7 @@ from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, R
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
+from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError
 from scalemani.interfaces.tuning import combinations
@@ -258,17 +259,18 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
         stages = whole[: [stage.name for stage in whole].index(EMBEDDING.name) + 1]
         own = {stage.name for stage in EIGENVECTOR_STAGES}
     keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
-    surveyed = Survey(dimensions, "", (), 0, float(dimensions.row_bytes), dimensions.n_points)
+    points = Component(
+        run.stored(StoredPoints), np.arange(dimensions.n_points), dimensions, f"points of {run.store.root}"
+    )
+    surveyed = Survey(dimensions, PointsInput(points, (), 0), "", float(dimensions.row_bytes), dimensions.n_points)
     quiet = replace(comparison.executor, progress=Progress())  # what is warned of is that no embedding was refined
     plan = make_plan(RunStore.create(folder), Outline(run.method, params, params, (), stages, keys, surveyed), quiet)
     there = [one if one.key == TRIAL else replace(one, group=run.group(one.stage.name)) for one in plan.stages]
     plan = replace(plan, stages=tuple(there))
     plan.check()
-    stored, every = run.stored(StoredPoints), np.arange(dimensions.n_points)
-    points = Component(stored, every, dimensions, f"points of {run.store.root}")
     for planned in plan.stages:
         if planned.key == TRIAL:
-            run_stage(plan, planned, quiet, points)
+            run_stage(plan, planned, quiet)
     return plan
 
 

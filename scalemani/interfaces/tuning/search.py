@@ -190,17 +190,16 @@ class SurveyedPoints:
     source: PointsSource
     executor: Executor
     block_rows: int | None = None
-    _seen: dict[object, tuple[PointsSource, Survey]] = field(default_factory=dict)
+    _seen: dict[object, Survey] = field(default_factory=dict)
 
-    def outline(self, root: str | Path, method: str, params: Parameters) -> tuple[Outline, PointsSource]:
-        """Return what a run of the points at `root` computes, and the points as it takes them; errors are of `run`."""
+    def outline(self, root: str | Path, method: str, params: Parameters) -> Outline:
+        """Return what a run of the points at `root` computes; errors are of `run`."""
         asked, source = follow_source(params, self.source)
         known = params.points, params.duplicates.tolerance, source.shape
         if known not in self._seen:
             source = distinct_rows(source, params, self.executor, self.block_rows)
-            self._seen[known] = source, survey(source, self.executor, self.block_rows)
-        source, surveyed = self._seen[known]
-        return outline_within(method, asked, surveyed, self.executor.driver_memory, RunStore(root)), source
+            self._seen[known] = survey(source, self.executor, self.block_rows)
+        return outline_within(method, asked, self._seen[known], self.executor.driver_memory, RunStore(root))
 
 
 @dataclass(frozen=True)
@@ -214,11 +213,10 @@ class Candidate:
 
 
 class Prepared(NamedTuple):
-    """A candidate that can be run: what it computes, and the points as it takes them."""
+    """A candidate that can be run, and what it computes."""
 
     candidate: Candidate
     outline: Outline
-    source: PointsSource
 
 
 def valid_params(candidates: Sequence[Candidate]) -> list[Parameters]:
@@ -287,9 +285,9 @@ def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> P
     """Return what a candidate computes, or raise why it cannot be run; nothing is written."""
     if isinstance(candidate.params, ScalemaniError):
         raise candidate.params
-    outline, source = points.outline(root, candidate.method, candidate.params)
+    outline = points.outline(root, candidate.method, candidate.params)
     make_plan(RunStore(root), outline, points.executor).check()
-    return Prepared(candidate, outline, source)
+    return Prepared(candidate, outline)
 
 
 def graph_width(found: Prepared | Exception) -> int:
@@ -317,7 +315,7 @@ def run_cell(target: WritableRun, found: Prepared | Exception, scores: Sequence[
     plan.check()
     for note in found.outline.notes:
         target.executor.progress.warn(note)
-    run_plan(target, plan, found.source)
+    run_plan(target, plan)
     run = Run(target.store.root)
     measured = {name: SCORES[name].of_run(run, judge) for name in scores}
     stages = {name: Stage(run.keys[name], record["seconds"]) for name, record in run.records().items()}
