@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.sparse as sp
 
 from scalemani.config.stages import GRAPH, PRECOMPUTED
 from scalemani.errors import ConfigError, nearest_name
@@ -17,7 +16,6 @@ from scalemani.io.export.writers import (
     SPARSE_WRITERS,
     SUFFIXES,
     WRITERS,
-    SparseMatrix,
     block_rows,
     write_csv,
     write_map,
@@ -28,7 +26,7 @@ from scalemani.io.sources import open_columns
 from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import is_anndata
-from scalemani.runs.input_order import AffinityMatrix, Graph, GraphMatrix
+from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix, SpreadMatrix
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
@@ -51,7 +49,7 @@ def annotations_of(run: Run) -> Annotations:
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     coordinates: dict[str, Any] = {f"obsm/X_{name}": run.embedding} if run.embeds else {}
     found: dict[str, Any] = {}
-    matrices: dict[str, SparseMatrix] = {}
+    matrices: dict[str, RowMatrix] = {}
     if StoredNeighbors.STAGE in run.keys:
         matrices["distances"] = GraphMatrix(run.graph)
     if StoredSymmetricAffinities.STAGE in run.keys:
@@ -63,7 +61,7 @@ def annotations_of(run: Run) -> Annotations:
         found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
     rows = run.input_rows
     for key, matrix in matrices.items():
-        found[f"obsp/{key}"] = matrix if rows is None else MatrixOfEveryRow(matrix, rows, run.n_input_points)
+        found[f"obsp/{key}"] = matrix if rows is None else SpreadMatrix(matrix, rows, run.n_input_points)
     if StoredClustering.STAGE in run.keys:
         found[f"obs/{name}"] = run.of_input(np.asarray(run.labels[...]), UNKNOWN)
     if run.embeds:
@@ -84,7 +82,7 @@ def parameters_of(run: Run) -> dict[str, Any]:
     return {"scalemani": version("scalemani"), "method": run.method, "random_state": run.params.seed, **values}
 
 
-def neighbor_settings(run: Run, matrices: Mapping[str, SparseMatrix]) -> dict[str, Any]:
+def neighbor_settings(run: Run, matrices: Mapping[str, RowMatrix]) -> dict[str, Any]:
     """Return the entry of `uns` that leads scanpy to the matrices; it counts a point among its neighbours."""
     params: dict[str, Any] = {"method": "scalemani", "random_state": run.params.seed}
     if run.metric != PRECOMPUTED:
@@ -108,24 +106,6 @@ def diffusion_basis(run: Run) -> tuple[np.ndarray, np.ndarray]:
     vectors = np.sqrt(degrees)[:, np.newaxis] * np.insert(stored.embedding.read(), 0, 1.0, axis=1)
     basis = vectors[run.rows.points_at(np.arange(len(run.rows)))]
     return basis / np.linalg.norm(basis, axis=0), np.append(1.0, 1.0 - stored.eigenvalues.read())
-
-
-class MatrixOfEveryRow:
-    """A sparse matrix (n_rows, n_rows) of which another has rows and columns (M,), ascending; the others are empty."""
-
-    def __init__(self, matrix: SparseMatrix, rows: np.ndarray, n_rows: int) -> None:
-        self._matrix, self._rows = matrix, rows
-        self.shape, self.dtype = (n_rows, n_rows), matrix.dtype
-        counts = np.zeros(n_rows + 1, np.int64)
-        counts[rows + 1] = np.diff(matrix.indptr)
-        self.indptr = np.cumsum(counts)
-
-    def rows(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop)."""
-        first, last = np.searchsorted(self._rows, [start, stop])
-        found = self._matrix.rows(int(first), int(last))
-        bounds = self.indptr[start : stop + 1] - self.indptr[start]
-        return sp.csr_matrix((found.data, self._rows[found.indices], bounds), shape=(stop - start, self.shape[1]))
 
 
 PICTURE = ".png"  # of the clusters of an image
@@ -191,7 +171,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     described = FORMATS[name]
     target, suffix = checked_target(path, described.suffixes, described.why)
     found = getattr(run, name)
-    if isinstance(found, AffinityMatrix):
+    if isinstance(found, RowMatrix):
         SPARSE_WRITERS[suffix](found, target)
     elif suffix == PICTURE:
         label_picture(found[...], image_of(run), target)

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.reading import ArrayReader
-from scalemani.io.export.writers import row_parts
+from scalemani.io.export.writers import SparseMatrix, row_parts
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
@@ -46,12 +46,6 @@ class ResultRows:
     def numbered(self, points: np.ndarray) -> np.ndarray:
         """Return stored rows as the first rows of the results that they are."""
         return points if self.of_points is None else self.of_points[points]
-
-    def first_rows(self, start: int, stop: int) -> np.ndarray:
-        """Return those of rows [start, stop) of the results that are the first of their points."""
-        if self.of_points is None:
-            return np.arange(start, stop)
-        return self.of_points[slice(*np.searchsorted(self.of_points, [start, stop]))]
 
     def points_at(self, rows: Any) -> Any:
         """Return the stored rows of rows of the results."""
@@ -157,45 +151,8 @@ def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: 
     return Graph(LazyRows(shape, kinds[0], indices, where, rows), LazyRows(shape, kinds[1], distances, where, rows))
 
 
-class GraphMatrix:
-    """The graph as a sparse matrix (N, N) of distances, the neighbours of a row by ascending distance."""
-
-    def __init__(self, graph: Graph) -> None:
-        n_points, self._width = graph.indices.shape
-        self._indices, self._distances = (lazy_rows(array, "a neighbour graph") for array in graph)
-        self.shape = (n_points, n_points)
-        self.dtype = np.dtype(graph.distances.dtype)
-        self.indptr = np.arange(0, n_points * self._width + 1, self._width, dtype=np.int64)
-
-    def rows(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop)."""
-        indices, distances = self._indices.read(start, stop), self._distances.read(start, stop)
-        bounds = self.indptr[: stop - start + 1]
-        return sp.csr_matrix((distances.ravel(), indices.ravel(), bounds), shape=(stop - start, self.shape[1]))
-
-
-class AffinityMatrix:
-    """W = (P + P^T) / 2 with its bridges, symmetric (N, N) float32, rows and columns in input order, read by rows.
-
-    Where equal rows are one point, its affinities are those of all its copies and stand in the first of its rows.
-    `tocsr()` gives all of it as a SciPy matrix in memory, `rows(start, stop)` some rows, in one pass over its blocks.
-    """
-
-    dtype = np.dtype(np.float32)
-
-    def __init__(self, stored: StoredAffinityMatrix, order: InputOrder, n_points: int, block_rows: int) -> None:
-        self._stored, self._order, self._n_points, self._block_rows = stored, order, n_points, block_rows
-        self.shape = (len(order.rows), len(order.rows))
-
-    @functools.cached_property
-    def indptr(self) -> np.ndarray:
-        """Where each row begins and ends among the nonzeros: (N + 1,) int64."""
-        n_blocks = -(-self._n_points // self._block_rows)
-        counts = np.concatenate([np.diff(self._stored.indptr(block)) for block in range(n_blocks)])
-        first = self._order.rows.first_rows(0, self.shape[0])
-        bounds = np.zeros(self.shape[0] + 1, np.int64)
-        bounds[first + 1] = counts[self._order.of_results(first)]
-        return np.cumsum(bounds)
+class RowMatrix(SparseMatrix):
+    """A sparse matrix (N, N), rows and columns in input order, read by rows: `rows(start, stop)` in CSR form."""
 
     @property
     def nnz(self) -> int:
@@ -206,20 +163,78 @@ class AffinityMatrix:
         """Return all of it (N, N) in CSR form, in memory: 8 bytes a nonzero, 12 from 2^31 on."""
         return sp.vstack([self.rows(*part) for part in row_parts(self.indptr)], format="csr")
 
+
+class GraphMatrix(RowMatrix):
+    """The graph as a sparse matrix (N, N) of distances, the neighbours of a row by ascending distance."""
+
+    def __init__(self, graph: Graph) -> None:
+        n_points, self._width = graph.indices.shape
+        self._indices, self._distances = (lazy_rows(array, "a neighbour graph") for array in graph)
+        self.shape, self.dtype = (n_points, n_points), np.dtype(graph.distances.dtype)
+
+    @functools.cached_property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins and ends: (N + 1,) int64."""
+        return self._width * np.arange(self.shape[0] + 1)
+
+    def rows(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop)."""
+        indices, distances = self._indices.read(start, stop), self._distances.read(start, stop)
+        bounds = self.indptr[: stop - start + 1]
+        return sp.csr_matrix((distances.ravel(), indices.ravel(), bounds), shape=(stop - start, self.shape[1]))
+
+
+class AffinityMatrix(RowMatrix):
+    """W = (P + P^T) / 2 with its bridges, symmetric (N, N) float32, rows and columns in input order, columns ascending.
+
+    Reading some rows is one pass over the blocks that hold them.
+    """
+
+    dtype = np.dtype(np.float32)
+
+    def __init__(self, stored: StoredAffinityMatrix, order: InputOrder, n_points: int, block_rows: int) -> None:
+        self._stored, self._order, self._block_rows = stored, order, block_rows
+        self.shape = (n_points, n_points)
+
+    @functools.cached_property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins and ends among the nonzeros: (N + 1,) int64."""
+        n_blocks = -(-self.shape[0] // self._block_rows)
+        counts = np.concatenate([np.diff(self._stored.indptr(block)) for block in range(n_blocks)])
+        return np.append(0, np.cumsum(counts[self._order.work_rows], dtype=np.int64))
+
     def rows(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop) as a matrix (stop - start, N) in CSR form, columns ascending."""
-        first = self._order.rows.first_rows(start, stop)
-        wanted = self._order.of_results(first)
+        wanted, n_points = self._order.work_rows[start:stop], self.shape[0]
         order = np.argsort(wanted, kind="stable")
-        blocks, parts = wanted[order] // self._block_rows, []
+        blocks, parts = wanted[order] // self._block_rows, [sp.csr_matrix((0, n_points), dtype=self.dtype)]
         for block in np.unique(blocks):
             local = wanted[order][blocks == block] - block * self._block_rows
-            parts.append(self._stored.read_matrix(int(block), self._n_points)[local])
-        by_work = sp.vstack(parts, format="csr") if parts else sp.csr_matrix((0, self._n_points), dtype=self.dtype)
-        found = by_work[np.argsort(order, kind="stable")]
-        columns = self._order.rows.numbered(self._order.input_rows[found.indices])
-        bounds = np.zeros(stop - start + 1, np.int64)
-        bounds[first - start + 1] = np.diff(found.indptr)
-        rows = sp.csr_matrix((found.data, columns, np.cumsum(bounds)), shape=(stop - start, self.shape[1]))
+            parts.append(self._stored.read_matrix(int(block), n_points)[local])
+        found = sp.vstack(parts, format="csr")[inverse_order(order)]
+        columns = self._order.input_rows[found.indices]
+        rows = sp.csr_matrix((found.data, columns, found.indptr), shape=(stop - start, n_points))
         rows.sort_indices()
         return rows
+
+
+class SpreadMatrix(RowMatrix):
+    """A sparse matrix (n_rows, n_rows) of which another has rows and columns (M,), ascending; the others are empty."""
+
+    def __init__(self, matrix: RowMatrix, rows: np.ndarray, n_rows: int) -> None:
+        self._matrix, self._rows = matrix, rows
+        self.shape, self.dtype = (n_rows, n_rows), matrix.dtype
+
+    @functools.cached_property
+    def indptr(self) -> np.ndarray:
+        """Where each row begins and ends among the nonzeros: (n_rows + 1,) int64."""
+        counts = np.zeros(self.shape[0] + 1, np.int64)
+        counts[self._rows + 1] = np.diff(self._matrix.indptr)
+        return np.cumsum(counts)
+
+    def rows(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop)."""
+        first, last = np.searchsorted(self._rows, [start, stop])
+        found = self._matrix.rows(int(first), int(last))
+        bounds = self.indptr[start : stop + 1] - self.indptr[start]
+        return sp.csr_matrix((found.data, self._rows[found.indices], bounds), shape=(stop - start, self.shape[1]))

@@ -17,7 +17,15 @@ from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.input_order import AffinityMatrix, Graph, InputOrder, ResultRows, graph_in_input_order
+from scalemani.runs.input_order import (
+    AffinityMatrix,
+    Graph,
+    InputOrder,
+    ResultRows,
+    RowMatrix,
+    SpreadMatrix,
+    graph_in_input_order,
+)
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
 from scalemani.stages.arrays.catalogue import of_method
@@ -227,11 +235,16 @@ class Run:
         return graph_in_input_order(self._finished(StoredNeighbors), self.order, self.metric)
 
     @property
-    def affinities(self) -> AffinityMatrix:
-        """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it."""
+    def affinities(self) -> RowMatrix:
+        """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it.
+
+        Where equal rows are one point, its affinities are those of all its copies and stand in the first of its rows.
+        """
         inputs = self._finished(StoredSymmetricAffinities, "affinities"), self._finished(StoredWorkPoints)
         stored = affinity_graph({one.STAGE: one.group for one in inputs})
-        return AffinityMatrix(stored, self.order, self.dimensions.n_points, self.dimensions.block_rows)
+        matrix = AffinityMatrix(stored, self.order, self.dimensions.n_points, self.dimensions.block_rows)
+        first = self.rows.of_points
+        return matrix if first is None else SpreadMatrix(matrix, first, len(self.rows))
 
     @property
     def landmarks(self) -> LandmarksOfRun:
