@@ -15,6 +15,7 @@ from scalemani.io.sources.side_data import with_weights
 from scalemani.runs.new_points import read_placement
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import plan_run, run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 N_POINTS = 150
 RANDOM = np.random.default_rng(0)
@@ -104,7 +105,7 @@ def test_a_descent_goes_the_way_of_the_repeated_points(t_sne):
 
 def test_new_points_are_placed_as_among_the_repeated_points(folder, t_sne):
     new = POINTS[:40] + 0.05
-    found, expected = (read_placement(opened).place(new).coordinates for opened in t_sne)
+    found, expected = (read_placement(opened).place(new)[StoredPlacement.coordinates] for opened in t_sne)
     for opened, placed in ((t_sne[0], found), (t_sne[1], expected)):
         placed -= np.asarray(opened.embedding[...]).mean(axis=0)
     middle = np.average(t_sne[0].embedding[...], axis=0, weights=WEIGHTS) - t_sne[0].embedding[...].mean(axis=0)

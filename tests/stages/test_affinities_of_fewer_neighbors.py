@@ -8,6 +8,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 NARROW, WIDE = 12, 30
 SETTINGS = {"landmarks": {"n_landmarks": 60}, "embedding": {"solver": "lll"}}
@@ -40,7 +41,7 @@ def test_new_points_have_affinities_to_as_many(points, tmp_path):
         finished = run(points, tmp_path / name, "elastic-embedding", few, Executor())
         from scalemani.runs.new_points import read_placement
 
-        placed.append(read_placement(finished, in_memory=True).place(new).coordinates)
+        placed.append(read_placement(finished, in_memory=True).place(new)[StoredPlacement.coordinates])
     np.testing.assert_array_equal(*placed)
 
 

@@ -8,13 +8,14 @@ import numpy as np
 
 from scalemani.engine.needs import EACH_TASK, Held
 from scalemani.engine.task import Dimensions
+from scalemani.engine.work import Arrays
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.spectral.linear import Components
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels import Triangulation, triangulation
 from scalemani.runs.new_points.placements import NeighborPlacer, read_training_points
-from scalemani.runs.new_points.quality import Placed
 from scalemani.runs.opened import Run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 
 
@@ -58,7 +59,7 @@ class PathPlacer(NeighborPlacer):
         """The training points that a point is placed by: those of the graph."""
         return self.params.n_neighbors
 
-    def place_among(self, found: Neighbors) -> Placed:
+    def place_among(self, found: Neighbors) -> Arrays:
         """Return points placed by the shortest paths over their neighbours."""
         placed, first_steps = (
             np.zeros((len(found.indices), self.positions.shape[1])),
@@ -68,7 +69,7 @@ class PathPlacer(NeighborPlacer):
             to_points = self.paths(part)
             shortest = ((lengths[found.indices] + first_steps).min(axis=1) for lengths in to_points)
             self.triangulation.add(shortest, part * StoredGeodesics.TOGETHER, placed)
-        return Placed(np.ldexp(placed, self.triangulation.exponent), first_steps[:, 0])
+        return {StoredPlacement.coordinates: np.ldexp(placed, self.triangulation.exponent)}
 
 
 def placer_of(run: Run) -> type[PathPlacer] | None:

@@ -6,11 +6,12 @@ from typing import Self
 
 import numpy as np
 
+from scalemani.engine.work import Arrays
 from scalemani.kernels.rows.compressed import Points, dense_tiles
 from scalemani.methods.lda.discriminants import StoredDiscriminants
 from scalemani.runs.new_points.placements import Placer
-from scalemani.runs.new_points.quality import Placed
 from scalemani.runs.opened import Run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 
 @dataclass(frozen=True)
@@ -26,13 +27,13 @@ class AxesPlacer(Placer):
         stored = run.stored(StoredDiscriminants)
         return cls(stored.mean.read(), stored.axes.read())
 
-    def place(self, points: Points) -> Placed:
+    def place(self, points: Points) -> Arrays:
         """Return points (n, D) placed: each row depends on its own point only."""
         # Row by row: the bits of a product of matrices depend on the number of rows.
         placed = np.empty((points.shape[0], self.axes.shape[1]))
         for row, point in enumerate(itertools.chain.from_iterable(dense_tiles(points))):
             placed[row] = (point - self.mean) @ self.axes
-        return Placed(placed)
+        return {StoredPlacement.coordinates: placed}
 
 
 def placer_of(run: Run) -> type[AxesPlacer] | None:

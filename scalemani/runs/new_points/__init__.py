@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from scalemani.engine.work import Arrays
 from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices
@@ -9,15 +10,15 @@ from scalemani.kernels.landmarks.kmeans import assign
 from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features
 from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
-from scalemani.runs.new_points.quality import Account, Placed
+from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredClustering
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.clustering import unit_rows
 
 __all__ = ["NewPoints", "Placement", "centers_of", "nearest_clusters", "place_rows", "read_placement", "refusal_of"]
 
 
-def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> Placed:
+def place_rows(placement: Placement, points: PointsSource, start: int, stop: int) -> Arrays:
     """Return rows [start, stop) of points (N, D) placed.
 
     Rows with a gap, where these are left out, have coordinates of NaN.
@@ -26,8 +27,7 @@ def place_rows(placement: Placement, points: PointsSource, start: int, stop: int
     placed = placement.place(rows)
     if len(kept) == stop - start:
         return placed
-    known = {name: values for name, values in placed._asdict().items() if values is not None}
-    return Placed(**{name: spread(values, kept, stop - start) for name, values in known.items()})
+    return {one: spread(values, kept, stop - start) for one, values in placed.items()}
 
 
 def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
@@ -72,7 +72,7 @@ class NewPoints(PointsSource):
         """Return the coordinates (stop - start, d) float64 of rows [start, stop)."""
         placed = place_rows(self._placement, self._points, start, stop)
         self.account.add(start, placed)
-        return placed.coordinates
+        return placed[StoredPlacement.coordinates]
 
     def read_all(self) -> np.ndarray:
         """Return the coordinates (N, d) float64 of all points, read by blocks."""

@@ -17,6 +17,7 @@ from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_val
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
+from scalemani.engine.work import Arrays
 from scalemani.errors import ConfigError
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
@@ -28,7 +29,7 @@ from scalemani.kernels.landmarks.weights import Combining, combined, reconstruct
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
-from scalemani.runs.new_points.quality import Placed, Reach, reach_of
+from scalemani.runs.new_points.quality import Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
@@ -52,6 +53,7 @@ from scalemani.store.run_store import PLAN
 from scalemani.store.schema import ArrayDescription
 
 ROWS_AT_ONCE = 4096  # whose nearest landmarks are found at a time
+FARTHEST = 1e300  # what is beyond all numbers, where squares overflow
 SAMPLED_BLOCKS = 16  # of the graph, spread over it
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
 COPIES_OF_POINTS = 2  # as read, and as compared
@@ -91,8 +93,11 @@ class Placer(ABC):
         return np.inf
 
     @abstractmethod
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D), mapped for the metric, placed: each row depends on its own point only."""
+    def place(self, points: Points) -> Arrays:
+        """Return the coordinates of points (n, D), mapped for the metric, and what is `measured` of each.
+
+        Each row depends on its own point only.
+        """
 
 
 @dataclass(frozen=True)
@@ -111,9 +116,9 @@ class Placement:
     reach: Reach
     spacing: float
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D), mapped for the metric, placed, and which are beyond reach."""
-        return self.placer.place(points)._replace(far=self.reach.beyond(points))
+    def place(self, points: Points) -> Arrays:
+        """Return what is stored of points (n, D), mapped for the metric."""
+        return {**self.placer.place(points), StoredPlacement.far: self.reach.beyond(points)}
 
 
 @dataclass(frozen=True)
@@ -156,8 +161,8 @@ class LandmarkPlacer(Placer):
         """Return how far nearly all training points lie from the nearest landmark."""
         return run.stored(StoredLandmarks).read_coverage().spacing
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed: each row depends on its own point only."""
+    def place(self, points: Points) -> Arrays:
+        """Return the coordinates of points (n, D), the distances of their nearest landmarks, and what these miss."""
         landmarks, n_points = self.prepared.landmarks, points.shape[0]
         placed = np.empty((n_points, self.coordinates.shape[1]))
         nearest, errors = np.empty(n_points), np.empty(n_points)
@@ -167,8 +172,11 @@ class LandmarkPlacer(Placer):
             placed[part] = found.of(self.coordinates)
             nearest[part] = np.sqrt(found.squares[:, 0])
             errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
-        # Far out, where squares overflow, distances are beyond all numbers.
-        return Placed(placed, np.nan_to_num(nearest, nan=np.inf), np.nan_to_num(errors, nan=1.0, posinf=1.0))
+        return {
+            StoredPlacement.coordinates: placed,
+            StoredPlacement.nearest: np.nan_to_num(nearest, nan=FARTHEST, posinf=FARTHEST),
+            StoredPlacement.errors: np.nan_to_num(errors, nan=1.0, posinf=1.0),
+        }
 
 
 def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
@@ -236,25 +244,26 @@ class NeighborPlacer(Placer):
             lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
         return usual(np.concatenate(lasts))
 
-    def place(self, points: Points) -> Placed:
-        """Return points (n, D) placed: each row depends on its own point only.
+    def place(self, points: Points) -> Arrays:
+        """Return the coordinates of points (n, D), and the distances of their nearest training points.
 
         A point that equals a training point takes its place.
         """
         wanted = self.n_neighbors
         found = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
-        placed, known = self.place_among(found), found.distances[:, 0] == 0
-        placed.coordinates[known] = self.positions[found.indices[known, 0]]
-        return placed
+        nearest = found.distances[:, 0].astype(np.float64)
+        placed, known = self.place_among(found), nearest == 0
+        placed[StoredPlacement.coordinates][known] = self.positions[found.indices[known, 0]]
+        return {**placed, StoredPlacement.nearest: np.minimum(nearest, FARTHEST)}
 
     @property
     def n_neighbors(self) -> int:
         """The training points that a point is placed by."""
         return self.params.affinity_neighbors
 
-    def place_among(self, found: Neighbors) -> Placed:
+    @abstractmethod
+    def place_among(self, found: Neighbors) -> Arrays:
         """Return points placed by their neighbours; those that equal a training point may lie anywhere."""
-        raise NotImplementedError
 
 
 def read_training_points(run: Run, in_memory: bool) -> tuple[NeighborIndex, np.ndarray, Parameters, float | None]:
@@ -318,7 +327,7 @@ class AffinityPlacer(NeighborPlacer):
             densities = degrees**run.params.normalized_affinities.alpha
         return cls(*read_training_points(run, in_memory), chosen[order], densities)
 
-    def place_among(self, found: Neighbors) -> Placed:
+    def place_among(self, found: Neighbors) -> Arrays:
         """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
         placed = np.zeros((len(found.indices), self.positions.shape[1]))
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
@@ -329,7 +338,7 @@ class AffinityPlacer(NeighborPlacer):
         # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
         for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
             placed += weight[:, np.newaxis] * self.positions[neighbor]
-        return Placed(placed, found.distances[:, 0].astype(np.float64))
+        return {StoredPlacement.coordinates: placed}
 
 
 @dataclass(frozen=True)
@@ -365,7 +374,7 @@ class DescentPlacer(NeighborPlacer):
             Held("positions of a block", EACH_TASK, rows, run.params.n_components, "float64", COPIES_OF_POSITIONS),
         ]
 
-    def place_among(self, found: Neighbors) -> Placed:
+    def place_among(self, found: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
         asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
         of_neighbors = None if self.weights is None else self.weights[found.indices]
@@ -378,9 +387,13 @@ class DescentPlacer(NeighborPlacer):
             placed, arrived, falls = place_points(
                 PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
             )
-        nearest = found.distances[:, 0].astype(np.float64)
-        known = nearest == 0
-        return Placed(placed, nearest, descended=~known, arrived=arrived | known, falls=np.where(known, 0.0, falls))
+        known = found.distances[:, 0] == 0
+        return {
+            StoredPlacement.coordinates: placed,
+            StoredPlacement.descended: ~known,
+            StoredPlacement.arrived: arrived | known,
+            StoredPlacement.falls: np.where(known, 0.0, falls),
+        }
 
 
 def refusal_of(run: Run) -> str:

@@ -2,16 +2,17 @@
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.work import Arrays
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.quality import USUAL, WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.runs.opened import Run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 
 FAR = 2.0  # times the distance within which nearly all points lie: a sample does not hold the farthest of them
@@ -58,24 +59,6 @@ ALONE = (
 )
 
 
-class Placed(NamedTuple):
-    """New points' coordinates (n, d), and what is known of each of them (n,), as `StoredPlacement` describes it.
-
-    `nearest` is the distance of the nearest landmark or training point, where one is looked for; `errors`, of points
-    that are placed by landmarks, how far these miss the point, in units of the distance of the nearest one; of points
-    that descend, `descended` says whether a point had to, `arrived` whether the step that it would take next is too
-    short to matter, and `falls` by how much its objective fell; `far` says which lie beyond the reach of the run.
-    """
-
-    coordinates: np.ndarray
-    nearest: np.ndarray | None = None
-    errors: np.ndarray | None = None
-    descended: np.ndarray | None = None
-    arrived: np.ndarray | None = None
-    falls: np.ndarray | None = None
-    far: np.ndarray | None = None
-
-
 @dataclass
 class Account:
     """Adds up what is known of the new points that were placed.
@@ -93,20 +76,21 @@ class Account:
     alone: list[np.ndarray] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)
 
-    def add(self, start: int, placed: Placed) -> None:
+    def add(self, start: int, placed: Arrays) -> None:
         """Take note of placed points, the rows from `start` on; rows without coordinates, for a gap, do not count."""
-        there = ~np.isnan(placed.coordinates[:, 0])
-        far, isolated = np.asarray(placed.far, np.bool_), np.zeros(len(there), np.bool_)
-        if placed.nearest is not None:
-            far, isolated = far & (placed.nearest > self.spacing), placed.nearest > WIDE * self.spacing
+        there = ~np.isnan(placed[StoredPlacement.coordinates][:, 0])
+        far, isolated = placed[StoredPlacement.far] != 0, np.zeros(len(there), np.bool_)
+        if StoredPlacement.nearest in placed:
+            nearest = placed[StoredPlacement.nearest]
+            far, isolated = far & (nearest > self.spacing), nearest > WIDE * self.spacing
         self.far.append(start + np.flatnonzero(far))
         self.alone.append(start + np.flatnonzero(isolated & ~far))
         self.totals.update(points=int(there.sum()), isolated=int(isolated.sum()))
-        if placed.errors is not None:
-            self.errors.append(placed.errors[there])
-        if placed.descended is not None:
-            descended = placed.descended.astype(np.bool_)
-            arrived, falls = (np.asarray(known)[descended] for known in (placed.arrived, placed.falls))
+        if StoredPlacement.errors in placed:
+            self.errors.append(placed[StoredPlacement.errors][there])
+        if StoredPlacement.falls in placed:
+            descended = placed[StoredPlacement.descended] != 0
+            arrived, falls = placed[StoredPlacement.arrived][descended], placed[StoredPlacement.falls][descended]
             self.totals.update(descended=len(falls), arrived=int(arrived.sum()))
             self.fall += float(falls.sum())
 

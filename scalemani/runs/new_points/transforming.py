@@ -40,7 +40,7 @@ from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, joined, u
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_need, placer_of, read_placement
-from scalemani.runs.new_points.quality import Account, Placed
+from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
@@ -105,7 +105,6 @@ def write(
 
 WORKING = ".transform"
 SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
-LARGEST_STORED = 1e300  # what is beyond all numbers is stored as this
 
 
 @dataclass(frozen=True)
@@ -283,11 +282,8 @@ def placed_block(
     placement = task.once(placement_of_run, root, plan, n_threads)
     source = task.once(opened_points, points, placement.metric, gaps) if isinstance(points, str) else points
     placed = place_rows(placement, source, *task.dimensions.rows(block))
-    if placed.nearest is not None:
-        placed = placed._replace(nearest=np.minimum(placed.nearest, LARGEST_STORED))
-    found = zip(StoredPlacement.ARRAYS, placed, strict=True)
-    arrays = {one: np.array(values, str(one.dtype)) for one, values in found if values is not None}
-    without_coordinates = np.isnan(placed.coordinates).all(axis=1)
+    arrays = {one: np.array(values, str(one.dtype)) for one, values in placed.items()}
+    without_coordinates = np.isnan(placed[StoredPlacement.coordinates]).all(axis=1)
     for values in arrays.values():
         values[without_coordinates] = 0  # a store takes finite numbers alone
     return arrays
@@ -320,10 +316,10 @@ def stored_coordinates(stored: StoredPlacement, gaps: Gaps | None, description: 
 def account_of(stored: StoredPlacement, spacing: float, coordinates: LazyRows, remark: str) -> Account:
     """Return the account of all blocks; `remark` is what the source of the points says of itself."""
     account = Account(spacing, remark)
-    group, names = stored.group, [one.name for one in StoredPlacement.ARRAYS[1:]]
-    for block, start in enumerate(range(0, len(coordinates), group.block_rows)):
-        known = (group.read_block(name, block) if group.holds(name) else None for name in names)
-        account.add(start, Placed(coordinates[start : start + group.block_rows], *known))
+    known, rows = [one for one in StoredPlacement.ARRAYS[1:] if stored.group.holds(one.name)], stored.group.block_rows
+    for block, start in enumerate(range(0, len(coordinates), rows)):
+        placed = {one: stored.reader(one).read_block(block) for one in known}
+        account.add(start, {StoredPlacement.coordinates: coordinates[start : start + rows], **placed})
     return account
 
 

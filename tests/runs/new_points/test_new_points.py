@@ -6,7 +6,8 @@ import pytest
 from scalemani.errors import DataError, ScalemaniWarning, ShortfallWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, Placement
-from scalemani.runs.new_points.quality import Placed, Reach
+from scalemani.runs.new_points.quality import Reach
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 
 class Doubling:
@@ -15,7 +16,13 @@ class Doubling:
     def place(self, points):
         every = np.ones(len(points))
         coordinates, arrived = 2.0 * points[:, :1].astype(np.float64), np.arange(len(points)) > 0
-        return Placed(coordinates, np.abs(points[:, 1]), descended=every > 0, arrived=arrived, falls=0.5 * every)
+        return {
+            StoredPlacement.coordinates: coordinates,
+            StoredPlacement.nearest: np.abs(points[:, 1]),
+            StoredPlacement.descended: every > 0,
+            StoredPlacement.arrived: arrived,
+            StoredPlacement.falls: 0.5 * every,
+        }
 
 
 DOUBLING = Placement(Doubling(), (3, 1), "euclidean", sparse=False, reach=Reach(np.zeros(3), 10.0), spacing=2.5)

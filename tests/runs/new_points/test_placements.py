@@ -10,6 +10,7 @@ from scalemani.errors import ShortfallWarning
 from scalemani.runs.new_points import placements
 from scalemani.runs.new_points.placements import DescentPlacer, query_affinities
 from scalemani.runs.opened import open_run
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 STRENGTH = 5.0
 
@@ -35,7 +36,7 @@ def test_a_new_point_is_pushed_with_the_strength_of_the_run(placement, roll):
     new = roll[500:520]
     found = placement.index.neighbors(new, placement.params.affinity_neighbors)
     affinities = query_affinities(found.distances.astype(np.float64) ** 2, placement.params, placement.sigma, None)
-    placed = placement.place(new).coordinates
+    placed = placement.place(new)[StoredPlacement.coordinates]
     means = np.einsum("mk,mkd->md", affinities, placement.positions[found.indices])
     assert np.linalg.norm(placed - means, axis=1).max() > 0.01
     for row, position in enumerate(placed):

@@ -15,7 +15,8 @@ from sklearn.datasets import load_digits, make_swiss_roll
 import scalemani as sm
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement
-from scalemani.runs.new_points.quality import FAR, Account, Placed, Reach
+from scalemani.runs.new_points.quality import FAR, Account, Reach
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
 BALL = Reach(np.array([1.0, -1.0]), 2.0)
 
@@ -46,7 +47,8 @@ def test_sparse_points_are_beyond_where_the_same_dense_ones_are(seed, size):
 def test_the_message_counts_all_rows_and_names_the_first(n_rows):
     account = Account(1.0)
     rows = np.arange(40)
-    account.add(0, Placed(np.zeros((40, 2)), far=(rows >= 10) & (rows < 10 + n_rows)))
+    far = (rows >= 10) & (rows < 10 + n_rows)
+    account.add(0, {StoredPlacement.coordinates: np.zeros((40, 2)), StoredPlacement.far: far})
     ((told, _),) = account.warnings
     assert told.startswith(f"{n_rows} of 40 new points")
     assert "10" in told
