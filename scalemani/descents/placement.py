@@ -62,61 +62,20 @@ class PlacementProblem:
     neighbors: np.ndarray
     affinities: np.ndarray
 
-    def attraction(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
-        """Return the attraction of some of the new points at positions (m, d)."""
-        affinities = self.affinities[rows]
-        differences = positions[:, np.newaxis] - self.sources[self.neighbors[rows]]
-        squares = np.einsum("mkd,mkd->mk", differences, differences)
-        if self.objective.attraction == "quadratic":
-            weights, values = affinities, squares
-        else:
-            weights, values = affinities / (1.0 + squares), np.log1p(squares)
-        gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences)
-        return Evaluated(np.einsum("mk,mk->m", affinities, values), gradients, 2.0 * weights.sum(axis=1))
-
     def evaluate(self, rows: np.ndarray, positions: np.ndarray) -> Evaluated:
         """Return the objectives of some of the new points at positions (m, d)."""
-        values, gradients, curvatures = self.attraction(rows, positions)
-        sums, slopes = self.fixed.field(positions)
-        if self.objective.combine == "sum":
-            return Evaluated(values + self.strength * sums, gradients + self.strength * slopes, curvatures)
-        bounded = np.maximum(sums, LEAST_SUM)
-        slopes /= bounded[:, np.newaxis]
-        return Evaluated(values + self.strength * np.log(bounded), gradients + self.strength * slopes, curvatures)
-
-
-class Placing:
-    """New points on their way: positions (M, d), values, directions and slopes of their objectives, step lengths."""
-
-    def __init__(self, problem: PlacementProblem) -> None:
-        self._problem = problem
-        self.positions = problem.sources[problem.neighbors[:, 0]]
-        n_points = len(self.positions)
-        self.lengths, self.values, self.slopes = np.ones(n_points), np.empty(n_points), np.empty(n_points)
-        self.directions = np.empty_like(self.positions)
-        self.moving = np.arange(n_points)
-        self._accept(self.moving, self.positions, problem.evaluate(self.moving, self.positions))
-
-    def _accept(self, rows: np.ndarray, positions: np.ndarray, evaluated: Evaluated) -> None:
-        self.positions[rows], self.values[rows] = positions, evaluated.values
-        directions = -evaluated.gradients / evaluated.curvatures[:, np.newaxis]
-        self.directions[rows] = directions
-        self.slopes[rows] = np.einsum("md,md->m", directions, evaluated.gradients)
-
-    def let_rest(self) -> None:
-        """Leave the points that have arrived where they are."""
-        full = np.sqrt(np.einsum("md,md->m", self.directions[self.moving], self.directions[self.moving]))
-        self.moving = self.moving[(full > SHORTEST_STEP) & (self.lengths[self.moving] > LEAST_LENGTH)]
-
-    def step(self) -> None:
-        """Move the points that have not arrived, each if its objective falls."""
-        rows = self.moving
-        trial = self.positions[rows] + self.lengths[rows, np.newaxis] * self.directions[rows]
-        evaluated = self._problem.evaluate(rows, trial)
-        lower = evaluated.values <= self.values[rows] + SUFFICIENT_DECREASE * self.lengths[rows] * self.slopes[rows]
-        self._accept(rows[lower], trial[lower], Evaluated(*(part[lower] for part in evaluated)))
-        self.lengths[rows] *= np.where(lower, 2.0, 0.5)
-        np.minimum(self.lengths, 1.0, out=self.lengths)
+        weights = affinities = self.affinities[rows]
+        differences = positions[:, np.newaxis] - self.sources[self.neighbors[rows]]
+        pulls = squares = np.einsum("mkd,mkd->mk", differences, differences)
+        if self.objective.attraction != "quadratic":
+            weights, pulls = affinities / (1.0 + squares), np.log1p(squares)
+        pushes, slopes = self.fixed.field(positions)
+        if self.objective.combine != "sum":
+            bounded = np.maximum(pushes, LEAST_SUM)
+            pushes, slopes = np.log(bounded), slopes / bounded[:, np.newaxis]
+        values = np.einsum("mk,mk->m", affinities, pulls) + self.strength * pushes
+        gradients = 2.0 * np.einsum("mk,mkd->md", weights, differences) + self.strength * slopes
+        return Evaluated(values, gradients, 2.0 * weights.sum(axis=1))
 
 
 class PlacedPoints(NamedTuple):
@@ -131,16 +90,27 @@ def place_points(problem: PlacementProblem) -> PlacedPoints:
     """Return the positions of new points.
 
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
-    curvature, by steps that are halved until its objective falls.
+    curvature, by steps that are halved until its objective falls, and doubled up to the full one where it does.
     """
-    placing = Placing(problem)
-    start = placing.values.copy()
-    placing.let_rest()
-    for _ in range(MOST_STEPS):
-        if len(placing.moving) == 0:
+    positions = problem.sources[problem.neighbors[:, 0]]
+    moving, lengths = np.arange(len(positions)), np.ones(len(positions))
+    at = problem.evaluate(moving, positions)
+    start = at.values.copy()
+    for number in range(MOST_STEPS + 1):
+        directions = -at.gradients[moving] / at.curvatures[moving, np.newaxis]
+        full = np.sqrt(np.einsum("md,md->m", directions, directions))
+        on_the_way = (full > SHORTEST_STEP) & (lengths[moving] > LEAST_LENGTH)
+        moving, directions = moving[on_the_way], directions[on_the_way]
+        if number == MOST_STEPS or len(moving) == 0:
             break
-        placing.step()
-        placing.let_rest()
+        slopes = np.einsum("md,md->m", directions, at.gradients[moving])
+        trial = positions[moving] + lengths[moving, np.newaxis] * directions
+        found = problem.evaluate(moving, trial)
+        lower = found.values <= at.values[moving] + SUFFICIENT_DECREASE * lengths[moving] * slopes
+        positions[moving[lower]] = trial[lower]
+        for kept, part in zip(at, found, strict=True):
+            kept[moving[lower]] = part[lower]
+        lengths[moving] = np.minimum(lengths[moving] * np.where(lower, 2.0, 0.5), 1.0)
     arrived = np.ones(len(start), np.bool_)
-    arrived[placing.moving] = False
-    return PlacedPoints(placing.positions, arrived, start - placing.values)
+    arrived[moving] = False
+    return PlacedPoints(positions, arrived, start - at.values)

@@ -82,17 +82,33 @@ def test_a_point_beyond_the_mesh_is_pushed_as_well():
         np.testing.assert_allclose(gradients[row], -2 * (values**2) @ differences, rtol=1e-3)
 
 
+class Recording(PlacementProblem):
+    """A problem that keeps what it is asked and what it answers."""
+
+    def evaluate(self, rows, positions):
+        found = super().evaluate(rows, positions)
+        self.__dict__.setdefault("asked", []).append((rows.copy(), positions.copy(), list(map(np.copy, found))))
+        return found
+
+
 def test_steps_that_were_shortened_grow_again_to_full_ones():
-    problem = problem_of("elastic-embedding")
-    placing, lengths = placement.Placing(problem), []
-    placing.lengths[:] = 1 / 16
-    for _ in range(6):
-        before = placing.values.copy()
-        placing.step()
-        lengths.append(placing.lengths.copy())
-        assert (placing.values < before).all()  # short steps along a way down
-    for number, found in enumerate(lengths):
-        np.testing.assert_array_equal(found, min(2.0 ** (number - 3), 1.0))
+    """Each step is half the one before where that did not lower the objective, else twice that, and never above one."""
+    problem = problem_of("elastic-embedding", strength=3.0)
+    problem = Recording(**vars(problem))
+    place_points(problem)
+    (rows, positions, found), *steps = problem.asked
+    known, expected, seen = dict(zip(rows, zip(positions, *found, strict=True), strict=True)), {}, []
+    for rows, positions, found in steps:
+        for row, trial, value, gradient, curvature in zip(rows, positions, *found, strict=True):
+            position, before, slope, height = known[row]
+            length = np.linalg.norm(trial - position) / np.linalg.norm(slope / height)
+            assert length == pytest.approx(expected.get(row, 1.0), rel=1e-6)
+            lower = value <= before - placement.SUFFICIENT_DECREASE * length * (slope @ slope) / height
+            expected[row] = min(2 * length, 1.0) if lower else length / 2
+            seen.append((length, lower))
+            if lower:
+                known[row] = trial, value, gradient, curvature
+    assert {lower for length, lower in seen if length < 0.9} == {True, False}
 
 
 @pytest.mark.parametrize("most_steps", [0, 1, 4, 100])
