@@ -20,7 +20,6 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
-from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.neighbors.rounds import (
     FIRST_DRAWS,
     Round,
@@ -29,19 +28,12 @@ from scalemani.kernels.neighbors.rounds import (
     still_fresh,
 )
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
-from scalemani.stages.neighbors.cells import fill_short_lists, first_round, further_cells_block, near_cells_block
+from scalemani.stages.neighbors.cells import cells_block, fill_short_lists, first_round
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
-from scalemani.stages.neighbors.exact import compared_recall, exact_block, exact_search
+from scalemani.stages.neighbors.exact import compared_recall, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
-from scalemani.stages.neighbors.lists import (
-    arrays,
-    given_block,
-    is_whole,
-    nearest_of_candidates,
-    no_known,
-    round_block,
-)
+from scalemani.stages.neighbors.lists import arrays, given_block, is_whole, lists_before, round_arrays, settled
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
 from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
@@ -49,28 +41,33 @@ from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
+STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
+
+__all__ = ["disk", "memory", "run"]
 
 
 def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking among the neighbours of those of the round before."""
-    start, _ = task.dimensions.rows(block)
-    step = round_step(number - 1)
-    known, own = round_block(task, number - 1, block)
-    sketches, unit, lists = list_tables(task, step, asked.of_leaves)
+    """Return the neighbours of a block after looking among the neighbours of those of the round before.
+
+    Lists that came with the points may be too short even then, as those of points without any neighbour.
+    """
+    (start, stop), (known, own) = task.dimensions.rows(block), lists_before(task, number, block)
+    sketches, unit, lists = list_tables(task, round_step(number - 1), asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
         limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
     if asked.of_leaves:
-        rows = slice(start, start + len(known.indices))
-        own = NeighborLists(*(np.ascontiguousarray(table[rows]) for table in lists))
+        own = NeighborLists(*(np.ascontiguousarray(table[start:stop]) for table in lists))
     visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
     if asked.of_changed:
         visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
     count = asked.candidates * n_candidates(task, number)
     candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
-    found = dict(nearest_of_candidates(task, start, candidates, known))
+    found, fresh = settled(task, start, candidates, known)
     if asked.of_changed:
-        found[StoredNeighbors.fresh] |= still_fresh(own, found[StoredNeighbors.indices])
-    return found
+        fresh |= still_fresh(own, found.indices)
+    if StoredGivenLists.STAGE in task.inputs:
+        fill_short_lists(task, start, found)
+    return round_arrays(found, fresh)
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:
@@ -79,7 +76,7 @@ def pynndescent_block(task: StageTask, block: int) -> Arrays:
     found = task.once(pynndescent_graph)[start:stop]
     # pynndescent lists a point among its own neighbours, not always first.
     itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
-    return nearest_of_candidates(task, start, np.where(found == itself, np.int32(-1), found), no_known(task, block))
+    return round_arrays(*settled(task, start, np.where(found == itself, np.int32(-1), found)))
 
 
 def pynndescent_graph(task: StageTask) -> np.ndarray:
@@ -98,21 +95,9 @@ def handed_block(task: StageTask, block: int) -> Arrays:
     The entries of lists that miss some are fresh: these points alone look among the neighbours of their neighbours.
     """
     given = task.stored(StoredGivenLists).indices.read_block(block)
-    found = dict(nearest_of_candidates(task, task.dimensions.rows(block)[0], given, no_known(task, block)))
-    found[StoredNeighbors.fresh] &= given[:, -1:] < 0
-    found[StoredNeighbors.distances] = np.minimum(found[StoredNeighbors.distances], BEYOND_ALL)
-    return found
-
-
-def completed_block(task: StageTask, block: int) -> Arrays:
-    """Return the lists of a block, those that missed entries completed by the neighbours of neighbours.
-
-    Lists that are still too short, as those of points without any neighbour, by the points of near cells.
-    """
-    found = near_neighbors_block(Round(0, 0, of_changed=True), 1, task, block)
-    lists = Neighbors(found[StoredNeighbors.indices], found[StoredNeighbors.distances])
-    fill_short_lists(task, task.dimensions.rows(block)[0], lists)
-    return found
+    found, fresh = settled(task, task.dimensions.rows(block)[0], given)
+    np.minimum(found.distances, BEYOND_ALL, out=found.distances)
+    return round_arrays(found, fresh & (given[:, -1:] < 0))
 
 
 def n_incomplete(task: StageTask, block: int) -> int:
@@ -121,92 +106,62 @@ def n_incomplete(task: StageTask, block: int) -> int:
     return int(np.count_nonzero(given[:, -1] < 0))
 
 
-STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
-FindBlock = Callable[[StageTask, int], Arrays]
-FindRound = Callable[[StageWork, int], None]
-
-__all__ = ["disk", "memory", "run"]
-
-
 def run(work: StageWork) -> dict[str, Any]:
-    """Search, then refine until the recall asked for is measured, no round would help, or rounds run out."""
+    """Search, then refine until the recall asked for is measured, no round would help, or rounds run out.
+
+    Lists that accompany the points are measured, and refined once where some miss entries.
+    """
     task, asked = work.task, work.task.params.neighbors
     if task.params.points.metric == PRECOMPUTED:
         run_round(work, 0, given_block)
         write_last_round(task, 0)
         return {"method": PRECOMPUTED}
     method = asked.method_for(task.dimensions.n_points)
-    first = pynndescent_block if method == "pynndescent" else near_cells_block
-    continued = method == "partition" and task.earlier is not None
     if method == "exact":
-        run_round(work, 0, exact_block if is_whole(task, 0) else exact_search(work))
+        run_round(work, 0, exact_search(work, 0))
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
-    if method == GIVEN_LISTS:
-        return complete_lists(work)
-    rounds = [Round(0, 0, draws=FIRST_DRAWS) if method == "leaves" else Round(0, 1)]
-    if method == "partition":
-        rounds = [first_round(task)]
-    needed = first_needed(work)
-    find = functools.partial(run_round, function=continued_block if continued else first)
-    if method == "leaves":
-        find = functools.partial(search_leaves, rounds[0])
-    recalls = [run_measured_round(work, 0, needed, find)]
-    while len(rounds) <= asked.most_rounds:
-        following = following_round(work, rounds, recalls, continued)
-        if following is None:
-            break
-        rounds.append(following)
-        recalls.append(run_measured_round(work, len(rounds) - 1, needed, functools.partial(find_round, following)))
-    recall = recalls[-1]
-    if recall.value < asked.recall:
+    incomplete = work.fold_blocks(n_incomplete, operator.add, "recall") if method == GIVEN_LISTS else 0
+    needed, recalls = first_needed(work), list[Measure]()
+    starts = {"leaves": Round(0, 0, draws=FIRST_DRAWS), "partition": first_round(task)}
+    rounds = [starts.get(method, Round(0, 1))]
+    while len(recalls) < len(rounds):
+        recalls.append(run_measured_round(work, method, rounds[-1], len(recalls), needed))
+        following = following_round(work, method, rounds, recalls, incomplete)
+        rounds.extend([] if following is None else [following])
+    first, last = recalls[0], recalls[-1]
+    if last.value < asked.recall:
         work.warn(
-            f"neighbors: recall {recall.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            f"for: {remedy_of(task, method)}",
+            f"neighbors: recall {last.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
+            f"for: {remedy_of(task, method, first)}",
             ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
+    own: dict[str, dict[str, float]] = {
+        "partition": {"probes": rounds[0].last},
+        "leaves": {"draws": sum(one.draws for one in rounds)},
+        GIVEN_LISTS: {
+            "given_recall": first.value,
+            "given_recall_error": first.error,
+            "incomplete_lists": incomplete,
+        },
+    }
     return {
         "method": method,
-        "recall": recall.value,
-        "recall_error": recall.error,
-        "rounds": len(recalls) - 1,
-        "sampled_queries": recall.n_sampled,
-        **({"probes": rounds[0].last} if method == "partition" else {}),
-        **({"draws": sum(one.draws for one in rounds)} if method == "leaves" else {}),
+        "recall": last.value,
+        "recall_error": last.error,
+        "rounds": len(rounds) - 1,
+        "sampled_queries": last.n_sampled,
+        **own.get(method, {}),
     }
 
 
-def complete_lists(work: StageWork) -> dict[str, Any]:
-    """Certify lists that accompany the points, as they are and after those that miss entries were completed."""
-    asked, needed = work.task.params.neighbors.recall, first_needed(work)
-    as_given, completed = (functools.partial(run_round, function=one) for one in (handed_block, completed_block))
-    handed = run_measured_round(work, 0, needed, as_given)
-    incomplete = work.fold_blocks(n_incomplete, operator.add, "recall")
-    recall = run_measured_round(work, 1, needed, completed) if incomplete else handed
-    if recall.value < asked:
-        work.warn(
-            f"neighbors: the lists that were given hold {handed.value:.4f} of the true neighbours, measured on "
-            f"{handed.n_sampled} points, {recall.value:.4f} once completed, below the {asked} asked for: search more "
-            "widely for them, or leave out --graph (graph=), and the neighbours are found to that recall",
-            ShortfallWarning,
-        )
-    write_last_round(work.task, int(incomplete > 0))
-    return {
-        "method": GIVEN_LISTS,
-        "recall": recall.value,
-        "recall_error": recall.error,
-        "given_recall": handed.value,
-        "given_recall_error": handed.error,
-        "incomplete_lists": incomplete,
-        "rounds": int(incomplete > 0),
-        "sampled_queries": recall.n_sampled,
-    }
-
-
-def remedy_of(task: StageTask, method: str) -> str:
-    """Return what reaches a recall that a method has missed."""
+def remedy_of(task: StageTask, method: str, first: Measure) -> str:
+    """Return what reaches a recall that a method has missed, which its first round began with."""
+    if method == GIVEN_LISTS:
+        held = f"the lists that were given held {first.value:.4f}: search more widely for them"
+        return f"{held}, or leave out --graph (graph=), and the neighbours are found to that recall"
     exact = f"neighbors.method=exact, some {exact_seconds(task):.0f} processor seconds of products"
     if method == "leaves":
         return f"raise neighbors.max_rounds or neighbors.leaf_points, or take {exact}"
@@ -215,57 +170,69 @@ def remedy_of(task: StageTask, method: str) -> str:
 
 
 def following_round(
-    work: StageWork, rounds: Sequence[Round], recalls: Sequence[Measure], continued: bool
+    work: StageWork, method: str, rounds: Sequence[Round], recalls: Sequence[Measure], incomplete: int
 ) -> Round | None:
-    """Return the round after `rounds`, whose `recalls` were measured, or None where none would help."""
-    task, asked = work.task, work.task.params.neighbors.recall
+    """Return the round after `rounds`, whose `recalls` were measured, or None where none would help.
+
+    `incomplete` of the lists that accompany the points miss entries.
+    """
+    task, tuning = work.task, work.task.params.neighbors
+    if method == GIVEN_LISTS:
+        return Round(0, 0, of_changed=True) if incomplete and len(rounds) == 1 else None
+    if len(rounds) > tuning.most_rounds:
+        return None
     values, error = [recall.value for recall in recalls], recalls[-1].error
-    if rounds[0].draws:
+    if method == "leaves":
         # The error falls with the share that is missed, until that is what was asked.
-        allowed, missed = 1.0 - asked, 1.0 - values[-1]
+        allowed, missed = 1.0 - tuning.recall, 1.0 - values[-1]
         error *= float(np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9))))
-    sought = min(1.0, asked + STANDARD_ERRORS * error)
-    if rounds[0].draws:
+    sought = min(1.0, tuning.recall + STANDARD_ERRORS * error)
+    if method == "leaves":
         return next_round_of_leaves(rounds, values, sought, most_draws(task))
-    n_cells = len(centroids_of(task))
+    if method == "partition" and task.earlier is not None:
+        # Appended points have been through cells alone, which the recall of all points does not show. What the round
+        # among changed lists brings says nothing of one among all.
+        if len(rounds) == 1:
+            return Round(rounds[0].last, rounds[0].last, of_changed=True)
+        values = values[1:]
     most = -(-task.dimensions.n_points // n_candidates(task, 0))
-    # Appended points have been through cells alone, which the recall of all points does not show. What the round among
-    # changed lists brings says nothing of one among all.
-    if continued and len(rounds) == 1:
-        return Round(rounds[0].last, rounds[0].last, of_changed=True)
-    return next_round(rounds, values[1:] if continued else values, sought, n_cells, most)
+    return next_round(rounds, values, sought, len(centroids_of(task)), most)
 
 
-def find_round(asked: Round, work: StageWork, number: int) -> None:
-    """Compute the missing blocks of a round after the first."""
+def find_round(work: StageWork, method: str, asked: Round, number: int) -> None:
+    """Compute the missing blocks of a round."""
+    firsts = {"pynndescent": pynndescent_block, GIVEN_LISTS: handed_block}
     if asked.draws:
         search_leaves(asked, work, number)
     elif asked.exact:
-        run_round(work, number, exact_search(work))
+        run_round(work, number, exact_search(work, number))
+    elif number == 0 and method in firsts:
+        run_round(work, number, firsts[method])
+    elif number == 0 and work.task.earlier is not None:
+        run_round(work, number, continued_block)
     else:
-        compute = further_cells_block if asked.over_cells else near_neighbors_block
+        compute = cells_block if asked.over_cells else near_neighbors_block
         run_round(work, number, functools.partial(compute, asked, number))
 
 
-def run_round(work: StageWork, number: int, function: FindBlock) -> None:
+def run_round(work: StageWork, number: int, function: Callable[[StageTask, int], Arrays]) -> None:
     """Compute the missing blocks of a round."""
     work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
     work.map_blocks(function, round_step(number))
 
 
-def run_measured_round(work: StageWork, number: int, first: int, find: FindRound) -> Measure:
+def run_measured_round(work: StageWork, method: str, asked: Round, number: int, first: int) -> Measure:
     """Compute what is missing of a round and of its recall; return the recall.
 
     The round before is removed then, unless rounds are kept.
 
     Parameters
     ----------
-    find : computes the missing blocks of a round
     first : the first round whose arrays are needed, see `first_needed`: of those before it the recall is known
     """
     output, unit = work.task.output, recall_unit(number)
     if number >= first:
-        find(work, number)
+        find_round(work, method, asked, number)
         if number >= n_measured(output):
             recall = np.array(measured_recall(work.task, number), np.float64)
             output.write_whole({StoredNeighbors.recall: recall}, unit, unit)

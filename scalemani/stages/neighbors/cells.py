@@ -13,32 +13,26 @@ from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import n_candidates
-from scalemani.stages.neighbors.lists import empty_lists, nearest_of_candidates, no_known, round_block
+from scalemani.stages.neighbors.lists import lists_before, round_arrays, settled
 from scalemani.stages.neighbors.tables import centroids_of, sketch_tables, work_points_of
+from scalemani.stages.shared.tiled_search import joined
 
 
 def first_round(task: StageTask) -> Round:
-    """Return the first round of a partition: over the cells nearest to each point."""
+    """Return the first round over cells: those nearest to each point."""
     return Round(0, int(StoredNeighbors(task.output).n_probes.read_once()))
 
 
-def near_cells_block(task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block among the points of the cells nearest to each of its points."""
-    start, stop = task.dimensions.rows(block)
-    candidates = candidates_of_cells(task, start, stop, first_round(task))
-    return nearest_of_candidates(task, start, candidates, no_known(task, block))
-
-
-def further_cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block after looking through further cells, beside those of the round before."""
-    before, _ = round_block(task, number - 1, block)
-    first, parts = task.dimensions.rows(block)[0], []
+def cells_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+    """Return the neighbours of a block after looking through cells, beside those of the round before."""
+    (start, stop), parts = task.dimensions.rows(block), []
+    before, _ = lists_before(task, number, block)
     # With more candidates fewer rows are searched at a time: the memory is that of the first round.
-    for part in slices(len(before.indices), -(-len(before.indices) // asked.candidates)):
-        found = candidates_of_cells(task, first + part.start, first + part.stop, asked)
+    for part in slices(stop - start, -(-(stop - start) // asked.candidates)):
+        found = candidates_of_cells(task, start + part.start, start + part.stop, asked)
         known = Neighbors(before.indices[part], before.distances[part])
-        parts.append(nearest_of_candidates(task, first + part.start, without_known(found, known.indices), known))
-    return {described: np.concatenate([part[described] for part in parts]) for described in parts[0]}
+        parts.append(settled(task, start + part.start, without_known(found, known.indices), known))
+    return round_arrays(*joined(parts))
 
 
 def candidates_of_cells(task: StageTask, start: int, stop: int, asked: Round) -> np.ndarray:
@@ -84,11 +78,9 @@ def nearest_in_cells(task: StageTask, rows: np.ndarray) -> Neighbors:
     sketches = sketch_tables(task).by_row
     n_probes = task.params.neighbors.n_probes or task.params.neighbors.first_probes
     probes = nearest_cells(np.ascontiguousarray(sketches[rows]), centroids_of(task), n_probes)
-    candidates, lists = candidates_of_rows(task, rows, probes, n_candidates(task, 0)), empty_lists(task, len(rows))
-    for i, row in enumerate(rows.tolist()):
-        found = nearest_of_candidates(task, row, candidates[i : i + 1], empty_lists(task, 1))
-        lists.indices[i], lists.distances[i] = found[StoredNeighbors.indices][0], found[StoredNeighbors.distances][0]
-    return lists
+    candidates = candidates_of_rows(task, rows, probes, n_candidates(task, 0))
+    found, _ = joined([settled(task, row, candidates[i : i + 1]) for i, row in enumerate(rows.tolist())])
+    return found
 
 
 def fill_short_lists(task: StageTask, start: int, lists: Neighbors) -> None:

@@ -19,7 +19,7 @@ from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
-from scalemani.stages.neighbors.lists import nearest_of_candidates, no_known
+from scalemani.stages.neighbors.lists import empty_lists, round_arrays, settled
 from scalemani.stages.neighbors.tables import basis_of, centroids_of, sketch_tables, work_points_of
 
 
@@ -54,14 +54,14 @@ def continued_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block: of the earlier graph, and among the appended points."""
     appended = task.once(appended_points)
     start, stop = task.dimensions.rows(block)
-    known = no_known(task, block)
+    known = empty_lists(task, stop - start)
     places = np.flatnonzero(appended.earlier_rows[start:stop] >= 0)
     rows = appended.earlier_rows[start + places]
     stored = task.earlier_results.stored(StoredNeighbors)
     step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
     known.distances[places] = stored.distances(step).gather(rows)
-    return nearest_of_candidates(task, start, candidates_of_block(task, start, places, known), known)
+    return round_arrays(*settled(task, start, candidates_of_block(task, start, places, known), known))
 
 
 def appended_points(task: StageTask) -> Appended:

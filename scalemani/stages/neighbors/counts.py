@@ -99,45 +99,39 @@ def n_mutual(params: Parameters) -> int:
     return min(params.n_neighbors, LEAST_MUTUAL + params.n_neighbors // 9)
 
 
-def n_leaves_of_point(search: StageTask | Sizes) -> int:
-    """Return in how many leaves a point is."""
-    return min(search.params.neighbors.leaf_overlap, search.dimensions.n_points)
+class LeafSizes(NamedTuple):
+    """How leaves cut the points, and what is kept of what they find."""
+
+    of_point: int  # leaves that a point is in
+    points: int  # that a leaf is to have: several times as many as a list
+    leaders: int  # of a draw, one a leaf
+    of_group: int  # points that the leaves of a task have together
+    groups: int  # tasks in which the leaves of a draw are searched, whatever the workers
+    together: int  # points of one leaf that are in memory together: larger leaves are cut
+    joined: int  # candidates of a point that a round over leaves settles by exact distances
+    n_bytes: int  # that candidates and leaves of all points take in memory
 
 
-def n_points_of_leaf(search: StageTask | Sizes) -> int:
-    """Return how many points a leaf is to have: several times as many as a list."""
-    return max(search.params.neighbors.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
-
-
-def n_leaders(search: StageTask | Sizes) -> int:
-    """Return how many leaves a draw has."""
-    return count_leaders(search.dimensions.n_points, n_points_of_leaf(search), n_leaves_of_point(search))
-
-
-def n_groups_of_leaves(search: StageTask | Sizes) -> int:
-    """Return in how many tasks the leaves of a draw are searched, whatever the workers."""
-    return -(-search.dimensions.n_points * n_leaves_of_point(search) // points_of_group(search))
-
-
-def points_of_group(search: StageTask | Sizes) -> int:
-    """Return how many points the leaves of a task have together."""
-    return LEAVES_OF_GROUP * n_points_of_leaf(search)
-
-
-def n_joined(search: StageTask | Sizes) -> int:
-    """Return how many candidates of a point a round over leaves settles by exact distances."""
-    return search.params.n_neighbors + MORE_JOINED
-
-
-def joined_bytes(search: StageTask | Sizes) -> int:
-    """Return what candidates and leaves of all points take in memory."""
-    width = n_joined(search) * BYTES_OF_CANDIDATE + n_leaves_of_point(search) * BYTES_OF_MEMBER
-    return search.dimensions.n_points * (width + BYTES_OF_LIMITS)
-
-
-def n_together(search: StageTask | Sizes) -> int:
-    """Return how many points of one leaf are in memory together: larger leaves are cut."""
-    return MOST_TOGETHER * n_points_of_leaf(search)
+def leaf_sizes(search: StageTask | Sizes) -> LeafSizes:
+    """Return how a search cuts points into leaves."""
+    asked, n_points, joined = (
+        search.params.neighbors,
+        search.dimensions.n_points,
+        search.params.n_neighbors + MORE_JOINED,
+    )
+    of_point = min(asked.leaf_overlap, n_points)
+    points = max(asked.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
+    of_group = LEAVES_OF_GROUP * points
+    return LeafSizes(
+        of_point,
+        points,
+        count_leaders(n_points, points, of_point),
+        of_group,
+        -(-n_points * of_point // of_group),
+        MOST_TOGETHER * points,
+        joined,
+        n_points * (joined * BYTES_OF_CANDIDATE + of_point * BYTES_OF_MEMBER + BYTES_OF_LIMITS),
+    )
 
 
 def exact_seconds(search: StageTask | Sizes) -> float:
@@ -157,13 +151,18 @@ def pair_seconds(dimensions: Dimensions) -> float:
 def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
     """Return those of a search through cells, its certificate too, by how hard neighbours are to find in a sample.
 
-    Cells are scanned, then rounds look at the neighbours of neighbours; all of them settle candidates.
+    Cells are scanned, then rounds look at the neighbours of neighbours; all of them settle candidates. Hard data is
+    expected to take all rounds, as `next_round` widens them.
     """
-    params, dimensions = search.params, search.dimensions
-    n_terms = min(params.partition.sketch_dimensions, dimensions.n_features)
-    effort = expected_effort(search, found)
-    scanned = effort.cells * params.partition.cell_points * n_terms * SECONDS_OF_TERM
-    candidates = n_candidates(search, 0) + effort.later_candidates * n_candidates(search, 1)
+    params, dimensions, asked = search.params, search.dimensions, search.params.neighbors
+    missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
+    wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
+    n_rounds = asked.max_rounds if found.hard else min(int(wanted > asked.least_probes), asked.max_rounds)
+    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS ** (n_rounds // 2)
+    n_scanned = min(n_cells, dimensions.n_points / params.partition.cell_points) * params.partition.cell_points
+    scanned = n_scanned * min(params.partition.sketch_dimensions, dimensions.n_features) * SECONDS_OF_TERM
+    later = sum(2 ** (number // 2) for number in range(1, n_rounds + 1))  # candidates, in those of one round
+    candidates = n_candidates(search, 0) + later * n_candidates(search, 1)
     one, byte = SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE
     if dimensions.sparse:
         one, byte = SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE
@@ -171,31 +170,13 @@ def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
     return dimensions.n_points * (params.neighbors.sampled_queries * pair_seconds(dimensions) + scanned + settled)
 
 
-class Effort(NamedTuple):
-    """The cells that a point visits, and what rounds after the first settle, in candidates of one round."""
-
-    cells: float
-    later_candidates: int
-
-
-def expected_effort(search: StageTask | Sizes, found: Difficulty) -> Effort:
-    """Return what a search through cells is expected to do: of hard data all rounds, as `next_round` widens them."""
-    asked = search.params.neighbors
-    missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
-    wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
-    n_rounds = asked.max_rounds if found.hard else min(int(wanted > asked.least_probes), asked.max_rounds)
-    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS ** (n_rounds // 2)
-    most = search.dimensions.n_points / search.params.partition.cell_points
-    return Effort(min(n_cells, most), sum(2 ** (number // 2) for number in range(1, n_rounds + 1)))
-
-
 def draw_seconds(search: StageTask | Sizes) -> float:
     """Return those of a draw of leaders: products within leaves and with leaders, and what is kept and settled."""
-    n_copies, size, n_features = n_leaves_of_point(search), n_points_of_leaf(search), search.dimensions.n_features
-    compared = LEAF_SPREAD * n_copies * size + n_leaders(search)
+    leaves, n_features = leaf_sizes(search), search.dimensions.n_features
+    compared = LEAF_SPREAD * leaves.of_point * leaves.points + leaves.leaders
     pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
-    copies = n_copies * (SECONDS_OF_COPY + n_joined(search) ** 2 * SECONDS_OF_INSERTION)
-    settled = n_joined(search) * (SECONDS_OF_CANDIDATE + search.dimensions.row_bytes * SECONDS_OF_BYTE)
+    copies = leaves.of_point * (SECONDS_OF_COPY + leaves.joined**2 * SECONDS_OF_INSERTION)
+    settled = leaves.joined * (SECONDS_OF_CANDIDATE + search.dimensions.row_bytes * SECONDS_OF_BYTE)
     return search.dimensions.n_points * (pairs + copies + settled)
 
 

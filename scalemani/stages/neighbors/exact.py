@@ -5,7 +5,7 @@ The recall of the exact search itself is measured by plain distances, which shar
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -18,13 +18,14 @@ from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.neighbors.counts import n_compared, paired_bytes
-from scalemani.stages.neighbors.lists import compared_block, empty_lists, no_known, round_arrays
-from scalemani.stages.neighbors.tables import basis_of, sketch_tables, work_points_of
+from scalemani.stages.neighbors.lists import empty_lists, is_whole, round_arrays
+from scalemani.stages.neighbors.tables import basis_of, points_at, rows_of, sketch_tables, sketched_at, work_points_of
 
 
-def exact_search(work: StageWork) -> Callable[[StageTask, int], Arrays]:
+def exact_search(work: StageWork, number: int) -> Callable[[StageTask, int], Arrays]:
     """Return what gives the exact neighbours of a block: out of those of all points, where these have room here."""
-    if work.executor.on_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes:
+    has_room = work.executor.on_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes
+    if has_room and not is_whole(work.task, number):
         return functools.partial(paired_block, search_pairs(work))
     return exact_block
 
@@ -40,74 +41,40 @@ def search_pairs(work: StageWork) -> Neighbors:
         executor.progress.advance()
         return results
 
-    lists = empty_lists(task, len(points))
-    return paired_neighbors(with_sketches(task, points, slice(None)), lists, map_round)
+    rows = SketchedRows(points, sketch_tables(task).by_row[:], basis_of(task).scale)
+    return paired_neighbors(rows, empty_lists(task, len(points)), map_round)
 
 
 def paired_block(lists: Neighbors, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block out of those of all points."""
-    rows = slice(*task.dimensions.rows(block))
-    found = Neighbors(lists.indices[rows], lists.distances[rows])
-    return round_arrays(found, np.ones(found.indices.shape, np.uint8))
+    indices, distances = (field[rows_of(task, block)] for field in lists)
+    return round_arrays(Neighbors(indices, distances), np.ones(indices.shape, np.uint8))
 
 
 def exact_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block by looking at every point."""
-    labels, lists, queries = np.arange(*task.dimensions.rows(block)), no_known(task, block), sketched_block(task, block)
-    unlimited = np.full(len(labels), np.inf)
-    for other in range(task.dimensions.n_blocks):
-        lists = nearest_of_block(task, queries, labels, lists, unlimited, other)
+    labels, queries = np.arange(*task.dimensions.rows(block)), sketched_at(task, rows_of(task, block))
+    lists, unlimited = empty_lists(task, len(labels)), np.full(len(labels), np.inf)
+    for other in (rows_of(task, number) for number in range(task.dimensions.n_blocks)):
+        lists = nearest_among(queries, labels, sketched_at(task, other), other.start, lists, unlimited)
     return round_arrays(lists, np.ones(lists.indices.shape, np.uint8))
-
-
-def sketched_rows(task: StageTask, rows: np.ndarray) -> SketchedRows:
-    """Return the points at ascending work rows `rows`, with their sketches."""
-    return with_sketches(task, compared_rows(work_points_of(task).points.gather(rows), task.params.points.metric), rows)
-
-
-def sketched_block(task: StageTask, block: int) -> SketchedRows:
-    """Return the points of a block, with their sketches."""
-    return with_sketches(task, compared_block(task, block), slice(*task.dimensions.rows(block)))
-
-
-def with_sketches(task: StageTask, points: Points, rows: np.ndarray | slice) -> SketchedRows:
-    """Return points, which are those at some work rows, with their sketches."""
-    return SketchedRows(points, sketch_tables(task).by_row[rows], basis_of(task).scale)
-
-
-def nearest_of_block(
-    task: StageTask, queries: SketchedRows, labels: np.ndarray, known: Neighbors, limits: np.ndarray, block: int
-) -> Neighbors:
-    """Return the nearest of what is known and a block of points: parameters are those of `nearest_among`."""
-    return nearest_among(queries, labels, sketched_block(task, block), task.dimensions.rows(block)[0], known, limits)
-
-
-class StoredLists(NamedTuple):
-    """Points (m, D) at work rows (m,), and the neighbours (m, k) that the first round has stored for them."""
-
-    points: Points
-    rows: np.ndarray
-    lists: np.ndarray
 
 
 def compared_recall(work: StageWork) -> float:
     """Return the share of the true neighbours of a random sample of points that the exact search has stored."""
     whole = work.fold_blocks(compared_with_block, merged, "recall")
-    return recall_of(whole, stored_lists(work.task).lists, work.task.dimensions.distance_dtype)
+    return recall_of(whole, stored_lists(work.task)[2], work.task.dimensions.distance_dtype)
 
 
 def compared_with_block(task: StageTask, block: int) -> Comparison:
     """Compare the stored lists of the sample with a block of points."""
-    start, _ = task.dimensions.rows(block)
-    sample = task.once(stored_lists)
-    points = work_points_of(task).points.read_block(block)
+    rows, (sampled, labels, lists) = rows_of(task, block), task.once(stored_lists)
     of_sets = METRICS[task.params.points.metric].of_sets
-    queries, points = (rows > 0 if of_sets else rows for rows in (sample.points, points))
-    return compared(queries, sample.rows, sample.lists, points, start)
+    queries, points = (some > 0 if of_sets else some for some in (sampled, points_at(task, rows)))
+    return compared(queries, labels, lists, points, rows.start)
 
 
-def stored_lists(task: StageTask) -> StoredLists:
-    """Return the sample by which an exact search is judged."""
+def stored_lists(task: StageTask) -> tuple[Points, np.ndarray, np.ndarray]:
+    """Return the sample by which an exact search is judged: points (m, D), their rows (m,), and lists as stored."""
     rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, n_compared(task.dimensions))
-    points = work_points_of(task).points.gather(rows)
-    return StoredLists(points, rows, StoredNeighbors(task.output).indices(round_step(0)).gather(rows))
+    return points_at(task, rows), rows, StoredNeighbors(task.output).indices(round_step(0)).gather(rows)

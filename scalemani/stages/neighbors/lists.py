@@ -2,16 +2,12 @@
 
 import numpy as np
 
-from scalemani.engine.memory.files import Table
-from scalemani.engine.reading import SparseTable
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
-from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.neighbors.tables import filled_by_blocks, work_points_of
+from scalemani.stages.neighbors.tables import compared_points
 from scalemani.stages.shared.tiled_search import refine_by_tiles
 from scalemani.store.groups import block_unit
 from scalemani.store.schema import RowArray
@@ -25,12 +21,6 @@ def arrays(task: StageTask) -> list[RowArray]:
         StoredNeighbors.distances.sized(width, dtype=task.dimensions.distance_dtype),
         StoredNeighbors.fresh.sized(width),
     ]
-
-
-def no_known(task: StageTask, block: int) -> Neighbors:
-    """Return the lists of a block before anything is known."""
-    start, stop = task.dimensions.rows(block)
-    return empty_lists(task, stop - start)
 
 
 def empty_lists(task: StageTask, count: int) -> Neighbors:
@@ -56,9 +46,13 @@ def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
     }
 
 
-def round_block(task: StageTask, number: int, block: int) -> tuple[Neighbors, NeighborLists]:
-    """Return the lists (n, k) of a block after a round, with distances and with what is fresh in them."""
-    output, step = StoredNeighbors(task.output), round_step(number)
+def lists_before(task: StageTask, number: int, block: int) -> tuple[Neighbors, NeighborLists]:
+    """Return the lists (n, k) of a block before a round, with distances and with what is fresh in them."""
+    if number == 0:
+        start, stop = task.dimensions.rows(block)
+        known = empty_lists(task, stop - start)
+        return known, NeighborLists(known.indices, np.zeros(known.indices.shape, np.bool_))
+    output, step = StoredNeighbors(task.output), round_step(number - 1)
     readers = output.indices(step), output.distances(step), output.fresh(step)
     indices, distances, fresh = (array.read_block(block) for array in readers)
     return Neighbors(indices, distances), NeighborLists(indices, fresh.astype(bool))
@@ -70,44 +64,16 @@ def is_whole(task: StageTask, number: int) -> bool:
     return all(task.output.committed(block_unit(block, step)) for block in range(task.dimensions.n_blocks))
 
 
-def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
-    """Return whether a process that searches holds all points in memory, and so many bytes more."""
-    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
-
-
-def points_at_hand(task: StageTask) -> Table | SparseTable:
-    """Return all points as they are stored: in memory where a process holds them, else rows in a file."""
-    stored = work_points_of(task).points
-    return stored.read_once() if holds_points(task) else stored.keep_in_file()
-
-
-def compared_points(task: StageTask) -> Table | SparseTable:
-    """Return all points as neighbours are compared: in memory where there is room; sparse ones as they are stored."""
-    of_sets = METRICS[task.params.points.metric].of_sets
-    return task.once(sets_of_points) if of_sets and not task.dimensions.sparse else points_at_hand(task)
-
-
-def sets_of_points(task: StageTask) -> Table:
-    """Return all dense points as sets (N, W) uint64."""
-    width = n_words(task.dimensions.n_features)
-    return filled_by_blocks(
-        task, task.dimensions.n_points * width * SET_WORDS.itemsize, width, SET_WORDS, compared_block
-    )
-
-
-def compared_block(task: StageTask, block: int) -> Points:
-    """Return the points of a block as neighbours are compared."""
-    return compared_rows(work_points_of(task).points.read_block(block), task.params.points.metric)
-
-
-def nearest_of_candidates(task: StageTask, start: int, candidates: np.ndarray, known: Neighbors) -> Arrays:
-    """Return the arrays of consecutive rows: the nearest of what is known and the candidates, by exact distance.
+def settled(
+    task: StageTask, start: int, candidates: np.ndarray, known: Neighbors | None = None
+) -> tuple[Neighbors, np.ndarray]:
+    """Return the nearest of what is known and the candidates of consecutive rows, by exact distance, and what is new.
 
     Parameters
     ----------
     candidates : (n, c) int32, work rows, -1 for none
-    known : (n, k) neighbours, none of them a candidate
+    known : (n, k) neighbours, none of them a candidate; None where nothing is known
     """
     row_bytes, metric = task.dimensions.row_bytes, task.params.points.metric
-    found, fresh = refine_by_tiles(compared_points(task), start, candidates, known, row_bytes, metric)
-    return round_arrays(found, fresh)
+    known = empty_lists(task, len(candidates)) if known is None else known
+    return refine_by_tiles(compared_points(task), start, candidates, known, row_bytes, metric)

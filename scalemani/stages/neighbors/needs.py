@@ -27,18 +27,12 @@ from scalemani.kernels.rows.metrics import METRICS, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
-    joined_bytes,
+    leaf_sizes,
     n_candidates,
     n_compared,
-    n_joined,
-    n_leaders,
-    n_leaves_of_point,
     n_listed,
     n_mutual,
-    n_points_of_leaf,
-    n_together,
     paired_bytes,
-    points_of_group,
 )
 from scalemani.stages.shared.compared_rows import products_held
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
@@ -183,16 +177,16 @@ def descent_held(sizes: Sizes) -> list[Held]:
 
 def leaves_held(sizes: Sizes) -> list[Held]:
     """List leaves and coordinates of all points, and what a group of leaves and one leaf take of them."""
-    dimensions, params = sizes.dimensions, sizes.params
+    dimensions, leaves = sizes.dimensions, leaf_sizes(sizes)
     n_points, features, row = dimensions.n_points, dimensions.n_features, dimensions.kept_row
-    rows, width = dimensions.block_rows, n_leaves_of_point(sizes)
-    listed, of_part = n_joined(sizes) * BYTES_OF_CANDIDATE, min(n_points, math.ceil(LARGE * n_points_of_leaf(sizes)))
-    in_group, together = min(n_points, 2 * points_of_group(sizes)), min(n_points, n_together(sizes))
+    rows, of_part = dimensions.block_rows, min(n_points, math.ceil(LARGE * leaves.points))
+    in_group, together = min(n_points, 2 * leaves.of_group), min(n_points, leaves.together)
+    listed, heads = leaves.joined * BYTES_OF_CANDIDATE, 2 * n_mutual(sizes.params) * BYTES_OF_EDGE
     found = [
-        Held("leaders", EACH_PROCESS, n_leaders(sizes), features, "float32", COPIES_OF_LEADERS, "leaves"),
+        Held("leaders", EACH_PROCESS, leaves.leaders, features, "float32", COPIES_OF_LEADERS, "leaves"),
         Held("points of a block, and about their mean", EACH_TASK, rows, *row, step="leaves"),
         Held("coordinates of a block", EACH_TASK, rows, features, "float32", step="leaves"),
-        Held("points of all leaves", LOOKED_UP, n_points * width, 1, "int64", step="joined"),
+        Held("points of all leaves", LOOKED_UP, n_points * leaves.of_point, 1, "int64", step="joined"),
         Held("leaves of some points, while they are sorted", EACH_PROCESS, PART_ITEMS, 4, "int64", step="joined"),
         Held("how far lists reach", EACH_PROCESS, n_points, 3, dimensions.distance_dtype, step="joined"),
         Held("candidates of a group of leaves", EACH_TASK, in_group, listed, "uint8", 2, "joined"),
@@ -203,11 +197,11 @@ def leaves_held(sizes: Sizes) -> list[Held]:
             "the same in bytes, and as they are multiplied", EACH_TASK, of_part, features, "int8", LEAF_BYTES, "joined"
         ),
         Held("products of some rows of a part of it", EACH_TASK, MULTIPLIED_ROWS, of_part, "int32", step="joined"),
-        Held("candidates of all points", CACHE, joined_bytes(sizes), 1, "uint8", step="joined"),
+        Held("candidates of all points", CACHE, leaves.n_bytes, 1, "uint8", step="joined"),
         Held("candidates that a group gives to all points", EACH_TASK, in_group, listed, "uint8", 2, "merged"),
         Held("candidates of the blocks of a task", CACHE, n_points, listed, "uint8", step="merged"),
         Held("coordinates of all points", LOOKED_UP, n_points, features, "float32", step="rounds"),
-        Held("heads of all lists", LOOKED_UP, n_points, 2 * n_mutual(params) * BYTES_OF_EDGE, "uint8", step="rounds"),
+        Held("heads of all lists", LOOKED_UP, n_points, heads, "uint8", step="rounds"),
     ]
     return rounds_held(sizes, found, features, n_candidates(sizes, 1))
 
@@ -225,9 +219,10 @@ def disk(sizes: Sizes) -> list[Written]:
         return listed
     before = round_written(sizes, 1, PASSING) if rounds and not kept else []
     if sizes.params.neighbors.method == "leaves":
-        width = MOST_DRAWS * n_leaves_of_point(sizes)
+        leaves = leaf_sizes(sizes)
+        width = MOST_DRAWS * leaves.of_point
         points = width * dimensions.n_points
-        lengths = {"leaf": width, "joined_point": points, "joined_edge": points * n_joined(sizes)}
+        lengths = {"leaf": width, "joined_point": points, "joined_edge": points * leaves.joined}
         before += written([stored.leaves, *stored.JOINED], sizes, 1 + kept, PASSING, **lengths)
     return [*listed, *before, Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)]
 

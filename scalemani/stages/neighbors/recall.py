@@ -21,9 +21,7 @@ from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round
 from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit
-from scalemani.stages.neighbors.exact import sketched_block, sketched_rows, with_sketches
-from scalemani.stages.neighbors.lists import compared_points, holds_points
-from scalemani.stages.neighbors.tables import centroids_of, query_sketches, work_points_of
+from scalemani.stages.neighbors.tables import centroids_of, query_vectors, rows_of, sketched_at, work_points_of
 
 
 class Sample(NamedTuple):
@@ -67,21 +65,13 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
 
     They are those in the cells nearest to it; of a query of an earlier run, those that were nearest then.
     """
-    sample, (start, stop) = task.once(sampled), task.dimensions.rows(block)
-    here = slice(*np.searchsorted(sample.rows, [start, stop]))
+    sample = task.once(sampled)
+    here = slice(*np.searchsorted(sample.rows, task.dimensions.rows(block)))
     limits, new = sample.nearest[here, -1].copy(), np.flatnonzero(~sample.kept[here])
     if not len(new):
         return limits
     limits[new] = nearest_in_cells(task, sample.rows[here][new]).distances[:, -1]
     return limits
-
-
-class Queries(NamedTuple):
-    """Some of the queries: their places (m,) in the sample, their work rows (m,), and their points."""
-
-    places: np.ndarray
-    rows: np.ndarray
-    points: SketchedRows
 
 
 def find_truth(work: StageWork) -> None:
@@ -121,56 +111,38 @@ def chosen_probes(task: StageTask, true: np.ndarray) -> int:
         return min(asked.n_probes, len(centroids))
     if task.earlier is not None:
         return probes_of_earlier(task)
-    near = nearest_cells(task.once(query_sketches), centroids, asked.most_probes)
+    near = nearest_cells(task.once(query_vectors, False), centroids, asked.most_probes)
     wanted = cells_to_visit(near, work_points_of(task).stretches.cells_of(true), 1 - asked.missed * (1 - asked.recall))
     return min(max(wanted, asked.least_probes), len(centroids))
 
 
-def queries_of(task: StageTask, kept: bool) -> Queries:
-    """Return the queries of an earlier run, or the others. They lie in all blocks, and are gathered once a process.
+def queries_of(task: StageTask, kept: bool) -> tuple[np.ndarray, np.ndarray, SketchedRows]:
+    """Return the queries of an earlier run, or the others: their places (m,) in the sample, work rows, and points.
 
-    A process that holds the points does not read them again.
+    They lie in all blocks, and are gathered once a process.
     """
     sample = task.once(sampled)
     places = np.flatnonzero(sample.kept == kept)
-    rows = sample.rows[places]
-    if task.dimensions.sparse or not holds_points(task):
-        return Queries(places, rows, sketched_rows(task, rows))
-    return Queries(places, rows, held_rows(task, rows))
+    return places, sample.rows[places], sketched_at(task, sample.rows[places])
 
 
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the queries; to those of an earlier run, of its appended points."""
     sample, limits = task.once(sampled), StoredNeighbors(task.output).query_limits.read_once()
-    width, (start, stop) = task.params.n_neighbors, task.dimensions.rows(block)
-    others, found = points_of_block(task, block), no_neighbors(len(sample.rows), width)
-    if not sample.kept.all():
-        places, rows, points = task.once(queries_of, False)
-        near = nearest_among(points, rows, others, start, no_neighbors(len(rows), width), limits[places])
-        found.indices[places], found.distances[places] = near
-    if sample.kept.any():
-        appended, (places, rows, points) = task.once(appended_points), task.once(queries_of, True)
-        first, last = (int(number) for number in np.searchsorted(appended.new, [start, stop]))
-        among = others._replace(
-            points=others.points[appended.new[first:last] - start], sketches=appended.sketches[first:last]
-        )
-        # Appended points are numbered among themselves, and no query that stays is one of them.
-        labels = np.full(len(rows), -1)
-        near = nearest_among(points, labels, among, first, no_neighbors(len(rows), width), limits[places])
-        found.indices[places] = np.where(near.indices < 0, near.indices, appended.new[near.indices])
-        found.distances[places] = near.distances
+    rows, width = rows_of(task, block), task.params.n_neighbors
+    among, found = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
+    for kept in np.unique(sample.kept).tolist():
+        places, labels, points = task.once(queries_of, kept)
+        first, none = rows.start, no_neighbors(len(places), width)
+        if kept:
+            appended = task.once(appended_points)
+            first, last = (int(number) for number in np.searchsorted(appended.new, [rows.start, rows.stop]))
+            among = among._replace(
+                points=among.points[appended.new[first:last] - rows.start], sketches=appended.sketches[first:last]
+            )
+            # Appended points are numbered among themselves, and no query that stays is one of them.
+            labels = np.full(len(labels), -1)
+        near = nearest_among(points, labels, among, first, none, limits[places])
+        numbered = np.where(near.indices < 0, near.indices, appended.new[near.indices]) if kept else near.indices
+        found.indices[places], found.distances[places] = numbered, near.distances
     return found
-
-
-def points_of_block(task: StageTask, block: int) -> SketchedRows:
-    """Return what `sketched_block` does: a copy where this process holds the points, which is quicker than to read."""
-    if task.dimensions.sparse or not holds_points(task):
-        return sketched_block(task, block)
-    rows = slice(*task.dimensions.rows(block))
-    found = held_rows(task, rows)
-    return found._replace(points=found.points.copy())
-
-
-def held_rows(task: StageTask, rows: np.ndarray | slice) -> SketchedRows:
-    """Return points with their sketches, from those that this process holds."""
-    return with_sketches(task, compared_points(task)[rows], rows)

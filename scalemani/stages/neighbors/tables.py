@@ -1,4 +1,4 @@
-"""Tables of all points that a search looks up by row: sketches, and the lists of the round before.
+"""What a search looks up by row: points, their sketches, and the lists of the round before.
 
 Rounds over cells look at sketches; rounds among neighbours of neighbours at lists, and at sketches that are rounded. A
 process that has no room for all of these may have it for either, and then holds them in turn: to read rows from files
@@ -6,6 +6,7 @@ takes longer than what is done with them.
 """
 
 import functools
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -13,12 +14,14 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.reading import copy_to_file, read_only
+from scalemani.engine.reading import SparseTable, copy_to_file, read_only
 from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.exact import about
+from scalemani.kernels.neighbors.exact import SketchedRows, about
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
+from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.kernels.rows.sketches import SketchBasis, rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
@@ -113,10 +116,9 @@ def read_lists(task: StageTask, step: str, of_leaves: bool) -> ListTables:
     together = len(sketches) * (sketches.shape[1] * sketches.dtype.itemsize + shape[1] * BYTES_OF_EDGE)
     indices, fresh = (empty_table(task, together, shape, dtype) for dtype in (np.int32, np.bool_))
     for block in range(task.dimensions.n_blocks):
-        rows = slice(*task.dimensions.rows(block))
         for table, array, nothing in ((indices, output.indices, -1), (fresh, output.fresh, 0)):
             heads = array(step).read_block(block)[:, :width]
-            table[rows] = np.pad(heads, ((0, 0), (0, shape[1] - width)), constant_values=nothing)
+            table[rows_of(task, block)] = np.pad(heads, ((0, 0), (0, shape[1] - width)), constant_values=nothing)
     if of_leaves:
         list_sources(task, indices, fresh, width)
     return ListTables(sketches, unit, (indices, fresh))
@@ -125,11 +127,11 @@ def read_lists(task: StageTask, step: str, of_leaves: bool) -> ListTables:
 def list_sources(task: StageTask, indices: Table, fresh: Table, width: int) -> None:
     """Write into the second halves (N, width) of lists, which are empty, the first rows in whose lists a row is."""
     for block in range(task.dimensions.n_blocks):
-        start, stop = task.dimensions.rows(block)
-        listed, flags = indices[start:stop][:, :width], fresh[start:stop][:, :width]
-        rows, places = compact_rows(np.ascontiguousarray(listed))
+        own = rows_of(task, block)
+        listed, flags = (np.ascontiguousarray(table[own][:, :width]) for table in (indices, fresh))
+        rows, places = compact_rows(listed)
         found = NeighborLists(indices[rows], fresh[rows])
-        append_sources(start, places, np.ascontiguousarray(flags), found)
+        append_sources(own.start, places, flags, found)
         indices[rows], fresh[rows] = found
 
 
@@ -140,62 +142,93 @@ def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
 
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
-    tuning, output = task.params.neighbors, StoredNeighbors(task.output)
-    scale = basis_of(task).scale
-    sampled = task.once(query_coordinates if by_all else query_sketches)
+    tuning, scale, vectors_at = task.params.neighbors, basis_of(task).scale, coordinates_at if by_all else sketches_at
+    sampled = task.once(query_vectors, by_all)
     step, width = rounding_step(sampled), sampled.shape[1]
-    close = float(np.quantile(output.query_limits.read_once(), tuning.close_share))
-    if not 0 < rounding_error(step, width) * scale <= tuning.rounding_share * close < np.inf:
-        together = sampled.itemsize * width * task.dimensions.n_points
-        if by_all:
-            return filled_by_blocks(task, together, width, np.float32, coordinates_of_block), scale
-        return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, together)), scale
-
-    def rounded(task: StageTask, block: int) -> np.ndarray:
-        return rounded_sketches((coordinates_of_block if by_all else sketches_of_block)(task, block), step)
-
-    return filled_by_blocks(task, task.dimensions.n_points * width, width, np.int8, rounded), step * scale
+    close = float(np.quantile(StoredNeighbors(task.output).query_limits.read_once(), tuning.close_share))
+    if 0 < rounding_error(step, width) * scale <= tuning.rounding_share * close < np.inf:
+        rounded = filled(task, np.int8, width, lambda rows: rounded_sketches(vectors_at(task, rows), step))
+        return rounded, step * scale
+    if by_all:
+        return filled(task, np.float32, width, functools.partial(coordinates_at, task)), scale
+    bytes_of_all = sampled.itemsize * width * task.dimensions.n_points
+    return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, bytes_of_all)), scale
 
 
-def filled_by_blocks(
-    task: StageTask, together: int, width: int, dtype: DTypeLike, of_block: Callable[[StageTask, int], np.ndarray]
-) -> Table:
-    """Return a table (N, width) of what `of_block` returns of each block: other parameters are of `empty_table`."""
-    table = empty_table(task, together, (task.dimensions.n_points, width), dtype)
+def filled(task: StageTask, dtype: DTypeLike, width: int, of_rows: Callable[[slice], np.ndarray]) -> Table:
+    """Return a table (N, width) of what `of_rows` returns of the rows of each block."""
+    shape = task.dimensions.n_points, width
+    table = empty_table(task, math.prod(shape) * np.dtype(dtype).itemsize, shape, dtype)
     for block in range(task.dimensions.n_blocks):
-        table[slice(*task.dimensions.rows(block))] = of_block(task, block)
+        table[rows_of(task, block)] = of_rows(rows_of(task, block))
     return table
 
 
-def coordinates_of(task: StageTask, points: np.ndarray) -> np.ndarray:
+def query_vectors(task: StageTask, by_all: bool) -> np.ndarray:
+    """Return the sketches (q, s) of the points by which the recall is measured, or all of their coordinates."""
+    return (coordinates_at if by_all else sketches_at)(task, StoredNeighbors(task.output).query_rows.read_once())
+
+
+def coordinates_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
     """Return all coordinates (n, D) float32 of dense points about the mean of the sketches, in their unit of length."""
     basis = basis_of(task)
-    return about(basis.mean, points, basis.scale)
+    return about(basis.mean, points_at(task, rows), basis.scale)
 
 
-def coordinates_of_block(task: StageTask, block: int) -> np.ndarray:
-    """Return what `coordinates_of` does, of a block."""
-    return coordinates_of(task, work_points_of(task).points.read_block(block))
+def sketches_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
+    """Return sketches (n, s), from memory where those of all points are there anyway."""
+    if task.in_memory:  # where tables are held in turn, this may be asked for while those of lists are made
+        return np.asarray(sketch_tables(task).by_row[rows])
+    stored = work_points_of(task).sketch
+    return stored.gather(rows) if isinstance(rows, np.ndarray) else stored.read_rows(rows)
 
 
-def query_coordinates(task: StageTask) -> np.ndarray:
-    """Return what `coordinates_of` does, of the points by which the recall is measured."""
-    rows = StoredNeighbors(task.output).query_rows.read_once()
-    return coordinates_of(task, work_points_of(task).points.gather(rows))
+def sketched_at(task: StageTask, rows: slice | np.ndarray) -> SketchedRows:
+    """Return points as neighbours are compared, with their sketches; `rows` are those of `points_at`."""
+    return SketchedRows(points_at(task, rows, True), sketch_tables(task).by_row[rows], basis_of(task).scale)
 
 
-def query_sketches(task: StageTask) -> np.ndarray:
-    """Return the sketches (q, s) of the points by which the recall is measured."""
-    rows = StoredNeighbors(task.output).query_rows.read_once()
-    # Where tables are held in turn this may be asked for while those of lists are made.
-    return np.asarray(sketch_tables(task).by_row[rows]) if task.in_memory else work_points_of(task).sketch.gather(rows)
+def points_at(task: StageTask, rows: slice | np.ndarray, compared: bool = False) -> Points:
+    """Return a copy of points as they are stored, or compared: of all, where this process holds them, which is quicker.
+
+    Parameters
+    ----------
+    rows : the work rows of a block, or ascending ones (n,)
+    """
+    if holds_points(task) and not task.dimensions.sparse:
+        found = (compared_points if compared else points_at_hand)(task)[rows]
+        return found if isinstance(rows, np.ndarray) else found.copy()
+    stored = work_points_of(task).points
+    own = (
+        stored.gather(rows)
+        if isinstance(rows, np.ndarray)
+        else stored.read_block(rows.start // task.dimensions.block_rows)
+    )
+    return compared_rows(own, task.params.points.metric) if compared else own
 
 
-def sketches_of_block(task: StageTask, block: int) -> np.ndarray:
-    """Return the sketches of a block, from memory where those of all points are there anyway."""
-    if task.in_memory:
-        return np.asarray(sketch_tables(task).by_row[slice(*task.dimensions.rows(block))])
-    return work_points_of(task).sketch.read_block(block)
+def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
+    """Return whether a process that searches holds all points in memory, and so many bytes more."""
+    return task.in_memory and task.cache_bytes >= task.dimensions.n_points * task.dimensions.row_bytes + more_bytes
+
+
+def points_at_hand(task: StageTask) -> Table | SparseTable:
+    """Return all points as they are stored: in memory where a process holds them, else rows in a file."""
+    stored = work_points_of(task).points
+    return stored.read_once() if holds_points(task) else stored.keep_in_file()
+
+
+def compared_points(task: StageTask) -> Table | SparseTable:
+    """Return all points as neighbours are compared: in memory where there is room; sparse ones as they are stored."""
+    of_sets = METRICS[task.params.points.metric].of_sets
+    return task.once(sets_of_points) if of_sets and not task.dimensions.sparse else points_at_hand(task)
+
+
+def sets_of_points(task: StageTask) -> Table:
+    """Return all dense points as sets (N, W) uint64."""
+    points, metric = work_points_of(task).dense_points, task.params.points.metric
+    width = n_words(task.dimensions.n_features)
+    return filled(task, SET_WORDS, width, lambda rows: compared_rows(points.read_rows(rows), metric))
 
 
 def stored_sketches(task: StageTask, together: int) -> Table:
@@ -211,6 +244,11 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
     together : bytes of the table and of those that are looked up beside it
     """
     return np.empty(shape, dtype) if task.has_room(together) else task.table(shape, dtype)
+
+
+def rows_of(task: StageTask, block: int) -> slice:
+    """Return the work rows of a block."""
+    return slice(*task.dimensions.rows(block))
 
 
 def work_points_of(task: StageTask) -> StoredWorkPoints:

@@ -23,12 +23,12 @@ def points():
 @pytest.fixture
 def blind(monkeypatch):
     """Search block by block, blind to every point of one block out of three."""
-    search = exact.nearest_of_block
+    search = exact.nearest_among
 
-    def nearest_of_block(task, queries, rows, known, limits, block):
-        return known if block == 1 else search(task, queries, rows, known, limits, block)
+    def nearest_among(queries, labels, rows, start, known, limits):
+        return known if start == 1024 else search(queries, labels, rows, start, known, limits)
 
-    monkeypatch.setattr(exact, "nearest_of_block", nearest_of_block)
+    monkeypatch.setattr(exact, "nearest_among", nearest_among)
     monkeypatch.setattr(counts, "MOST_PAIRED", 0)
 
 

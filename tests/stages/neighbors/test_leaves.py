@@ -129,7 +129,7 @@ def task_with(finished, cache_bytes, in_memory):
 @pytest.mark.parametrize(("cache_bytes", "in_memory"), [(0, False), (10**6, True), (10**9, True)])
 def test_points_in_files_and_in_memory_give_the_same_lists(stored, cache_bytes, in_memory):
     task, first = task_with(stored, cache_bytes, in_memory), Round(0, 0, draws=FIRST_DRAWS)
-    n_parts = FIRST_DRAWS * counts.n_groups_of_leaves(task)
+    n_parts = FIRST_DRAWS * counts.leaf_sizes(task).groups
     assert n_parts > FIRST_DRAWS
     with Executor(workers=1).started():  # BLAS at one thread, as in a run
         part = joined_part(first, 0, task, n_parts - 1)

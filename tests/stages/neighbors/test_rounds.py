@@ -19,7 +19,7 @@ from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.stages import neighbors
 from scalemani.stages.neighbors import near_neighbors_block
-from scalemani.stages.neighbors.cells import near_cells_block
+from scalemani.stages.neighbors.cells import cells_block
 from scalemani.stages.neighbors.counts import n_listed
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 from scalemani.stages.neighbors.tables import list_tables, short_sketches, sketch_tables
@@ -61,7 +61,7 @@ def test_points_gathered_mapped_and_in_memory_give_the_same_lists(finished, cach
     try:
         for block in (0, 3):
             computed = [
-                near_cells_block(task, block),
+                cells_block(Round(0, 2), 0, task, block),
                 near_neighbors_block(Round(2, 2), 1, task, block),
             ]
             for number, arrays in enumerate(computed):
