@@ -28,7 +28,7 @@ from scalemani.kernels.affinities.entropic import (
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
-from scalemani.stages.shared.beside_points import multiplicities
+from scalemani.stages.shared.edges import multiplicities
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 

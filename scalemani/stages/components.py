@@ -10,7 +10,6 @@ from scalemani.engine.sizes import Sizes, grouping_held
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
-from scalemani.kernels.affinities.entropic import loops, summed_over_copies
 from scalemani.kernels.arrays.grouping import separate_items
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.arrays.workspace import Empty, Workspace
@@ -34,10 +33,10 @@ from scalemani.kernels.graph.components import (
     reach,
     spanning_pairs,
 )
-from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents
+from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
-from scalemani.stages.shared.beside_points import multiplicities
+from scalemani.stages.shared.edges import edges_of_block, loops_of_block, raise_neighbors, stored_affinities
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
@@ -96,8 +95,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Count the components, then as asked: bridge them, keep the largest, leave them, raise DisconnectedGraphError."""
     task = work.task
     empty = work.workspace().empty
-    roots = roots_of_degrees(task, empty)
-    found = streamed_components(task, roots, empty)
+    found, roots = components_of_graph(task, empty)
     n_components, wanted = len(found.sizes), task.params.components.disconnected
     largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
     if n_components > 1 and wanted == "error":
@@ -132,15 +130,14 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def searched_bridges(work: StageWork, found: Components, empty: Empty) -> Bridges:
     """Return bridges that join all components of points, by a search for their closest pairs."""
-    rows, distances, joined = [], [], found
-    cells = cells_with_radii(work)
+    asked, joined, cells, rounds = work.task.params.components, found, cells_with_radii(work), []
     while len(joined.sizes) > 1:
-        queries = bridge_queries(joined.labels, queries_per_component(work.task, len(joined.sizes)), empty)
+        of_each = max(1, min(asked.queries_per_component, asked.most_queries // len(joined.sizes)))
+        queries = bridge_queries(joined.labels, of_each, empty)
         nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
         bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
-        rows.append(bridges.rows)
-        distances.append(bridges.distances)
-    return Bridges(np.concatenate(rows), np.concatenate(distances))
+        rounds.append(bridges)
+    return Bridges(*map(np.concatenate, zip(*rounds, strict=True)))
 
 
 def known_bridges(work: StageWork, found: Components) -> Bridges:
@@ -163,65 +160,27 @@ def what_helps(task: StageTask) -> str:
     """Return what joins the components of a graph, or embeds it as it is."""
     if task.params.points.metric == PRECOMPUTED:
         return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
-    kind = None if stored_affinities(task) is None else task.params.affinities.kind
-    bandwidth = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}.get(kind or "", "")
-    return (
-        f"raise neighbors.n_neighbors{bandwidth}, or set components.disconnected=connect to join them through their "
-        "closest pairs"
-    )
+    raised = "raise neighbors.n_neighbors" if stored_affinities(task) is None else raise_neighbors(task.params)
+    return f"{raised}, or set components.disconnected=connect to join them through their closest pairs"
 
 
-def queries_per_component(task: StageTask, n_components: int) -> int:
-    """Return how many points of each component look for a bridge."""
-    asked = task.params.components
-    return max(1, min(asked.queries_per_component, asked.most_queries // n_components))
+def components_of_graph(task: StageTask, empty: Empty) -> tuple[Components, np.ndarray | None]:
+    """Return the components of the graph, and the square roots (N,) float64 of the degrees of P + P^T.
 
-
-def roots_of_degrees(task: StageTask, empty: Empty = np.empty) -> np.ndarray | None:
-    """Return the square roots (N,) float64 of the degrees of P + P^T; None where edges have no affinity."""
-    if stored_affinities(task) is None:
-        return None
-    degrees = Workspace(empty=empty).zeros((task.dimensions.n_points,), np.float64)
-    for block in range(task.dimensions.n_blocks):
-        start, stop = task.dimensions.rows(block)
-        add_degrees(degrees, *edges_of_block(task, block), start)
-        degrees[start:stop] += loops_of_block(task, block)
-    return np.sqrt(degrees, out=degrees)
-
-
-def streamed_components(task: StageTask, roots: np.ndarray | None, empty: Empty = np.empty) -> Components:
-    """Return the components of the edges that `roots` (N,) of the degrees let join; of all edges where it is None."""
-    parents = separate_items(task.dimensions.n_points, empty)
-    for block in range(task.dimensions.n_blocks):
-        join_neighbors(parents, *edges_of_block(task, block), task.dimensions.rows(block)[0], roots)
-    return components(parents, empty)
-
-
-def edges_of_block(task: StageTask, block: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the neighbours (n, k) of a block, and the affinities to them; ones where edges have none.
-
-    Where points have weights, affinities are between all copies at both ends.
+    Edges join that these do not let vanish; where edges have no affinity there are no degrees, and all edges join.
     """
-    neighbors, affinities = task.stored(StoredNeighbors), stored_affinities(task)
-    lists = neighbors.indices(neighbors.final_step).read_block(block)
-    indices = np.ascontiguousarray(lists[:, : task.params.affinity_neighbors])
-    values = np.ones(indices.shape) if affinities is None else affinities.values.read_block(block)
-    counts = None if affinities is None else multiplicities(task, block, indices)
-    return indices, values if counts is None else summed_over_copies(values.astype(np.float64), counts)
-
-
-def loops_of_block(task: StageTask, block: int) -> np.ndarray | float:
-    """Return what the degrees (n,) of P + P^T have of the copies of each point of a block."""
-    affinities, weights = stored_affinities(task), stored_weights(task.inputs)
-    if affinities is None or weights is None:
-        return 0.0
-    return 2.0 * loops(affinities.twins.read_block(block), weights.read_block(block))
-
-
-def stored_affinities(task: StageTask) -> StoredAffinities | None:
-    """Return the affinities of the graph; None for methods that go by its distances."""
-    group = task.inputs.get(StoredAffinities.STAGE)
-    return None if group is None else StoredAffinities(group)
+    n_points, blocks, roots = task.dimensions.n_points, range(task.dimensions.n_blocks), None
+    if stored_affinities(task) is not None:
+        roots = Workspace(empty=empty).zeros((n_points,), np.float64)
+        for block in blocks:
+            (start, stop), of_copies = task.dimensions.rows(block), loops_of_block(task, block)
+            add_degrees(roots, *edges_of_block(task, block, np.float64), start)
+            roots[start:stop] += 0.0 if of_copies is None else 2.0 * of_copies
+        np.sqrt(roots, out=roots)
+    parents = separate_items(n_points, empty)
+    for block in blocks:
+        join_neighbors(parents, *edges_of_block(task, block, np.float64), task.dimensions.rows(block)[0], roots)
+    return components(parents, empty), roots
 
 
 def cells_with_radii(work: StageWork) -> Cells:

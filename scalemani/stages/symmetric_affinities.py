@@ -20,7 +20,6 @@ from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.kernels.affinities.entropic import loops, summed_over_copies
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
@@ -30,10 +29,9 @@ from scalemani.kernels.graph.symmetric import (
     loop_edges,
     symmetric_rows,
 )
-from scalemani.stages.arrays.affinities import StoredAffinities, StoredComponents, StoredSymmetricAffinities
-from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.affinities import StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
-from scalemani.stages.shared.beside_points import multiplicities
+from scalemani.stages.shared.edges import edges_of_block, loops_of_block
 
 COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
@@ -149,14 +147,8 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
     """Yield the rows of W of each block of a run."""
     edges: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
-        indices = neighbors_of_block(task, source)
-        found = incoming_edges(
-            indices,
-            affinities_between(task, indices, source),
-            task.dimensions.rows(source)[0],
-            task.dimensions.block_rows,
-            blocks,
-        )
+        first, block_rows = task.dimensions.rows(source)[0], task.dimensions.block_rows
+        found = incoming_edges(*edges_of_block(task, source), first, block_rows, blocks)
         for block, part in zip(blocks, found, strict=True):
             edges[block].append(part)
     bridges = bridge_edges(task)
@@ -164,19 +156,11 @@ def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[i
         yield block, rows_of_block(task, block, join_edges(edges.pop(block)), bridges)
 
 
-def neighbors_of_block(task: StageTask, block: int) -> np.ndarray:
-    """Return the neighbours (n, k) of a block that have affinities."""
-    neighbors = task.stored(StoredNeighbors)
-    indices = neighbors.indices(neighbors.final_step).read_block(block)
-    return np.ascontiguousarray(indices[:, : task.params.affinity_neighbors])
-
-
 def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges: DirectedEdges) -> Arrays:
     """Return the rows of W of a block."""
-    indices = neighbors_of_block(task, block)
-    values = affinities_between(task, indices, block)
-    rows = symmetric_rows(indices, values, task.dimensions.rows(block)[0], incoming, with_loops(task, bridges, block))
-    return stored_rows(task, rows, block)
+    (start, _), of_copies = task.dimensions.rows(block), loops_of_block(task, block)
+    more = bridges if of_copies is None else join_edges([bridges, loop_edges(of_copies, start)])
+    return stored_rows(task, symmetric_rows(*edges_of_block(task, block), start, incoming, more), block)
 
 
 def given_block(task: StageTask, block: int) -> Arrays:
@@ -190,22 +174,6 @@ def given_block(task: StageTask, block: int) -> Arrays:
 def stored_rows(task: StageTask, rows: SymmetricRows, block: int) -> Arrays:
     """Return the rows of W of a block as they are stored, with their degrees."""
     return StoredSymmetricAffinities.parts(rows.indptr, rows.indices, following_classes(task, rows, block))
-
-
-def affinities_between(task: StageTask, indices: np.ndarray, block: int) -> np.ndarray:
-    """Return the affinities (n, k) of a block, between all copies at both ends where points have weights."""
-    values = task.stored(StoredAffinities).values.read_block(block)
-    counts = multiplicities(task, block, indices)
-    return values if counts is None else summed_over_copies(values, counts)
-
-
-def with_loops(task: StageTask, bridges: DirectedEdges, block: int) -> DirectedEdges:
-    """Return the bridges, and where points have weights the affinities between the copies of each of a block."""
-    weights = stored_weights(task.inputs)
-    if weights is None:
-        return bridges
-    twins = task.stored(StoredAffinities).twins.read_block(block)
-    return join_edges([bridges, loop_edges(loops(twins, weights.read_block(block)), task.dimensions.rows(block)[0])])
 
 
 def following_classes(task: StageTask, rows: SymmetricRows, block: int) -> np.ndarray:

@@ -9,8 +9,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import Arrays, StageWork
 from scalemani.io.sources.side_data import side_data_of
-from scalemani.kernels.affinities.entropic import Multiplicities
-from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
+from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.schema import ArrayDescription
 
 COPIES_OF_VALUES = 2  # in input order, and in work order
@@ -74,12 +73,3 @@ def write_rows(work: StageWork, described: ArrayDescription, rows: np.ndarray) -
 
     work.task.output.create(len(rows), [described.sized(*rows.shape[1:])])
     work.map_blocks_here(rows_of_block)
-
-
-def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multiplicities | None:
-    """Return how many points each of a block and its neighbours (n, k) stand for; None where points have no weights."""
-    weights = stored_weights(task.inputs)
-    if weights is None:
-        return None
-    of_neighbors = task.read_table(weights)[indices.ravel()].reshape(indices.shape)
-    return Multiplicities(weights.read_block(block), of_neighbors)

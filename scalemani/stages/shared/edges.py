@@ -1,0 +1,53 @@
+"""The edges of the neighbour graph by block, with affinities between all copies where points have weights."""
+
+import numpy as np
+
+from scalemani.config.params import Parameters
+from scalemani.engine.task import StageTask
+from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
+from scalemani.stages.arrays.affinities import StoredAffinities
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import stored_weights
+
+
+def stored_affinities(task: StageTask) -> StoredAffinities | None:
+    """Return the affinities of the graph; None for methods that go by its distances."""
+    group = task.inputs.get(StoredAffinities.STAGE)
+    return None if group is None else StoredAffinities(group)
+
+
+def edges_of_block(task: StageTask, block: int, summed_as: type = np.float32) -> tuple[np.ndarray, np.ndarray]:
+    """Return the neighbours (n, k) of a block that have affinities, and these; ones where edges have none.
+
+    Where points have weights, affinities are sums over the copies at both ends, in a dtype.
+    """
+    neighbors, affinities = task.stored(StoredNeighbors), stored_affinities(task)
+    lists = neighbors.indices(neighbors.final_step).read_block(block)
+    indices = np.ascontiguousarray(lists[:, : task.params.affinity_neighbors])
+    if affinities is None:
+        return indices, np.ones(indices.shape)
+    values, counts = affinities.values.read_block(block), multiplicities(task, block, indices)
+    return indices, values if counts is None else summed_over_copies(values.astype(summed_as), counts)
+
+
+def loops_of_block(task: StageTask, block: int) -> np.ndarray | None:
+    """Return the affinity (n,) of each point of a block to itself, that of its copies; None where these are single."""
+    affinities, weights = stored_affinities(task), stored_weights(task.inputs)
+    if affinities is None or weights is None:
+        return None
+    return loops(affinities.twins.read_block(block), weights.read_block(block))
+
+
+def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multiplicities | None:
+    """Return how many points each of a block and its neighbours (n, k) stand for; None where points have no weights."""
+    weights = stored_weights(task.inputs)
+    if weights is None:
+        return None
+    of_neighbors = task.read_table(weights)[indices.ravel()].reshape(indices.shape)
+    return Multiplicities(weights.read_block(block), of_neighbors)
+
+
+def raise_neighbors(params: Parameters) -> str:
+    """Return what gives a graph more edges, or longer ones."""
+    bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
+    return f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"
