@@ -15,7 +15,6 @@ from scalemani.engine.memory.files import Table
 from scalemani.engine.memory.process import PROCESS, Key
 from scalemani.engine.reading import SparseTable
 from scalemani.kernels.arrays.grouping import compact_rows
-from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
@@ -123,22 +122,19 @@ def refine_by_tiles(
     neighbors : the nearest of those known and the candidates, (n, k)
     fresh : (n, k) bool, true where a candidate entered
     """
-    parts = []
     if isinstance(points, np.ndarray):
-        for tile in slices(len(candidates), max(1, SETTLED_BYTES // (row_bytes * candidates.shape[1]))):
-            queries, own = points[start + tile.start : start + tile.stop], Neighbors(*(part[tile] for part in known))
-            parts.append(refine_neighbors(queries, points, row_numbers(len(points)), candidates[tile], own))
-        return joined(parts)
+        queries = points[start : start + len(candidates)]
+        return refine_neighbors(queries, points, row_numbers(len(points)), candidates, known)
 
     def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
         rows, places = compact_rows(candidates[tile])
         return None if len(rows) + tile.stop - tile.start > most_rows else (rows, places)
 
-    per_query = 1 + candidates.shape[1]
+    parts, per_query = [], 1 + candidates.shape[1]
     for tile, (rows, places) in tiles_with_room(len(candidates), per_query, row_bytes, SETTLED_BYTES, copied):
         own, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
-        own_rows = slice(start + tile.start, start + tile.stop)
-        queries, others = (compared_rows(part, metric) for part in (points[own_rows], points[rows]))
+        both = points[start + tile.start : start + tile.stop], points[rows]
+        queries, others = (compared_rows(part, metric) for part in both)
         if sp.issparse(others):
             compressed = compressed_rows(queries), compressed_rows(others, queried=False)
             parts.append(refine_neighbors(*compressed, labels, places, own))
