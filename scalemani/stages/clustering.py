@@ -5,7 +5,6 @@ Rows of the embedding are taken at unit length, so that k-means compares directi
 """
 
 import functools
-import heapq
 import operator
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -62,11 +61,7 @@ def run(work: StageWork) -> dict[str, Any]:
     task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
     cut = task.once(cut_of)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
-        centers, passes, moved = np.zeros((1, 1)), 0, 0.0
-        if cut.n_clusters > 1 or cut.pieces is None:
-            chosen = unit_rows(landmark_coordinates(task, cut))
-            centers = kmeans(chosen, cut.n_clusters, task.params.seed, asked.n_restarts).centers
-            centers, passes, moved = run_kmeans(work, centers)
+        centers, passes, moved = run_kmeans(work, cut) if cut.by_kmeans else (np.zeros((1, 1)), 0, 0.0)
         task.output.write_whole(
             {
                 StoredClustering.centers: centers,
@@ -80,24 +75,30 @@ def run(work: StageWork) -> dict[str, Any]:
     sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
     found = {"passes": passes, "settled": moved <= asked.settled, "sizes": sizes.tolist()}
-    return {**found, **tell_of_pieces(work, cut)}
+    return {**found, **tell_of_pieces(work, cut)} if cut.n_pieces > 1 else found
 
 
 class Cut(NamedTuple):
     """What of a graph in pieces k-means cuts: the largest piece, into as many clusters as the others leave.
 
-    `pieces` (N,) are those of the points, by size, None of a connected graph, of which all points are cut; `clusters`
-    (P,) those of the pieces; k-means finds the first `n_clusters`, none where that is one, by `width` columns.
+    `pieces` (N,) are those of the points, by size, all one of a connected graph; `clusters` (P,) those of the pieces.
+    K-means finds the first `n_clusters`, those of the only piece or of the largest, by `width` columns.
     """
 
     n_clusters: int
     width: int
-    pieces: np.ndarray | None = None
-    clusters: np.ndarray | None = None
+    pieces: np.ndarray
+    clusters: np.ndarray
 
-    def chosen(self, rows: slice) -> np.ndarray | slice:
-        """Return which of consecutive points are cut."""
-        return slice(None) if self.pieces is None else self.pieces[rows] == 0
+    @property
+    def n_pieces(self) -> int:
+        """How many pieces the graph has."""
+        return len(self.clusters)
+
+    @property
+    def by_kmeans(self) -> bool:
+        """Whether there is something for k-means to find."""
+        return self.n_clusters > 1 or self.n_pieces == 1
 
 
 def cut_of(task: StageTask) -> Cut:
@@ -105,59 +106,59 @@ def cut_of(task: StageTask) -> Cut:
 
     Of more pieces, each joins the group that has the fewest points so far, the largest first.
     """
-    stored, n_clusters, width = (
-        StoredEmbedding(task.inputs["embedding"]),
+    n_clusters, width, stored = (
         task.params.clustering.n_clusters,
         task.params.n_components,
+        task.stored(StoredEmbedding),
     )
     if not stored.in_pieces:
-        return Cut(n_clusters, width)
+        one = np.zeros(1, np.int32)
+        return Cut(n_clusters, width, np.broadcast_to(one, task.dimensions.n_points), one)
     pieces = stored.pieces.read_once()
     sizes = np.bincount(pieces)
     left = n_clusters - len(sizes) + 1
     if left >= 1:
         return Cut(left, min(width, left), pieces, np.append(0, np.arange(left, n_clusters)).astype(np.int32))
-    groups, points = np.empty(len(sizes), np.int32), [(0, cluster) for cluster in range(n_clusters)]
+    groups, points = np.empty(len(sizes), np.int32), np.zeros(n_clusters, np.int64)
     for piece, size in enumerate(sizes.tolist()):
-        n_points, groups[piece] = heapq.heappop(points)
-        heapq.heappush(points, (n_points + size, int(groups[piece])))
+        groups[piece] = np.argmin(points)
+        points[groups[piece]] += size
     return Cut(1, width, pieces, groups)
 
 
 def tell_of_pieces(work: StageWork, cut: Cut) -> dict[str, Any]:
     """Say how pieces have become clusters where these are not as many, and return it as certificates."""
-    if cut.clusters is None:
-        return {}
-    n_pieces, n_clusters = len(cut.clusters), work.task.params.clustering.n_clusters
-    if n_pieces != n_clusters:
+    n_clusters = work.task.params.clustering.n_clusters
+    if cut.n_pieces != n_clusters:
         how = (
             f"each is a cluster, but the largest, which its own eigenvectors cut into {cut.n_clusters}"
-            if n_pieces < n_clusters
+            if cut.n_pieces < n_clusters
             else "clusters are groups of pieces, of about equal sizes, which no affinity has joined"
         )
-        work.warn(f"{work.task.stage}: the graph has {n_pieces} pieces for {n_clusters} clusters: {how}")
-    return {"pieces": n_pieces, "clusters_of_largest_piece": cut.n_clusters}
+        work.warn(f"{work.task.stage}: the graph has {cut.n_pieces} pieces for {n_clusters} clusters: {how}")
+    return {"pieces": cut.n_pieces, "clusters_of_largest_piece": cut.n_clusters}
 
 
 def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
     """Return the coordinates (L, d) of the landmarks; of rows of what is cut, drawn at random, where there are none."""
-    embedding = StoredEmbedding(task.inputs["embedding"]).embedding
-    if cut.pieces is None and StoredLandmarks.STAGE in task.inputs:
-        return StoredLandmarks(task.inputs[StoredLandmarks.STAGE]).coordinates_in(embedding)
-    rows = np.arange(task.dimensions.n_points)[cut.chosen(slice(None))]
+    embedding = task.stored(StoredEmbedding).embedding
+    if cut.n_pieces == 1 and StoredLandmarks.STAGE in task.inputs:
+        return task.stored(StoredLandmarks).coordinates_in(embedding)
+    rows = np.flatnonzero(cut.pieces == 0)
     chosen = sample_rows(task.params.seed, "clustering/rows", len(rows), task.params.n_landmarks)
     return embedding.gather(rows[chosen])[:, : cut.width]
 
 
-def run_kmeans(work: StageWork, centers: np.ndarray) -> tuple[np.ndarray, int, float]:
+def run_kmeans(work: StageWork, cut: Cut) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    asked, moved, passes = work.task.params.clustering, np.inf, 0
+    task, asked, moved, passes = work.task, work.task.params.clustering, np.inf, 0
+    chosen = unit_rows(landmark_coordinates(task, cut))
+    centers = kmeans(chosen, cut.n_clusters, task.params.seed, asked.n_restarts).centers
     while passes < asked.most_passes and moved > asked.settled:
         stored = StoredClustering.pass_centers.numbered(passes)
-        work.task.output.write_whole({stored: centers}, stored.name)
-        following = moved_centers(
-            centers, fold_tiles(work, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
-        )
+        task.output.write_whole({stored: centers}, stored.name)
+        part = fold_tiles(work, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
+        following = moved_centers(centers, part)
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved
 
@@ -169,15 +170,13 @@ def tiles_part(number: int, task: StageTask, tiles: range) -> LloydPart:
 
 def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart]:
     """Yield what each tile adds; every block that holds some of them is read once."""
-    centers = StoredClustering(task.output).centers_before(number).read_once()
-    embedding = StoredEmbedding(task.inputs["embedding"]).embedding
-    cut = task.once(cut_of)
+    centers, cut = StoredClustering(task.output).centers_before(number).read_once(), task.once(cut_of)
     for block, part in parts_of_tiles(task, tiles):
-        start, _ = task.dimensions.rows(block)
-        rows = unit_rows(embedding.read_block(block)[:, : cut.width])
+        rows, (start, _) = task.stored(StoredEmbedding).embedding.read_block(block), task.dimensions.rows(block)
+        rows = unit_rows(rows[:, : cut.width])
         for tile in range(part.start, part.stop, TILE_ROWS):
             own = rows[tile : tile + TILE_ROWS]
-            yield lloyd_part(own[cut.chosen(slice(start + tile, start + tile + len(own)))], centers)
+            yield lloyd_part(own[cut.pieces[start + tile : start + tile + len(own)] == 0], centers)
 
 
 def sizes_in_block(task: StageTask, block: int) -> np.ndarray:
@@ -188,14 +187,11 @@ def sizes_in_block(task: StageTask, block: int) -> np.ndarray:
 
 def labels_block(task: StageTask, block: int) -> Arrays:
     """Return the nearest centre of each row of a block that k-means cuts, and of others the cluster of their piece."""
-    cut, block_rows = task.once(cut_of), slice(*task.dimensions.rows(block))
-    if cut.pieces is None or cut.clusters is None:
-        labels = np.zeros(block_rows.stop - block_rows.start, np.int32)
-    else:
-        labels = cut.clusters[cut.pieces[block_rows]]
-    if cut.n_clusters > 1 or cut.pieces is None:
-        chosen, embedding = cut.chosen(block_rows), StoredEmbedding(task.inputs["embedding"]).embedding
-        rows = unit_rows(embedding.read_block(block)[chosen, : cut.width])
+    cut = task.once(cut_of)
+    pieces = cut.pieces[slice(*task.dimensions.rows(block))]
+    labels, chosen = cut.clusters[pieces], pieces == 0
+    if cut.n_clusters > 1:
+        rows = unit_rows(task.stored(StoredEmbedding).embedding.read_block(block)[chosen, : cut.width])
         labels[chosen] = assign(rows, StoredClustering(task.output).centers.read_once())[0]
     return {StoredClustering.labels: labels}
 
