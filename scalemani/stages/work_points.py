@@ -12,7 +12,7 @@ import numpy as np
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, grouping_held, points_written, sketched_tile, written
-from scalemani.engine.task import Dimensions, EarlierResults
+from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_large
@@ -20,7 +20,6 @@ from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.stages.shared.appended import take_earlier_blocks
-from scalemani.store.schema import RowArray
 
 RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
 COPIES_OF_ORDER = 4  # row numbers of a run: as stored, sorted, their places, and the blocks they are in
@@ -77,50 +76,51 @@ def disk(sizes: Sizes) -> list[Written]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Fix the order, then write points and sketches in it; pixels and neighbours that are given stay in their order."""
-    if work.task.params.points.metric == PRECOMPUTED or work.task.params.neighbors.by_window:
-        keep_order(work)
-        return {}
-    task, partition = work.task, work.task.stored(StoredPartition)
+    task, dimensions, stored = work.task, work.task.dimensions, StoredWorkPoints
     if not task.output.committed("whole"):
-        write_order(work, partition)
-    width = partition.basis.axes.shape[1]
-    if task.dimensions.sparse:
-        write_sparse(work, width)
+        task.output.write_whole(order_of(work))
+    if task.params.points.metric == PRECOMPUTED:
         return {}
-    task.output.create(task.dimensions.n_points, arrays(task.dimensions, width))
-    if not StoredWorkPoints(task.output).sorted_by_cell:
+    points = stored.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)
+    if task.params.neighbors.by_window:
+        task.output.create(dimensions.n_points, [points])
+        work.map_blocks(pixels_block)
+        return {}
+    sketch = stored.sketch.sized(task.stored(StoredPartition).basis.axes.shape[1])
+    if dimensions.sparse:  # as many points at a time as there is room for, and then their sketches
+        task.output.write_whole(stored.SPARSE.features(dimensions.n_features), FEATURES)
+        blocks = work.run_blocks(dimensions.block_rows * dimensions.row_bytes)
+        work.map_runs(ordered_blocks, blocks, stored.ROWS_STEP)
+        task.output.create(dimensions.n_points, [sketch])
+        work.map_blocks(sketched_block)
+        return {}
+    task.output.create(dimensions.n_points, [points, sketch])
+    if stored(task.output).sorted_by_cell:
+        # One run for every task, and no more rows in a process than RUN_ROWS.
+        most = RUN_ROWS // dimensions.block_rows // work.in_one_process
+        work.map_runs(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // work.at_once)))
+    else:
         take_earlier_blocks(work)
         work.map_blocks(appended_block)
-        return {}
-    # One run for every task, and no more rows in a process than RUN_ROWS.
-    most = RUN_ROWS // task.dimensions.block_rows // work.in_one_process
-    work.map_runs(ordered_blocks, min(max(1, most), -(-task.dimensions.n_blocks // work.at_once)))
     return {}
 
 
-def write_order(work: StageWork, partition: StoredPartition) -> None:
-    """Write which input row each work row is, and where cells begin, or where the stretches of cells do."""
-    task, n_cells = work.task, len(partition.centroids.read())
+def order_of(work: StageWork) -> Arrays:
+    """Return which input row each work row is, and where cells begin, or where the stretches of cells do.
+
+    Pixels and neighbours that are given are one cell, in the order that they came in.
+    """
+    task, stored, n_points = work.task, StoredWorkPoints, work.task.dimensions.n_points
+    if task.params.points.metric == PRECOMPUTED or task.params.neighbors.by_window:
+        return {stored.input_rows: np.arange(n_points), stored.cell_offsets: np.array([0, n_points])}
+    partition = task.stored(StoredPartition)
+    n_cells = len(partition.centroids.read())
     kept = None if task.earlier is None else kept_order(task.earlier, partition.cells.read(), n_cells)
     if kept is None:
-        empty = work.workspace().empty
-        order, offsets = group_large(partition.cells.read_rows, task.dimensions.n_points, n_cells, empty)
-        task.output.write_whole({StoredWorkPoints.input_rows: order, StoredWorkPoints.cell_offsets: offsets})
-        return
+        order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, work.workspace().empty)
+        return {stored.input_rows: order, stored.cell_offsets: offsets}
     order, (offsets, of_cells) = kept
-    stretches = {StoredWorkPoints.stretch_offsets: offsets, StoredWorkPoints.stretch_cells: of_cells}
-    task.output.write_whole({StoredWorkPoints.input_rows: order, **stretches})
-
-
-def keep_order(work: StageWork) -> None:
-    """Write the order that points came in, and where they are pixels, these."""
-    task, n_points = work.task, work.task.dimensions.n_points
-    if not task.output.committed("whole"):
-        order, offsets = np.arange(n_points), np.array([0, n_points])
-        task.output.write_whole({StoredWorkPoints.input_rows: order, StoredWorkPoints.cell_offsets: offsets})
-    if task.params.neighbors.by_window:
-        task.output.create(n_points, arrays(task.dimensions, 0)[:1])
-        work.map_blocks(pixels_block)
+    return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}
 
 
 def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, Stretches] | None:
@@ -150,9 +150,7 @@ def appended_block(task: StageTask, block: int) -> Arrays:
         known = before.gather(np.arange(start, border))
     except CorruptChunkError:
         known = points.gather(order[: border - start])  # which lie in all blocks
-    rows = np.concatenate([known, points.gather(order[border - start :])])
-    basis = task.stored(StoredPartition).basis
-    return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
+    return with_sketches(task, np.concatenate([known, points.gather(order[border - start :])]))
 
 
 def pixels_block(task: StageTask, block: int) -> Arrays:
@@ -160,45 +158,25 @@ def pixels_block(task: StageTask, block: int) -> Arrays:
     return {StoredWorkPoints.dense_points: task.stored(StoredPoints).points.read_block(block)}
 
 
-def write_sparse(work: StageWork, width: int) -> None:
-    """Write sparse points in work order, as many at a time as there is room for, and then their sketches."""
-    task, stored = work.task, StoredWorkPoints
-    task.output.write_whole(stored.SPARSE.features(task.dimensions.n_features), FEATURES)
-    blocks = work.run_blocks(task.dimensions.block_rows * task.dimensions.row_bytes)
-    work.map_runs(ordered_parts, blocks, stored.ROWS_STEP)
-    task.output.create(task.dimensions.n_points, [stored.sketch.sized(width)])
-    work.map_blocks(sketched_block)
-
-
-def arrays(dimensions: Dimensions, width: int) -> list[RowArray]:
-    """Describe what is stored by row, with sketches of so many axes."""
-    return [
-        StoredWorkPoints.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype),
-        StoredWorkPoints.sketch.sized(width),
-    ]
-
-
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the blocks of a run: one pass over all points in input order collects them."""
-    basis = task.stored(StoredPartition).basis
-    first, last = task.dimensions.rows_of(blocks)
-    points = task.table((last - first, task.dimensions.n_features), task.dimensions.dtype)
+    """Yield the blocks of a run, sparse ones without sketches, which one pass over all points collects."""
+    dimensions, stored, (first, last) = task.dimensions, task.stored(StoredPoints), task.dimensions.rows_of(blocks)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
-    task.stored(StoredPoints).dense_points.gather_into(points, order)
+    if dimensions.sparse:
+        points = stored.points.gather(order)
+    else:
+        points = task.table((last - first, dimensions.n_features), dimensions.dtype)
+        stored.dense_points.gather_into(points, order)
     for block in blocks:
-        start, stop = task.dimensions.rows(block)
+        start, stop = dimensions.rows(block)
         rows = points[start - first : stop - first]
-        yield block, {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketch_points(rows, basis)}
+        yield block, StoredWorkPoints.SPARSE.parts(rows) if dimensions.sparse else with_sketches(task, rows)
 
 
-def ordered_parts(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the blocks of a run of sparse points: one pass over all points in input order collects them."""
-    first, last = task.dimensions.rows_of(blocks)
-    order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
-    points = task.stored(StoredPoints).points.gather(order)
-    for block in blocks:
-        start, stop = task.dimensions.rows(block)
-        yield block, StoredWorkPoints.SPARSE.parts(points[start - first : stop - first])
+def with_sketches(task: StageTask, rows: np.ndarray) -> Arrays:
+    """Return dense points (n, D) with their sketches, as they are stored."""
+    sketches = sketch_points(rows, task.stored(StoredPartition).basis)
+    return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketches}
 
 
 def sketched_block(task: StageTask, block: int) -> Arrays:
