@@ -170,7 +170,7 @@ def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSea
     if gradient is None or (search.needs_values and np.isnan(value)):
         value, gradient = problem.evaluate(state.positions, sums, search.needs_values)
         evaluations += 1
-    chosen, memory = direction.choose(state.positions, gradient, state.memory)
+    chosen, memory = direction(state.positions, gradient, state.memory)
     if problem.still is not None:
         chosen[problem.still] = 0.0
     before = replace(state, value=value, evaluations=evaluations, gradient_norm=norm(gradient))

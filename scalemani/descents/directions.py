@@ -12,9 +12,9 @@ start from zero and B is positive definite, so that what they return descends wh
 Source: [PH] 3.3 of the thesis.
 """
 
-from collections.abc import Callable, Mapping
+import functools
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 import scipy.sparse as sp
@@ -34,6 +34,9 @@ SOLVED_TO, MOST_STEPS = 0.1, 12
 Operator = Callable[[np.ndarray], np.ndarray]
 
 Memory = Mapping[str, np.ndarray]
+# Chooses p (N, d) at positions X with gradient g by what it remembers, and returns what to remember; an empty memory
+# starts afresh.
+Direction = Callable[[np.ndarray, np.ndarray, Memory], tuple[np.ndarray, Memory]]
 LEAST_CURVATURE = 1e-10  # relative, of an update pair: below it y.s is rounding and the pair is left out
 LEAST_SHARE = 0.1  # of the positive parts of the Hessian's diagonal, for the whole of it to be trusted
 CURVATURE_TOLERANCE, CURVATURE_STEPS = 0.1, 50  # [PH] 3.4: conjugate gradients of SD- end at either
@@ -124,152 +127,125 @@ def conjugate_gradients(
     return solution
 
 
-class Direction(Protocol):
-    """A way to choose p at positions X with gradient g."""
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return p (N, d) and what to remember; an empty memory starts afresh."""
+def preconditioned(apply: Operator) -> Direction:
+    """Return p = -B^-1 g for a B that does not change: `apply` maps g to B^-1 g."""
+    return lambda positions, gradient, memory: (-apply(gradient), {})
 
 
-@dataclass(frozen=True)
-class Preconditioned:
-    """p = -B^-1 g for a B that does not change: `apply` maps g to B^-1 g."""
-
-    apply: Callable[[np.ndarray], np.ndarray]
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return -B^-1 g."""
-        return -self.apply(gradient), {}
+def of_copies(direction: Direction, masses: np.ndarray | None) -> Direction:
+    """Return the direction of one of the copies that a point stands for, by their gradient over their number (N,)."""
+    if masses is None:
+        return direction
+    return lambda positions, gradient, memory: direction(positions, gradient / masses[:, np.newaxis], memory)
 
 
-@dataclass(frozen=True)
-class ConjugateGradients:
-    """Nonlinear conjugate gradients, Polak-Ribiere with restarts where the direction would not descend."""
+def conjugate_direction(positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
+    """Return -g + beta p of the step before: nonlinear conjugate gradients, Polak-Ribiere.
 
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return -g + beta p of the step before."""
-        chosen = -gradient
-        if memory:
-            earlier = memory["gradient"]
-            weight = max(0.0, (dot(gradient, gradient) - dot(gradient, earlier)) / dot(earlier, earlier))
-            add_multiple(chosen, weight, memory["direction"])
-            if dot(chosen, gradient) >= 0:
-                chosen = -gradient
-        return chosen, {"gradient": gradient, "direction": chosen}
-
-
-@dataclass(frozen=True)
-class LimitedMemory:
-    """L-BFGS with `pairs` pairs; `apply` is its guess of the inverse Hessian.
-
-    Without one the guess is a multiple of the identity: `scale` at first, then s.y / y.y of the last pair.
+    With restarts where the direction would not descend.
     """
-
-    pairs: int
-    apply: Callable[[np.ndarray], np.ndarray] | None = None
-    scale: float = 1.0
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return the direction of the two-loop recursion (Nocedal and Wright 2006, algorithm 7.4)."""
-        steps, changes = [], []
-        if memory:
-            steps = [memory[f"step_{i}"] for i in range(sum(name.startswith("step_") for name in memory))]
-            changes = [memory[f"change_{i}"] for i in range(len(steps))]
-            step, change = positions - memory["positions"], gradient - memory["gradient"]
-            if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
-                steps, changes = [*steps, step][-self.pairs :], [*changes, change][-self.pairs :]
-        chosen = self._two_loops(gradient, steps, changes)
-        learnt = {"positions": positions, "gradient": gradient}
-        learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
-        learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
-        return chosen, learnt
-
-    def _two_loops(self, gradient: np.ndarray, steps: list[np.ndarray], changes: list[np.ndarray]) -> np.ndarray:
-        curvatures = [dot(step, change) for step, change in zip(steps, changes, strict=True)]
-        remainder, shares = gradient.copy(), []
-        for step, change, curvature in reversed(list(zip(steps, changes, curvatures, strict=True))):
-            shares.append(dot(step, remainder) / curvature)
-            add_multiple(remainder, -shares[-1], change)
-        if self.apply is not None:
-            remainder = self.apply(remainder)
-        else:
-            remainder *= curvatures[-1] / dot(changes[-1], changes[-1]) if steps else self.scale
-        for step, change, curvature, share in zip(steps, changes, curvatures, reversed(shares), strict=True):
-            add_multiple(remainder, share - dot(change, remainder) / curvature, step)
-        return -remainder
+    chosen = -gradient
+    if memory:
+        earlier = memory["gradient"]
+        weight = max(0.0, (dot(gradient, gradient) - dot(gradient, earlier)) / dot(earlier, earlier))
+        add_multiple(chosen, weight, memory["direction"])
+        if dot(chosen, gradient) >= 0:
+            chosen = -gradient
+    return chosen, {"gradient": gradient, "direction": chosen}
 
 
-@dataclass(frozen=True)
-class Momentum:
-    """Gradient descent with momentum and a gain for each coordinate, as the peers run it.
+def limited_memory(
+    positions: np.ndarray,
+    gradient: np.ndarray,
+    memory: Memory,
+    n_pairs: int,
+    apply: Operator | None = None,
+    scale: float = 1.0,
+) -> tuple[np.ndarray, Memory]:
+    """Return the direction of L-BFGS with so many pairs of steps and changes of the gradient.
+
+    `apply` is its guess of the inverse Hessian. Without one the guess is a multiple of the identity: `scale` at first,
+    then s.y / y.y of the last pair.
+    """
+    steps, changes = ([memory[key] for key in memory if key.startswith(name)] for name in ("step_", "change_"))
+    if memory:
+        step, change = positions - memory["positions"], gradient - memory["gradient"]
+        if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):
+            steps, changes = [*steps, step][-n_pairs:], [*changes, change][-n_pairs:]
+    if apply is None:
+        factor = dot(steps[-1], changes[-1]) / dot(changes[-1], changes[-1]) if steps else scale
+        apply = functools.partial(np.multiply, factor)
+    learnt = {"positions": positions, "gradient": gradient}
+    learnt |= {f"step_{i}": step for i, step in enumerate(steps)}
+    learnt |= {f"change_{i}": change for i, change in enumerate(changes)}
+    return -two_loops(gradient, steps, changes, apply), learnt
+
+
+def two_loops(
+    gradient: np.ndarray, steps: Sequence[np.ndarray], changes: Sequence[np.ndarray], apply: Operator
+) -> np.ndarray:
+    """Return the product of the inverse Hessian of L-BFGS with a gradient (Nocedal and Wright 2006, algorithm 7.4)."""
+    pairs = [(step, change, dot(step, change)) for step, change in zip(steps, changes, strict=True)]
+    remainder, shares = gradient.copy(), []
+    for step, change, curvature in reversed(pairs):
+        shares.append(dot(step, remainder) / curvature)
+        add_multiple(remainder, -shares[-1], change)
+    remainder = apply(remainder)
+    for (step, change, curvature), share in zip(pairs, reversed(shares), strict=True):
+        add_multiple(remainder, share - dot(change, remainder) / curvature, step)
+    return remainder
+
+
+def with_momentum(
+    positions: np.ndarray,
+    gradient: np.ndarray,
+    memory: Memory,
+    rate: float,
+    momentum: float,
+    longest: float = 5.0,
+    workspace: Workspace = IN_MEMORY,
+) -> tuple[np.ndarray, Memory]:
+    """Return the new velocity of gradient descent with momentum and a gain for each coordinate, as the peers run it.
 
     `rate` multiplies g / 4 (peers leave the factor 4 of the gradient out); no point moves further than `longest`.
     """
-
-    rate: float
-    momentum: float = 0.8
-    longest: float = 5.0
-    workspace: Workspace = IN_MEMORY
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return the new velocity."""
-        before = Motion(**memory) if memory else Motion(np.zeros_like(gradient), np.ones_like(gradient))
-        after = momentum_step(gradient, before, self.rate / 4, self.momentum, self.longest, self.workspace)
-        return after.velocity, after._asdict()
+    before = Motion(**memory) if memory else Motion(np.zeros_like(gradient), np.ones_like(gradient))
+    after = momentum_step(gradient, before, rate / 4, momentum, longest, workspace)
+    return after.velocity, after._asdict()
 
 
-@dataclass(frozen=True)
-class OfCopies:
-    """The direction of one of the copies that a point stands for: it sees their gradient over their number (N,)."""
+def by_diagonal(
+    positions: np.ndarray, gradient: np.ndarray, memory: Memory, curvature: PairCurvature, attractive: np.ndarray
+) -> tuple[np.ndarray, Memory]:
+    """Return -g divided by the diagonal of the Hessian, whose attractive part is 4 D+ (N,).
 
-    direction: Direction
-    masses: np.ndarray = field(repr=False)
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return what the direction chooses by the gradient of a copy."""
-        return self.direction.choose(positions, gradient / self.masses[:, np.newaxis], memory)
-
-
-@dataclass(frozen=True)
-class HessianDiagonal:
-    """B is the diagonal of 4 L + 8 L^xx, and where that is small or negative, of its positive parts 4 L+ + 8 L^xx.
-
-    The rank-one part of the Hessian of normalised objectives is left out: it is negative.
+    B is the diagonal of 4 L + 8 L^xx, and where that is small or negative, of its positive parts 4 L+ + 8 L^xx. The
+    rank-one part of the Hessian of normalised objectives is left out: it is negative.
     """
-
-    curvature: PairCurvature
-    attractive: np.ndarray = field(repr=False)  # 4 D+ (N,)
-
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return -g divided by the diagonal."""
-        curvatures, repulsive = self.curvature.diagonals(positions, self.curvature.weights(positions))
-        positive = self.attractive[:, np.newaxis] + curvatures
-        whole = positive - repulsive[:, np.newaxis]
-        return -gradient / np.where(whole > LEAST_SHARE * positive, whole, positive), {}
+    curvatures, repulsive = curvature.diagonals(positions, curvature.weights(positions))
+    positive = attractive[:, np.newaxis] + curvatures
+    whole = positive - repulsive[:, np.newaxis]
+    return -gradient / np.where(whole > LEAST_SHARE * positive, whole, positive), {}
 
 
-@dataclass(frozen=True)
-class SpectralMinus:
-    """SD-: B = 4 L+ + 8 L^xx_ii, with the repulsive Hessian's blocks of one coordinate, by conjugate gradients."""
+def spectral_minus(
+    positions: np.ndarray, gradient: np.ndarray, memory: Memory, curvature: PairCurvature, laplacian: ShiftedLaplacian
+) -> tuple[np.ndarray, Memory]:
+    """Return the direction SD-, by conjugate gradients from that of the step before.
 
-    laplacian: ShiftedLaplacian
-    curvature: PairCurvature
+    B = 4 L+ + 8 L^xx_ii, with the repulsive Hessian's blocks of one coordinate.
+    """
+    weights = curvature.weights(positions)
+    curvatures, _ = curvature.diagonals(positions, weights)
 
-    def choose(self, positions: np.ndarray, gradient: np.ndarray, memory: Memory) -> tuple[np.ndarray, Memory]:
-        """Return the direction, by conjugate gradients from that of the step before."""
-        weights = self.curvature.weights(positions)
-        curvatures, _ = self.curvature.diagonals(positions, weights)
+    def product(vectors: np.ndarray) -> np.ndarray:
+        image = laplacian.product(vectors)
+        image += curvature.product(positions, weights, vectors)
+        return image
 
-        def product(vectors: np.ndarray) -> np.ndarray:
-            image = self.laplacian.product(vectors)
-            image += self.curvature.product(positions, weights, vectors)
-            return image
-
-        diagonal = self.laplacian.diagonal[:, np.newaxis] + curvatures
-        guess = memory.get("direction")
-        chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS, guess)
-        if (
-            dot(chosen, gradient) >= 0
-        ):  # conjugate gradients that end early need not descend from another start than zero
-            chosen = conjugate_gradients(product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS)
-        return chosen, {"direction": chosen}
+    diagonal = laplacian.diagonal[:, np.newaxis] + curvatures
+    solve = functools.partial(conjugate_gradients, product, -gradient, diagonal, CURVATURE_TOLERANCE, CURVATURE_STEPS)
+    chosen = solve(memory.get("direction"))
+    if dot(chosen, gradient) >= 0:
+        chosen = solve()  # what ends early need not descend from another start than zero
+    return chosen, {"direction": chosen}

@@ -5,6 +5,7 @@ tenth of its width. Its parts then push each other away over hundreds of iterati
 are, since far ones hardly push. The objective of a larger map can be evaluated at once.
 """
 
+import functools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -15,16 +16,16 @@ from scalemani.config.params.parameters import FIRST_DOUBLING, PAIRS
 from scalemani.config.stages import GIVEN_START
 from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
 from scalemani.descents.directions import (
-    ConjugateGradients,
     Direction,
-    HessianDiagonal,
-    LimitedMemory,
-    Momentum,
-    OfCopies,
-    Preconditioned,
-    SpectralMinus,
+    by_diagonal,
+    conjugate_direction,
+    limited_memory,
+    of_copies,
+    preconditioned,
     shifted_laplacian,
+    spectral_minus,
     spectral_operator,
+    with_momentum,
 )
 from scalemani.descents.force_errors import ADAPT_EVERY, adapt_tolerance
 from scalemani.descents.problem import Problem
@@ -121,31 +122,30 @@ def direction_of(phase: Phase, problem: Problem) -> Direction:
     if name == "momentum":
         if phase.length is None:
             raise ConfigError("direction 'momentum' takes a learning rate, got none: it does not search along a line")
-        return of_copies(Momentum(phase.length, phase.momentum, workspace=problem.workspace), problem)
+        momentum = functools.partial(
+            with_momentum, rate=phase.length, momentum=phase.momentum, workspace=problem.workspace
+        )
+        return of_copies(momentum, problem.masses)
     if name == "gradient-descent":
-        return of_copies(Preconditioned(np.copy), problem)
+        return of_copies(preconditioned(np.copy), problem.masses)
     if name == "conjugate-gradients":
-        return ConjugateGradients()
+        return conjugate_direction
     rows = problem.rows if problem.masses is None else without_loops(problem.rows)
     if name == "spectral":
-        return Preconditioned(spectral_operator(rows, phase.kappa, factor, over))
+        return preconditioned(spectral_operator(rows, phase.kappa, factor, over))
+    with_pairs = functools.partial(limited_memory, n_pairs=phase.pairs)
     if name == "spectral+l-bfgs":
-        return LimitedMemory(phase.pairs, spectral_operator(rows, phase.kappa, factor, over))
+        return functools.partial(with_pairs, apply=spectral_operator(rows, phase.kappa, factor, over))
     kappa = phase.kappa if name == "spectral-minus" else problem.rows.n_points
     laplacian = shifted_laplacian(rows, kappa, factor, over)
     if name == "l-bfgs":
-        return LimitedMemory(phase.pairs, scale=1 / float(laplacian.diagonal.mean()))
+        return functools.partial(with_pairs, scale=1 / float(laplacian.diagonal.mean()))
     if name == "fixed-point":
-        return Preconditioned(lambda gradient: gradient / laplacian.diagonal[:, np.newaxis])
+        return preconditioned(lambda gradient: gradient / laplacian.diagonal[:, np.newaxis])
     curvature = PairCurvature(problem.objective.kernel, problem.objective.combine, problem.strength, over)
     if name == "diagonal-hessian":
-        return HessianDiagonal(curvature, laplacian.diagonal)
-    return SpectralMinus(laplacian, curvature)
-
-
-def of_copies(direction: Direction, problem: Problem) -> Direction:
-    """Return a direction as one of the copies of each point sees it."""
-    return direction if problem.masses is None else OfCopies(direction, problem.masses)
+        return functools.partial(by_diagonal, curvature=curvature, attractive=laplacian.diagonal)
+    return functools.partial(spectral_minus, curvature=curvature, laplacian=laplacian)
 
 
 def descend(problem: Problem, phases: Sequence[Phase], method: str, state: State) -> Iterator[State]:

@@ -89,7 +89,7 @@ class Plain:
 
     def choose(self, direction, **values):
         """What a phase's direction returns at the positions, knowing nothing."""
-        return direction_of(Phase(direction, 1, **values), self.problem).choose(self.positions, self.gradient, {})[0]
+        return direction_of(Phase(direction, 1, **values), self.problem)(self.positions, self.gradient, {})[0]
 
 
 def laplacian(weights):
@@ -151,8 +151,8 @@ def test_sd_minus_goes_on_from_its_last_direction():
     for column in range(2):
         whole = plain.attraction_hessian() + plain.curvature(column)
         solved[:, column] = np.linalg.lstsq(whole, -plain.gradient[:, column], rcond=None)[0]
-    afresh, _ = chosen.choose(plain.positions, plain.gradient, {})
-    found, memory = chosen.choose(plain.positions, plain.gradient, {"direction": solved})
+    afresh, _ = chosen(plain.positions, plain.gradient, {})
+    found, memory = chosen(plain.positions, plain.gradient, {"direction": solved})
     missed = np.linalg.norm(afresh - solved)
     assert missed > 1e-3 * np.linalg.norm(solved)  # of a tenth of the residual that is left to be found
     assert np.linalg.norm(found - solved) < 1e-6 * missed
@@ -216,7 +216,7 @@ def test_l_bfgs_is_bfgs_of_its_last_pairs(direction, pairs):
             start = scale * np.eye(28)
         else:
             start = np.kron(spectral, np.eye(2))
-        found, memory = chosen.choose(positions, gradient, memory)
+        found, memory = chosen(positions, gradient, memory)
         expected = -inverse_hessian(start, steps, changes) @ gradient.ravel()
         np.testing.assert_allclose(found.ravel(), expected, rtol=1e-5, atol=1e-5 * np.abs(expected).max())
         last = positions, gradient
@@ -230,16 +230,16 @@ def test_conjugate_gradients_are_those_of_polak_and_ribiere():
     draws = np.random.default_rng(1)
     first, second = draws.normal(size=(2, 14, 2))
     second += 2 * first  # so that the weight is neither zero nor one
-    before, memory = chosen.choose(plain.positions, first, {})
+    before, memory = chosen(plain.positions, first, {})
     np.testing.assert_array_equal(before, -first)
-    found, memory = chosen.choose(plain.positions, second, memory)
+    found, memory = chosen(plain.positions, second, memory)
     weight = (second * (second - first)).sum() / (first**2).sum()
     expected = -second + weight * before
     if (expected * second).sum() >= 0:
         expected = -second
     assert weight > 0
     np.testing.assert_allclose(found, expected, rtol=1e-12)
-    uphill, _ = chosen.choose(plain.positions, 0.5 * second, {"gradient": -second, "direction": 100 * second})
+    uphill, _ = chosen(plain.positions, 0.5 * second, {"gradient": -second, "direction": 100 * second})
     np.testing.assert_array_equal(uphill, -0.5 * second)  # it would go up: started afresh
 
 
@@ -257,5 +257,5 @@ def test_momentum_keeps_a_velocity_and_a_gain_for_each_coordinate():
                 velocity[n, d] = 0.6 * velocity[n, d] - 40.0 / 4 * gains[n, d] * gradient[n, d]
             length = np.linalg.norm(velocity[n])
             velocity[n] *= min(1.0, 5.0 / length)
-        found, memory = chosen.choose(plain.positions, gradient, memory)
+        found, memory = chosen(plain.positions, gradient, memory)
         np.testing.assert_allclose(found, velocity, rtol=1e-12)
