@@ -4,6 +4,7 @@ W and the positions are held in memory. The descent is kept every few seconds: o
 and ends the same to the last bit.
 """
 
+import functools
 import time
 from dataclasses import replace
 from typing import Any
@@ -226,66 +227,48 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
-    """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended."""
-    task = work.task
-    phases = phases_of(task.params.layout, problem.n_copies)
-    log = DescentLog(work, sum(phase.most_iterations for phase in phases))
-    state = log.state or State(start_positions(work, problem.rows, problem.masses))
+    """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended.
+
+    What is on the way is kept: checkpoints, snapshots, the curve where the objective was computed.
+    """
+    task, progress, checkpoints = work.task, work.executor.progress, Checkpoints(work.task.output)
+    asked, shape = task.params.layout, (task.dimensions.n_points, task.params.n_components)
+    phases = phases_of(asked, problem.n_copies)
+    stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
+    curve = stored["curve"].tolist() if stored else []
+    progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration")
+    state = State.of_arrays(stored) if stored else State(start_positions(work, problem.rows, problem.masses))
+    progress.advance(state.iteration)
+    noted, before, compiled = time.monotonic(), state.iteration, COMPILING.total
     for following in descend(problem, phases, method, state):
         state = following
-        log.add(state)
-    if has_converged(state, phases):
-        return state, log.curve, "converged"
-    if task.params.layout.converged != 0:  # else what was asked for is to go to the end
-        work.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
-    return state, log.curve, "max_iterations"
-
-
-class DescentLog:
-    """What is kept and said of a descent while it goes on: checkpoints, snapshots, the learning curve, notes."""
-
-    def __init__(self, work: StageWork, most_iterations: int) -> None:
-        self._task, self._progress = work.task, work.executor.progress
-        self._checkpoints = Checkpoints(work.task.output)
-        shape = work.task.dimensions.n_points, work.task.params.n_components
-        stored = self._checkpoints.load({"positions": shape, **STATE_SHAPES})
-        self.state = State.of_arrays(stored) if stored else None
-        self._curve = stored["curve"].tolist() if stored else []
-        self._progress.start(work.task.stage, most_iterations, "iteration")
-        self._noted_iteration = self.state.iteration if self.state else 0
-        self._progress.advance(self._noted_iteration)
-        self._noted, self._compiled = time.monotonic(), COMPILING.total
-
-    @property
-    def curve(self) -> np.ndarray:
-        """Iterations (n,) at which the objective was computed, its values and the norms of its gradient: (n, 3)."""
-        return np.array(self._curve, np.float64).reshape(-1, 3)
-
-    def add(self, state: State) -> None:
-        """Take note of a state."""
-        self._progress.advance()
+        progress.advance()
         if np.isfinite(state.value):
-            self._curve.append([state.iteration, state.value, state.gradient_norm])
-        objective = self._curve[-1][1] if self._curve else float("nan")
-        self._progress.iterate(state.iteration, objective, lambda: in_input_order(self._task, state.positions))
-        every = self._task.params.layout.snapshots
-        if every and state.iteration % every == 0:
-            positions = in_input_order(self._task, state.positions)
-            folder = StoredLayout.snapshot_folder(state.iteration)
-            unit = StoredLayout.snapshot_unit(state.iteration)
-            self._task.output.write_whole({StoredLayout.snapshots: positions}, unit, folder)
-        if self._checkpoints.due(CHECKPOINT_SECONDS):
-            self._checkpoints.save({**state.arrays(), "curve": self.curve})
-        now = time.monotonic()
-        if now - self._noted > NOTE_SECONDS:
-            compiling = COMPILING.total - self._compiled  # kernels that are called for the first time
-            at_work = max(now - self._noted - compiling, 0.0)
-            self._progress.note(self._line(state, at_work / (state.iteration - self._noted_iteration), compiling))
-            self._noted, self._noted_iteration, self._compiled = now, state.iteration, COMPILING.total
+            curve.append([state.iteration, state.value, state.gradient_norm])
+        objective = curve[-1][1] if curve else float("nan")
+        progress.iterate(state.iteration, objective, functools.partial(in_input_order, task, state.positions))
+        if asked.snapshots and state.iteration % asked.snapshots == 0:
+            unit, folder = (
+                name(state.iteration) for name in (StoredLayout.snapshot_unit, StoredLayout.snapshot_folder)
+            )
+            task.output.write_whole({StoredLayout.snapshots: in_input_order(task, state.positions)}, unit, folder)
+        if checkpoints.due(CHECKPOINT_SECONDS):
+            checkpoints.save({**state.arrays(), "curve": curve_of(curve)})
+        now, compiling = time.monotonic(), COMPILING.total - compiled  # kernels that are called for the first time
+        if now - noted > NOTE_SECONDS:
+            value = f"objective {objective:.6g} (iteration {curve[-1][0]:.0f}), " if curve else ""
+            seconds = max(now - noted - compiling, 0.0) / (state.iteration - before)
+            progress.note(
+                f"{task.stage}: iteration {state.iteration}, {value}gradient {state.gradient_norm:.3g}, "
+                f"{seconds:.3g} s an iteration" + (f", and {compiling:.0f} s of compiling" if compiling >= 1 else "")
+            )
+            noted, before, compiled = now, state.iteration, COMPILING.total
+    converged = has_converged(state, phases)
+    if not converged and asked.converged != 0:  # else what was asked for is to go to the end
+        work.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
+    return state, curve_of(curve), "converged" if converged else "max_iterations"
 
-    def _line(self, state: State, seconds: float, compiling: float) -> str:
-        value = f"objective {self._curve[-1][1]:.6g} (iteration {self._curve[-1][0]:.0f}), " if self._curve else ""
-        return (
-            f"{self._task.stage}: iteration {state.iteration}, {value}gradient {state.gradient_norm:.3g}, "
-            f"{seconds:.3g} s an iteration" + (f", and {compiling:.0f} s of compiling" if compiling >= 1 else "")
-        )
+
+def curve_of(points: list[list[float]]) -> np.ndarray:
+    """Return a learning curve (n, 3) float64."""
+    return np.array(points, np.float64).reshape(-1, 3)
