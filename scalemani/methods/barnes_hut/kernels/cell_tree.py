@@ -15,7 +15,6 @@ from scalemani.kernels.arrays.coordinates import extremes
 from scalemani.kernels.machine.compile import compiled
 
 LEVELS = {2: 31, 3: 21}  # halvings of the root cell that fit into the 63 bits of a key
-_1, _2, _4, _8, _16, _32 = (np.uint64(i) for i in (1, 2, 4, 8, 16, 32))
 
 
 def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -41,39 +40,19 @@ def morton_order(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 @compiled
 def _write_keys(points: np.ndarray, low: np.ndarray, side: float, levels: int, keys: np.ndarray) -> None:
-    cells = 2.0**levels
+    cells, n_dims = 2.0**levels, points.shape[1]
     for i in range(len(points)):
         key = np.uint64(0)
-        for k in range(points.shape[1]):
+        for k in range(n_dims):
             share = (points[i, k] - low[k]) / side if side > 0.0 else 0.0
             cell = np.uint64(min(share * cells, cells - 1.0))
-            key |= (_spread_by_two(cell) if points.shape[1] == 2 else _spread_by_three(cell)) << np.uint64(k)
+            for level in range(levels):
+                key |= ((cell >> np.uint64(level)) & np.uint64(1)) << np.uint64(level * n_dims + k)
         keys[i] = key
 
 
-@compiled
-def _spread_by_two(cell: int) -> int:
-    """Move bit i of a number below 2^32 to bit 2 i."""
-    x = np.uint64(cell)
-    x = (x | (x << _16)) & np.uint64(0x0000FFFF0000FFFF)
-    x = (x | (x << _8)) & np.uint64(0x00FF00FF00FF00FF)
-    x = (x | (x << _4)) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    x = (x | (x << _2)) & np.uint64(0x3333333333333333)
-    return (x | (x << _1)) & np.uint64(0x5555555555555555)
-
-
-@compiled
-def _spread_by_three(cell: int) -> int:
-    """Move bit i of a number below 2^21 to bit 3 i."""
-    x = np.uint64(cell)
-    x = (x | (x << _32)) & np.uint64(0x001F00000000FFFF)
-    x = (x | (x << _16)) & np.uint64(0x001F0000FF0000FF)
-    x = (x | (x << _8)) & np.uint64(0x100F00F00F00F00F)
-    x = (x | (x << _4)) & np.uint64(0x10C30C30C30C30C3)
-    return (x | (x << _2)) & np.uint64(0x1249249249249249)
-
-
 BITS = 64
+HIGHEST_DIGIT = np.uint64(60)  # the place in a key of a point's cell on the first level, with two axes or three
 MERGED = 4
 CACHE_LINE = 8  # float64 numbers
 CHARGE, SIZE = 0, 1  # the columns of `totals`
@@ -108,22 +87,20 @@ class CellTree(NamedTuple):
     skip: np.ndarray
 
 
-class Ranges(NamedTuple):
-    """Cells in preorder: the first point (n,) of each, the one behind its last, and its parent, -1 for the root."""
-
-    first: np.ndarray
-    last: np.ndarray
-    parents: np.ndarray
-
-
 def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> CellTree:
     """Return the tree over points (N, d), d = 2 or 3, with charges (N,) none of which differ in sign."""
     keys, order = morton_order(points)
     columns, charges = np.ascontiguousarray(points[order].T), charges[order]
-    ranges = Ranges(*_split(keys, len(columns), leaf_points))
-    centers, totals, skip = _weigh(columns, charges, ranges)
-    moments = _second_moments(columns, charges, ranges, centers, totals, skip)
-    return CellTree(order, columns, charges, centers, totals, moments, ranges.first, ranges.last, skip)
+    n_dims = points.shape[1]
+    first, last, parents = _split(keys, n_dims, leaf_points)
+    nodes = np.zeros((len(first), CACHE_LINE))  # what a walk asks of a cell is in one place
+    skip = np.searchsorted(first, last)  # cells in preorder begin where those before them do, or later
+    centers, totals = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2]
+    moments = np.zeros((len(first), n_dims * (n_dims + 1) // 2))
+    tree = CellTree(order, columns, charges, centers, totals, moments, first, last, skip)
+    _weigh(tree, parents)
+    _add_second_moments(tree, parents)
+    return tree
 
 
 @compiled
@@ -164,7 +141,9 @@ def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray,
         n_nodes += 1
         if end - begin <= leaf_points or keys[begin] == keys[end - 1]:
             continue
-        shift = np.uint64(_highest_bit(keys[begin] ^ keys[end - 1]) // n_dims * n_dims)
+        shift = HIGHEST_DIGIT
+        while keys[begin] >> shift == keys[end - 1] >> shift:
+            shift -= np.uint64(n_dims)
         stop = end
         while stop > begin:  # the last child first: the first one is then popped first
             start = begin + np.searchsorted(keys[begin:stop], (keys[stop - 1] >> shift) << shift)
@@ -175,37 +154,25 @@ def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray,
 
 
 @compiled
-def _highest_bit(number: int) -> int:
-    bit = 0
-    while number > np.uint64(1):
-        number >>= np.uint64(1)
-        bit += 1
-    return bit
-
-
-@compiled
-def _weigh(columns: np.ndarray, charges: np.ndarray, ranges: Ranges) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return `centers`, `totals` and `skip`, from the leaves up: parents stand before children, so the last is first.
+def _weigh(tree: CellTree, parents: np.ndarray) -> None:
+    """Write `centers` and `totals`, from the leaves up: parents stand before children, so the last is first.
 
     A cell without any charge has the middle of its box as its centre.
     """
-    first, last, parents = ranges
-    n_nodes, n_dims = len(first), len(columns)
-    nodes = np.zeros((n_nodes, CACHE_LINE))  # what a walk asks of a cell is in one place
-    centers, totals, skip = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2], np.arange(1, n_nodes + 1)
+    (n_dims, _), n_nodes = tree.columns.shape, len(parents)
+    centers, totals = tree.centers, tree.totals
     low, high = np.full((n_nodes, n_dims), np.inf), np.full((n_nodes, n_dims), -np.inf)
     for node in range(n_nodes - 1, -1, -1):
-        if skip[node] == node + 1:
-            for i in range(first[node], last[node]):
-                totals[node, CHARGE] += charges[i]
+        if tree.skip[node] == node + 1:
+            for i in range(tree.first[node], tree.last[node]):
+                totals[node, CHARGE] += tree.charges[i]
                 for k in range(n_dims):
-                    centers[node, k] += charges[i] * columns[k, i]
-                    low[node, k] = min(low[node, k], columns[k, i])
-                    high[node, k] = max(high[node, k], columns[k, i])
+                    centers[node, k] += tree.charges[i] * tree.columns[k, i]
+                    low[node, k] = min(low[node, k], tree.columns[k, i])
+                    high[node, k] = max(high[node, k], tree.columns[k, i])
         parent, total = parents[node], totals[node, CHARGE]
         if parent >= 0:
             totals[parent, CHARGE] += total
-            skip[parent] = max(skip[parent], skip[node])
         for k in range(n_dims):
             totals[node, SIZE] = max(totals[node, SIZE], high[node, k] - low[node, k])
             if parent >= 0:
@@ -213,41 +180,29 @@ def _weigh(columns: np.ndarray, charges: np.ndarray, ranges: Ranges) -> tuple[np
                 low[parent, k], high[parent, k] = min(low[parent, k], low[node, k]), max(high[parent, k], high[node, k])
             center = centers[node, k] / total if total != 0.0 else 0.5 * (low[node, k] + high[node, k])
             centers[node, k] = min(max(center, low[node, k]), high[node, k])
-    return centers, totals, skip
 
 
 @compiled
-def _second_moments(
-    columns: np.ndarray,
-    charges: np.ndarray,
-    ranges: Ranges,
-    centers: np.ndarray,
-    totals: np.ndarray,
-    skip: np.ndarray,
-) -> np.ndarray:
-    first, last, parents = ranges
-    n_dims = len(columns)
-    moments, offset = np.zeros((len(first), n_dims * (n_dims + 1) // 2)), np.empty(n_dims)
-    for node in range(len(first) - 1, -1, -1):
-        if skip[node] == node + 1:
-            for i in range(first[node], last[node]):
-                for k in range(n_dims):
-                    offset[k] = columns[k, i] - centers[node, k]
-                _add_moments(moments, node, offset, charges[i])
+def _add_second_moments(tree: CellTree, parents: np.ndarray) -> None:
+    offset = np.empty(len(tree.columns))
+    for node in range(len(parents) - 1, -1, -1):
+        if tree.skip[node] == node + 1:
+            for i in range(tree.first[node], tree.last[node]):
+                for k in range(len(offset)):
+                    offset[k] = tree.columns[k, i] - tree.centers[node, k]
+                _add_moments(tree.moments[node], offset, tree.charges[i])
         parent = parents[node]
         if parent >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
-            for k in range(n_dims):
-                offset[k] = centers[node, k] - centers[parent, k]
-            _add_moments(moments, parent, offset, totals[node, CHARGE])
-            for entry in range(moments.shape[1]):
-                moments[parent, entry] += moments[node, entry]
-    return moments
+            for k in range(len(offset)):
+                offset[k] = tree.centers[node, k] - tree.centers[parent, k]
+            _add_moments(tree.moments[parent], offset, tree.totals[node, CHARGE])
+            tree.moments[parent] += tree.moments[node]
 
 
 @compiled
-def _add_moments(moments: np.ndarray, node: int, offset: np.ndarray, charge: float) -> None:
+def _add_moments(moments: np.ndarray, offset: np.ndarray, charge: float) -> None:
     entry = 0
     for k in range(len(offset)):
         for l in range(k, len(offset)):
-            moments[node, entry] += charge * offset[k] * offset[l]
+            moments[entry] += charge * offset[k] * offset[l]
             entry += 1
