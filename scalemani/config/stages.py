@@ -139,7 +139,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=5,
+    version=6,
     also_reads=("landmark_embedding",),
     reads=("init",),
 )

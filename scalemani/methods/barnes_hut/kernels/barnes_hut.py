@@ -12,7 +12,8 @@ S = Q K(s) + tr(M) K'(s) + 2 (r^T M r) K''(s) up to its third moments: there is 
 they are -K^2, 2 K^3 and -6 K^4.
 
 The loops run over the targets, always all lanes of a group: no remainders, and nothing to add up across lanes. Targets
-and results are parts of one array at fixed places, so that the compiler sees that they do not overlap.
+and results are parts of one array at fixed places, so that the compiler sees that they do not overlap. There are
+always three axes: a plane lies at zero along the third.
 """
 
 from numbers import Real
@@ -32,7 +33,7 @@ from scalemani.kernels.repulsion.pair_sums import (
     kernel_number,
     pair_arguments,
 )
-from scalemani.methods.barnes_hut.kernels.cell_tree import CHARGE, SIZE, CellTree, build_tree, cover
+from scalemani.methods.barnes_hut.kernels.cell_tree import AXES, CHARGE, SIZE, CellTree, build_tree, cover
 
 GROUP_POINTS = 32  # targets of a group
 STATE_SIZE = 7 * GROUP_POINTS  # three coordinates of the targets, three of the gradient, and S
@@ -41,63 +42,20 @@ _LANES = np.uint64(GROUP_POINTS)
 _X, _Y, _Z, _G0, _G1, _G2, _S = (np.uint64(i * GROUP_POINTS) for i in range(7))
 
 
-@compiled
+@inlined_sums
 def add_point(kind: int, place: np.ndarray, charge: float, state: np.ndarray) -> None:
     """Add the field of a point to the state of a group.
 
     Parameters
     ----------
-    place : (d,) float64, d = 2 or 3
+    place : (3,) float64
     state : (STATE_SIZE,) float64, coordinates of the targets, gradient and S
     """
-    if len(place) == 2:
-        _add_point_plane(kind, place[0], place[1], charge, state)
-    else:
-        _add_point_space(kind, place[0], place[1], place[2], charge, state)
-
-
-@compiled
-def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
-    """Add the field of a cell to the state of a group.
-
-    Parameters
-    ----------
-    kind, charge, state : those of `add_point`, of all points in the cell together
-    center : (d,) float64, of the charge
-    moments : (d (d + 1) / 2,) float64, second moments about it, row by row of the upper triangle
-    """
-    if len(center) == 2 and kind == STUDENT:
-        _add_student_plane(center, charge, moments, state)
-    elif len(center) == 2:
-        _add_gaussian_plane(center, charge, moments, state)
-    elif kind == STUDENT:
-        _add_student_space(center, charge, moments, state)
-    else:
-        _add_gaussian_space(center, charge, moments, state)
-
-
-@inlined_sums
-def _respond(kind: int, squared: float) -> float:
-    return 1.0 / (1.0 + squared) if kind == STUDENT else exp_nonpositive(-squared)
-
-
-@inlined_sums
-def _add_point_plane(kind: int, x: float, y: float, charge: float, state: np.ndarray) -> None:
-    for j in range(_LANES):
-        u, v = state[_X + j] - x, state[_Y + j] - y
-        response = _respond(kind, u * u + v * v)
-        strength = charge * response
-        slope = -2.0 * strength * (response if kind == STUDENT else 1.0)
-        state[_G0 + j] += slope * u
-        state[_G1 + j] += slope * v
-        state[_S + j] += strength
-
-
-@inlined_sums
-def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, state: np.ndarray) -> None:
+    x, y, z = place[0], place[1], place[2]
     for j in range(_LANES):
         u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
-        response = _respond(kind, u * u + v * v + w * w)
+        squared = u * u + v * v + w * w
+        response = 1.0 / (1.0 + squared) if kind == STUDENT else exp_nonpositive(-squared)
         strength = charge * response
         slope = -2.0 * strength * (response if kind == STUDENT else 1.0)
         state[_G0 + j] += slope * u
@@ -107,70 +65,34 @@ def _add_point_space(kind: int, x: float, y: float, z: float, charge: float, sta
 
 
 @inlined_sums
-def _add_gaussian_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
-    x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
-    net = charge - (m00 + m11)
-    for j in range(_LANES):
-        u, v = state[_X + j] - x, state[_Y + j] - y
-        p, q = m00 * u + m01 * v, m01 * u + m11 * v
-        stretched = 2.0 * (u * p + v * q)
-        response = exp_nonpositive(-(u * u + v * v))
-        strength = response * (net + stretched)
-        radial, bent = -2.0 * strength, 4.0 * response
-        state[_S + j] += strength
-        state[_G0 + j] += radial * u + bent * p
-        state[_G1 + j] += radial * v + bent * q
+def add_cell(kind: int, center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    """Add the field of a cell to the state of a group.
 
-
-@inlined_sums
-def _add_gaussian_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
+    Parameters
+    ----------
+    kind, charge, state : those of `add_point`, of all points in the cell together
+    center : (3,) float64, of the charge
+    moments : (6,) float64, second moments about it, row by row of the lower triangle
+    """
     x, y, z = center[0], center[1], center[2]
-    m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
-    net = charge - (m00 + m11 + m22)
-    for j in range(_LANES):
-        u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
-        p, q, r = m00 * u + m01 * v + m02 * w, m01 * u + m11 * v + m12 * w, m02 * u + m12 * v + m22 * w
-        stretched = 2.0 * (u * p + v * q + w * r)
-        response = exp_nonpositive(-(u * u + v * v + w * w))
-        strength = response * (net + stretched)
-        radial, bent = -2.0 * strength, 4.0 * response
-        state[_S + j] += strength
-        state[_G0 + j] += radial * u + bent * p
-        state[_G1 + j] += radial * v + bent * q
-        state[_G2 + j] += radial * w + bent * r
-
-
-@inlined_sums
-def _add_student_plane(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
-    x, y, m00, m01, m11 = center[0], center[1], moments[0], moments[1], moments[2]
-    trace = m00 + m11
-    for j in range(_LANES):
-        u, v = state[_X + j] - x, state[_Y + j] - y
-        p, q = m00 * u + m01 * v, m01 * u + m11 * v
-        stretched = 2.0 * (u * p + v * q)
-        response = 1.0 / (1.0 + (u * u + v * v))
-        square, bend = response * response, 2.0 * response * stretched
-        state[_S + j] += charge * response - square * (trace - bend)
-        radial = -2.0 * square * (charge - response * (2.0 * trace - 3.0 * bend))
-        bent = 8.0 * square * response
-        state[_G0 + j] += radial * u + bent * p
-        state[_G1 + j] += radial * v + bent * q
-
-
-@inlined_sums
-def _add_student_space(center: np.ndarray, charge: float, moments: np.ndarray, state: np.ndarray) -> None:
-    x, y, z = center[0], center[1], center[2]
-    m00, m01, m02, m11, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
+    m00, m01, m11, m02, m12, m22 = moments[0], moments[1], moments[2], moments[3], moments[4], moments[5]
     trace = m00 + m11 + m22
+    net = charge - trace
     for j in range(_LANES):
         u, v, w = state[_X + j] - x, state[_Y + j] - y, state[_Z + j] - z
         p, q, r = m00 * u + m01 * v + m02 * w, m01 * u + m11 * v + m12 * w, m02 * u + m12 * v + m22 * w
-        stretched = 2.0 * (u * p + v * q + w * r)
-        response = 1.0 / (1.0 + (u * u + v * v + w * w))
-        square, bend = response * response, 2.0 * response * stretched
-        state[_S + j] += charge * response - square * (trace - bend)
-        radial = -2.0 * square * (charge - response * (2.0 * trace - 3.0 * bend))
-        bent = 8.0 * square * response
+        stretched, squared = 2.0 * (u * p + v * q + w * r), u * u + v * v + w * w
+        if kind == STUDENT:
+            response = 1.0 / (1.0 + squared)
+            square, bend = response * response, 2.0 * response * stretched
+            strength = charge * response - square * (trace - bend)
+            radial = -2.0 * square * (charge - response * (2.0 * trace - 3.0 * bend))
+            bent = 8.0 * square * response
+        else:
+            response = exp_nonpositive(-squared)
+            strength = response * (net + stretched)
+            radial, bent = -2.0 * strength, 4.0 * response
+        state[_S + j] += strength
         state[_G0 + j] += radial * u + bent * p
         state[_G1 + j] += radial * v + bent * q
         state[_G2 + j] += radial * w + bent * r
@@ -286,7 +208,7 @@ def _sum_groups(  # noqa: PLR0913 - how LLVM associates sums depends on the func
 ) -> None:
     """Fill the rows of `sums` and `gradients` that belong to the targets of the groups (g, 2)."""
     n_dims = len(tree.columns)
-    state, box = np.zeros(STATE_SIZE), np.empty((2, n_dims))
+    state, box = np.zeros(STATE_SIZE), np.zeros((2, AXES))
     for g in range(len(groups)):
         begin, end = groups[g]
         state[GRADIENT:] = 0.0
@@ -316,13 +238,13 @@ def _walk(
     own: tuple[int, int],
     state: np.ndarray,
 ) -> None:
-    """Add the field of the tree but for its points `own` to the state of targets that lie in `box` (2, d)."""
+    """Add the field of the tree but for its points `own` to the state of targets that lie in `box` (2, 3)."""
     n_dims, node = len(tree.columns), 0
     reach = np.sqrt(NEGLIGIBLE) if kind == GAUSSIAN and theta > 0.0 else np.inf
-    place = np.empty(n_dims)
+    place = np.zeros(AXES)
     while node < len(tree.skip):
         squared = 0.0
-        for k in range(n_dims):
+        for k in range(AXES):
             center = tree.centers[node, k]
             squared += square_of(max(box[0, k] - center, center - box[1, k], 0.0))
         charge, size, first, last = (
@@ -356,9 +278,9 @@ def _walk(
 @compiled
 def _add_own(kind: int, tree: CellTree, own: tuple[int, int], state: np.ndarray) -> None:
     """Add the field of the targets at each other; what a point would be to itself is undone bit for bit."""
-    place, lanes = np.empty(len(tree.columns)), np.arange(GRADIENT, SUM + 1, GROUP_POINTS)
+    place, lanes = np.zeros(AXES), np.arange(GRADIENT, SUM + 1, GROUP_POINTS)
     for i in range(own[0], own[1]):
-        for k in range(len(place)):
+        for k in range(len(tree.columns)):
             place[k] = tree.columns[k, i]
         before = state[lanes + i - own[0]]
         add_point(kind, place, tree.charges[i], state)

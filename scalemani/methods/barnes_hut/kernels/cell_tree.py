@@ -55,6 +55,7 @@ BITS = 64
 HIGHEST_DIGIT = np.uint64(60)  # the place in a key of a point's cell on the first level, with two axes or three
 MERGED = 4
 CACHE_LINE = 8  # float64 numbers
+AXES = 3  # of cells: a plane lies at zero along the third
 CHARGE, SIZE = 0, 1  # the columns of `totals`
 
 
@@ -69,9 +70,9 @@ class CellTree(NamedTuple):
     order : (N,) row of the input that each point is.
     columns : (d, N) coordinates.
     charges : (N,) of one sign.
-    centers : (n, d) of charge.
+    centers : (n, 3) of charge.
     totals : (n, 2): the sum of the charges, and the size: the longest side of the box around the points.
-    moments : (n, d (d + 1) / 2): sum q (x - c)_k (x - c)_l for k <= l, row by row.
+    moments : (n, 6): sum q (x - c)_k (x - c)_l for k >= l, row by row.
     first, last : (n,) its points are columns[:, first:last].
     skip : (n,) the next cell in preorder that does not lie in this one; node + 1 for a leaf.
     """
@@ -91,13 +92,11 @@ def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> Cel
     """Return the tree over points (N, d), d = 2 or 3, with charges (N,) none of which differ in sign."""
     keys, order = morton_order(points)
     columns, charges = np.ascontiguousarray(points[order].T), charges[order]
-    n_dims = points.shape[1]
-    first, last, parents = _split(keys, n_dims, leaf_points)
+    first, last, parents = _split(keys, len(columns), leaf_points)
     nodes = np.zeros((len(first), CACHE_LINE))  # what a walk asks of a cell is in one place
     skip = np.searchsorted(first, last)  # cells in preorder begin where those before them do, or later
-    centers, totals = nodes[:, :n_dims], nodes[:, n_dims : n_dims + 2]
-    moments = np.zeros((len(first), n_dims * (n_dims + 1) // 2))
-    tree = CellTree(order, columns, charges, centers, totals, moments, first, last, skip)
+    moments = np.zeros((len(first), AXES * (AXES + 1) // 2))
+    tree = CellTree(order, columns, charges, nodes[:, :AXES], nodes[:, AXES : AXES + 2], moments, first, last, skip)
     _weigh(tree, parents)
     _add_second_moments(tree, parents)
     return tree
@@ -184,16 +183,16 @@ def _weigh(tree: CellTree, parents: np.ndarray) -> None:
 
 @compiled
 def _add_second_moments(tree: CellTree, parents: np.ndarray) -> None:
-    offset = np.empty(len(tree.columns))
+    offset = np.zeros(AXES)
     for node in range(len(parents) - 1, -1, -1):
         if tree.skip[node] == node + 1:
             for i in range(tree.first[node], tree.last[node]):
-                for k in range(len(offset)):
+                for k in range(len(tree.columns)):
                     offset[k] = tree.columns[k, i] - tree.centers[node, k]
                 _add_moments(tree.moments[node], offset, tree.charges[i])
         parent = parents[node]
         if parent >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
-            for k in range(len(offset)):
+            for k in range(AXES):
                 offset[k] = tree.centers[node, k] - tree.centers[parent, k]
             _add_moments(tree.moments[parent], offset, tree.totals[node, CHARGE])
             tree.moments[parent] += tree.moments[node]
@@ -202,7 +201,7 @@ def _add_second_moments(tree: CellTree, parents: np.ndarray) -> None:
 @compiled
 def _add_moments(moments: np.ndarray, offset: np.ndarray, charge: float) -> None:
     entry = 0
-    for k in range(len(offset)):
-        for l in range(k, len(offset)):
-            moments[entry] += charge * offset[k] * offset[l]
+    for k in range(AXES):
+        for l in range(k + 1):
+            moments[entry] += charge * offset[l] * offset[k]
             entry += 1

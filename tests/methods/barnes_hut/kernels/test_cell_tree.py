@@ -28,9 +28,10 @@ def test_cells_nest_and_know_their_points(seed, n, d, repeated, leaf):
         assert tree.totals[node, SIZE] == np.ptp(inside, axis=0).max()
         scale = np.abs(points).max()
         center = np.average(inside, axis=0, weights=weights)
-        np.testing.assert_allclose(tree.centers[node], center, rtol=0, atol=1e-12 * scale)
-        offsets = inside - center
-        moments = (weights[:, None, None] * offsets[:, :, None] * offsets[:, None, :]).sum(axis=0)[np.triu_indices(d)]
+        in_space = np.pad(center, (0, 3 - d))
+        np.testing.assert_allclose(tree.centers[node], in_space, rtol=0, atol=1e-12 * scale)
+        offsets = np.pad(inside - center, ((0, 0), (0, 3 - d)))
+        moments = (weights[:, None, None] * offsets[:, :, None] * offsets[:, None, :]).sum(axis=0)[np.tril_indices(3)]
         np.testing.assert_allclose(tree.moments[node], moments, rtol=0, atol=1e-11 * scale**2 * n)
         children, child = [], node + 1
         while child < tree.skip[node]:
