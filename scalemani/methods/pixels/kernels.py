@@ -26,25 +26,11 @@ Reach = tuple[int, int]  # pixels to each side of a pixel, and frames before and
 
 
 @compiled
-def window_bounds(image: Image, reach: Reach, start: int, stop: int) -> np.ndarray:
-    """Return where the neighbours of pixels [start, stop) begin and end: (stop - start + 1,) int64, from 0.
-
-    Parameters
-    ----------
-    image, reach : those of `window_affinities`
-    start, stop : the first pixel, and the one after the last
-    """
-    bounds = np.zeros(stop - start + 1, np.int64)
+def most_neighbors(image: Image, reach: Reach) -> int:
+    """Return how many neighbours a pixel has at most: those of one whose window is not cut off."""
     n_frames, n_rows, n_columns = image
-    side, frames = reach
-    for pixel in range(start, stop):
-        frame, place = divmod(pixel, n_rows * n_columns)
-        row, column = divmod(place, n_columns)
-        high = min(n_rows, row + side + 1) - max(0, row - side)
-        wide = min(n_columns, column + side + 1) - max(0, column - side)
-        deep = min(n_frames, frame + frames + 1) - max(0, frame - frames)
-        bounds[pixel - start + 1] = bounds[pixel - start] + high * wide + deep - 2
-    return bounds
+    width = 2 * reach[0] + 1
+    return min(n_rows, width) * min(n_columns, width) - 1 + min(n_frames - 1, 2 * reach[1])
 
 
 @compiled
@@ -64,48 +50,40 @@ def fill_neighbors(image: Image, reach: Reach, pixel: int, columns: np.ndarray) 
     Parameters
     ----------
     image, reach : those of `window_affinities`
-    columns : (k or more,) int, of which the first k are filled; k is what `window_bounds` says
+    columns : (`most_neighbors`,) int, of which the first k are filled
     """
     n_frames, n_rows, n_columns = image
-    side, frames = reach
-    area = n_rows * n_columns
-    frame, place = divmod(pixel, area)
+    frame, place = divmod(pixel, n_rows * n_columns)
     row, column = divmod(place, n_columns)
-    first, last = max(0, column - side), min(n_columns, column + side + 1)
     count = 0
-    for earlier in range(max(0, frame - frames), frame):
-        columns[count] = earlier * area + place
-        count += 1
-    for near in range(max(0, row - side), min(n_rows, row + side + 1)):
-        begin = frame * area + near * n_columns
-        for neighbor in range(begin + first, begin + last):
-            if neighbor != pixel:
-                columns[count] = neighbor
-                count += 1
-    for later in range(frame + 1, min(n_frames, frame + frames + 1)):
-        columns[count] = later * area + place
-        count += 1
+    for near_frame in range(max(0, frame - reach[1]), min(n_frames, frame + reach[1] + 1)):
+        side = reach[0] if near_frame == frame else 0
+        for near_row in range(max(0, row - side), min(n_rows, row + side + 1)):
+            begin = (near_frame * n_rows + near_row) * n_columns
+            for near_column in range(max(0, column - side), min(n_columns, column + side + 1)):
+                if begin + near_column != pixel:
+                    columns[count] = begin + near_column
+                    count += 1
     return count
 
 
 @compiled
 def fill_window_weights(
-    points: np.ndarray, image: Image, reach: Reach, rows: tuple[int, int], sigma: float, out: tuple[np.ndarray, ...]
+    points: np.ndarray, image: Image, reach: Reach, start: int, sigma: float, out: tuple[np.ndarray, ...]
 ) -> None:
-    """Fill the rows of W of consecutive pixels.
+    """Fill the rows of W of consecutive pixels from `start` on.
 
     Parameters
     ----------
-    points, image, reach, rows, sigma : those of `window_affinities`
-    out : columns int32 and weights float32, each as long as `window_bounds` says
+    points, image, reach, sigma : those of `window_affinities`
+    out : `indptr` (n + 1,) int64, from zero; columns int32 and weights float32, with room for the windows of n pixels
     """
-    bounds = window_bounds(image, reach, rows[0], rows[1])
-    columns, weights = out
-    for pixel in range(rows[0], rows[1]):
-        begin, end = bounds[pixel - rows[0]], bounds[pixel - rows[0] + 1]
-        fill_neighbors(image, reach, pixel, columns[begin:end])
-        for entry in range(begin, end):
-            squared = squared_distance(points, pixel, columns[entry])
+    indptr, columns, weights = out
+    for row in range(len(indptr) - 1):
+        begin = indptr[row]
+        indptr[row + 1] = begin + fill_neighbors(image, reach, start + row, columns[begin:])
+        for entry in range(begin, indptr[row + 1]):
+            squared = squared_distance(points, start + row, columns[entry])
             # divided twice: the square of the bandwidth under- or overflows long before the ratio does
             weights[entry] = max(exp_nonpositive(-0.5 * ((squared / sigma) / sigma)), LEAST_WEIGHT)
 
@@ -131,10 +109,11 @@ def window_affinities(
     ----------
     [LLL] 4.8.4: sigma 20 on the rows, columns and grey levels of an image.
     """
-    indptr = window_bounds(image, reach, *rows)
-    columns, weights = np.empty(indptr[-1], np.int32), np.empty(indptr[-1], np.float32)
-    fill_window_weights(points, image, reach, rows, float(sigma), (columns, weights))
-    return indptr, columns, weights
+    n_rows = rows[1] - rows[0]
+    room = n_rows * most_neighbors(image, reach)
+    indptr, columns, weights = np.zeros(n_rows + 1, np.int64), np.empty(room, np.int32), np.empty(room, np.float32)
+    fill_window_weights(points, image, reach, rows[0], float(sigma), (indptr, columns, weights))
+    return indptr, columns[: indptr[-1]], weights[: indptr[-1]]
 
 
 @compiled
@@ -150,17 +129,15 @@ def window_bandwidths(points: np.ndarray, image: Image, reach: Reach, pixels: np
     pixels : (n,) int, their numbers
     nth : at least 1
     """
-    found = np.empty(pixels.shape[0], np.float64)
+    found, columns = np.empty(pixels.shape[0]), np.empty(most_neighbors(image, reach), np.int64)
     for i in range(pixels.shape[0]):
-        pixel = pixels[i]
-        columns = np.empty(window_bounds(image, reach, pixel, pixel + 1)[1], np.int64)
-        fill_neighbors(image, reach, pixel, columns)
-        squared = np.empty(columns.shape[0], np.float64)
-        for entry in range(columns.shape[0]):
-            squared[entry] = squared_distance(points, pixel, columns[entry])
+        count = fill_neighbors(image, reach, pixels[i], columns)
+        squared = np.empty(count)
+        for entry in range(count):
+            squared[entry] = squared_distance(points, pixels[i], columns[entry])
         squared.sort()
-        place = min(nth, squared.shape[0]) - 1
-        while place < squared.shape[0] - 1 and squared[place] == 0.0:
+        place = min(nth, count) - 1
+        while place < count - 1 and squared[place] == 0.0:
             place += 1
         found[i] = np.sqrt(squared[place])
     return found
@@ -174,7 +151,7 @@ def mean_distances(points: np.ndarray, image: Image, reach: Reach) -> np.ndarray
     """Return the mean distance of each pixel to the others of its window: (N,) float64."""
     n_pixels = points.shape[0]
     means = np.empty(n_pixels, np.float64)
-    columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
+    columns = np.empty(most_neighbors(image, reach), np.int64)
     for pixel in range(n_pixels):
         count = fill_neighbors(image, reach, pixel, columns)
         total = 0.0
@@ -198,7 +175,7 @@ def shortest_edges(
     labels : (N,) int64, the component of each pixel, by one of its pixels
     shortest, edges : (N,) float64 squared lengths, infinite where no edge leaves, and (N, 2) int32 pixels; filled
     """
-    columns = np.empty((2 * reach[0] + 1) ** 2 + 2 * reach[1], np.int64)
+    columns = np.empty(most_neighbors(image, reach), np.int64)
     shortest[:] = np.inf
     for pixel in range(points.shape[0]):
         count = fill_neighbors(image, reach, pixel, columns)

@@ -12,7 +12,6 @@ from scalemani.methods.pixels.kernels import (
     mean_distances,
     window_affinities,
     window_bandwidths,
-    window_bounds,
 )
 from scalemani.methods.pixels.kernels import minimum_spanning_tree as tree_of_pixels
 
@@ -66,7 +65,7 @@ def test_rows_are_the_same_in_any_cut():
     whole = dense(window_affinities(points, image, reach, SIGMA, (0, 90)), 90)
     parts = [dense(window_affinities(points, image, reach, SIGMA, cut), 90) for cut in ((0, 31), (31, 32), (32, 90))]
     np.testing.assert_array_equal(np.concatenate(parts), whole)
-    assert window_bounds(image, reach, 31, 31).tolist() == [0]
+    assert window_affinities(points, image, reach, SIGMA, (31, 31))[0].tolist() == [0]
 
 
 def test_pixels_far_apart_keep_the_least_weight():
