@@ -30,35 +30,6 @@ class DirectedEdges(NamedTuple):
     values: np.ndarray
 
 
-@compiled
-def _sort_by_block(
-    indices: np.ndarray,
-    values: np.ndarray,
-    source_start: int,
-    blocks: tuple[int, np.ndarray, np.ndarray],
-    edges: tuple[np.ndarray, np.ndarray, np.ndarray] | None,
-) -> None:
-    """Write each edge at the next free place of its block and move that place on; without `edges`, only count them.
-
-    `blocks` are the rows of a block, the place of each block among those that count (-1: none), and the next edges.
-    """
-    block_rows, places, next_edges = blocks
-    first, last, place = 0, 0, -1
-    for row in range(indices.shape[0]):
-        for column in range(indices.shape[1]):
-            if values[row, column] > 0:
-                target = indices[row, column]
-                if not first <= target < last:  # else the block is that of the entry before
-                    block = target // block_rows
-                    first, last, place = block * block_rows, (block + 1) * block_rows, places[block]
-                if place >= 0:
-                    edge = next_edges[place]
-                    if edges is not None:
-                        edges[0][edge], edges[1][edge] = target, source_start + row
-                        edges[2][edge] = values[row, column]
-                    next_edges[place] = edge + 1
-
-
 def incoming_edges(
     indices: np.ndarray, values: np.ndarray, source_start: int, block_rows: int, blocks: Sequence[int]
 ) -> list[DirectedEdges]:
@@ -73,16 +44,17 @@ def incoming_edges(
     values : (n, k) float, their affinities; entries that are not positive are no edges
     """
     last_block = max(int(indices.max(initial=0)) // block_rows, *blocks)
-    places = np.full(last_block + 1, -1, np.int64)
+    places = np.full(last_block + 1, -1, np.int32)
     places[list(blocks)] = np.arange(len(blocks))
-    counts = np.zeros(len(blocks), np.int64)
-    _sort_by_block(indices, values, source_start, (block_rows, places, counts), None)
-    offsets = np.concatenate([[0], np.cumsum(counts)])
-    size = int(offsets[-1])
-    edges = (np.empty(size, indices.dtype), np.empty(size, indices.dtype), np.empty(size, values.dtype))
-    _sort_by_block(indices, values, source_start, (block_rows, places, offsets[:-1].copy()), edges)
-    parts = (slice(first, last) for first, last in itertools.pairwise(offsets))
-    return [DirectedEdges(*(array[part].copy() for array in edges)) for part in parts]
+    places_of_edges = places[indices // block_rows]
+    places_of_edges[~(values > 0)] = -1
+    order, offsets = group_by(places_of_edges.ravel(), len(blocks))
+    edges = (order[first:last] for first, last in itertools.pairwise(offsets))
+    targets, values, n_neighbors = indices.ravel(), values.ravel(), indices.shape[1]
+    return [
+        DirectedEdges(targets[some], (source_start + some // n_neighbors).astype(indices.dtype), values[some])
+        for some in edges
+    ]
 
 
 def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
