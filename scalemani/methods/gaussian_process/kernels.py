@@ -93,6 +93,7 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
     )
 
 
+@compiled
 def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows chosen, fewer where variances are exhausted, and the variances (S,) that are left.
 
@@ -104,18 +105,10 @@ def pivots(rows: np.ndarray, n_landmarks: int, bandwidth: float, first: int = 0)
     """
     factor, variances = np.empty((n_landmarks, len(rows))), np.ones(len(rows))
     chosen = np.empty(n_landmarks, dtype=np.int64)
-    n_chosen = _factorise(rows, bandwidth, first, factor, variances, chosen)
-    return chosen[:n_chosen], variances
-
-
-@compiled
-def _factorise(
-    rows: np.ndarray, bandwidth: float, first: int, factor: np.ndarray, variances: np.ndarray, chosen: np.ndarray
-) -> int:
-    for step in range(chosen.shape[0]):
+    for step in range(n_landmarks):
         pivot = first if step == 0 else np.argmax(variances)
         if variances[pivot] <= DETERMINED:
-            return step
+            return chosen[:step], variances
         chosen[step] = pivot
         column, root = factor[step], np.sqrt(variances[pivot])
         for i in range(rows.shape[0]):
@@ -126,7 +119,7 @@ def _factorise(
             column[i] /= root
             variances[i] -= column[i] * column[i]
         variances[pivot] = 0.0
-    return chosen.shape[0]
+    return chosen, variances
 
 
 @inlined_sums
@@ -253,12 +246,9 @@ def objective(batch: np.ndarray, basis: np.ndarray, landmark: np.ndarray, eta: f
     ----------
     [GP] 4, equations 8 and 10.
     """
-    phi, residual = np.empty(len(batch)), np.empty(len(batch))
-    write_feature(batch, landmark, eta, phi)
-    _project_off(basis, phi, residual)
-    gradient = np.zeros(len(landmark))
-    value = _pull(batch, landmark, phi, residual, gradient)
-    return value, (-4.0 / eta) * gradient
+    phi = feature(batch, landmark, eta)
+    value, pull = _pull(batch, landmark, phi, _residual(basis, phi))
+    return value, (-4.0 / eta) * pull
 
 
 def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray, eta: float) -> tuple[float, float]:
@@ -270,11 +260,8 @@ def mean_objective(batches: np.ndarray, bases: np.ndarray, landmark: np.ndarray,
     bases : (b, n, B) float64, as of `objective` for each batch
     landmark, eta : as of `objective`
     """
-    total, squares, phi = 0.0, 0.0, np.empty(batches.shape[1])
-    for batch, basis in zip(batches, bases, strict=True):
-        write_feature(batch, landmark, eta, phi)
-        squares += float(phi @ phi)
-        total += objective(batch, basis, landmark, eta)[0]
+    total = sum(objective(batch, basis, landmark, eta)[0] for batch, basis in zip(batches, bases, strict=True))
+    squares = sum(float(phi @ phi) for phi in (feature(batch, landmark, eta) for batch in batches))
     return total / (batches.shape[0] * batches.shape[1]), total / squares if squares > 0 else 0.0
 
 
@@ -287,40 +274,33 @@ def grow(basis: np.ndarray, number: int, batch: np.ndarray, landmark: np.ndarray
     batch : (B, D) real
     landmark : (D,) float64
     """
-    phi, residual = np.empty(len(batch)), np.empty(len(batch))
-    write_feature(batch, landmark, eta, phi)
-    _project_off(basis[:number], phi, residual)
-    square, whole = float(residual @ residual), float(phi @ phi)
-    if square > EXHAUSTED * whole:
-        _project_off(basis[:number], residual, basis[number])  # twice is enough
-        basis[number] /= np.linalg.norm(basis[number])
+    phi = feature(batch, landmark, eta)
+    residual = _residual(basis[:number], phi)
+    if float(residual @ residual) > EXHAUSTED * float(phi @ phi):
+        residual = _residual(basis[:number], residual)  # twice is enough
+        basis[number] = residual / np.linalg.norm(residual)
 
 
 @compiled_sums
-def write_feature(batch: np.ndarray, landmark: np.ndarray, eta: float, phi: np.ndarray) -> None:
-    """Write the feature of a landmark over a batch.
-
-    Parameters
-    ----------
-    batch : (B, D) real
-    landmark : (D,) float64
-    phi : (B,) float64, filled
-    """
+def feature(batch: np.ndarray, landmark: np.ndarray, eta: float) -> np.ndarray:
+    """Return the feature (B,) float64 of a landmark (D,) float64 over a batch (B, D) real."""
+    phi = np.empty(batch.shape[0])
     for i in range(batch.shape[0]):
         point, square = batch[i], 0.0
         for j in range(landmark.shape[0]):
             difference = landmark[j] - np.float64(point[j])
             square += difference * difference
         phi[i] = np.exp(-square / eta)
+    return phi
 
 
 @compiled
-def _project_off(basis: np.ndarray, phi: np.ndarray, residual: np.ndarray) -> None:
-    """Write phi less its projection on the rows of the basis, by modified Gram-Schmidt."""
-    for i in range(phi.shape[0]):
-        residual[i] = phi[i]
+def _residual(basis: np.ndarray, phi: np.ndarray) -> np.ndarray:
+    """Return phi less its projection on the rows of the basis, by modified Gram-Schmidt."""
+    residual = phi.copy()
     for row in range(basis.shape[0]):
         _remove(basis[row], residual)
+    return residual
 
 
 @inlined_sums
@@ -333,17 +313,15 @@ def _remove(direction: np.ndarray, residual: np.ndarray) -> None:
 
 
 @compiled_sums
-def _pull(
-    batch: np.ndarray, landmark: np.ndarray, phi: np.ndarray, residual: np.ndarray, gradient: np.ndarray
-) -> float:
-    """Add r_i phi_i (t - x_i) of all points; return r . r."""
-    value = 0.0
+def _pull(batch: np.ndarray, landmark: np.ndarray, phi: np.ndarray, residual: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return r . r, and the sum of r_i phi_i (t - x_i) over all points, (D,) float64."""
+    value, pull = 0.0, np.zeros(landmark.shape[0])
     for i in range(batch.shape[0]):
         share, point = residual[i] * phi[i], batch[i]
         value += residual[i] * residual[i]
         for j in range(landmark.shape[0]):
-            gradient[j] += share * (landmark[j] - np.float64(point[j]))
-    return value
+            pull[j] += share * (landmark[j] - np.float64(point[j]))
+    return value, pull
 
 
 STEP_OFFSET, STEP_POWER = 10.0, -0.51  # [GP] 5: rho_s = (10 + s)^-0.51
@@ -430,8 +408,7 @@ def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: floa
 
 def check_met(sample: np.ndarray, landmark: np.ndarray, eta: float) -> None:
     """Refuse an eta so small that the first landmark meets a single point of the sample (S, D), or none."""
-    phi = np.empty(len(sample))
-    write_feature(sample, landmark, eta, phi)
+    phi = feature(sample, landmark, eta)
     if phi @ phi < min(LEAST_MET, len(sample)):
         raise DataError(
             f"landmarks.eta={eta:.4g} is far too small for these points: the first landmark is near to no more than "
