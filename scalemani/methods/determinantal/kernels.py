@@ -10,7 +10,7 @@ which is a draw in proportion to D whatever the bounds are. D_i is computed from
 bound of i. Of N points only those are read that are proposed.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -21,7 +21,7 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import spacing_sigma
 from scalemani.kernels.landmarks.selection import Diversity
@@ -67,9 +67,9 @@ def geodesic_kernel(points: np.ndarray, sigma: float) -> np.ndarray:
     n_points = len(table)
     n_listed = min(GEODESIC_NEIGHBORS + 1, n_points)
     indices, squares = nearest_landmarks(table, table, n_listed)
-    heads = np.repeat(np.arange(n_points), n_listed)
+    bounds = np.arange(0, indices.size + 1, n_listed)
     # An explicit zero is an edge of length zero, and repeated points are neighbours of each other.
-    edges = sp.csr_matrix((np.sqrt(squares.ravel()), (heads, indices.ravel())), shape=(n_points, n_points))
+    edges = sp.csr_matrix((np.sqrt(squares.ravel()), indices.ravel(), bounds), shape=(n_points, n_points))
     lengths = shortest_path(edges, method="D", directed=False)
     return np.exp(-0.5 * np.minimum(lengths, lengths.T) ** 2)  # a path and its way back are summed in other orders
 
@@ -293,7 +293,7 @@ def _rule_of(points: PointsByRow, repulsion: Repulsion, seed: int) -> _Rule:
         # Among all points a landmark finds itself first; in a sample it is hardly ever found.
         found = round(repulsion.neighborhood * len(rows) / n_points) - 1
         position = repulsion.neighborhood if len(rows) == n_points else max(found, 0)
-    sample = read_rows(points, rows)
+    sample = points[rows]
     if repulsion.update == "sine":
         scale = SAME_SHAPE * repulsion.sigma
         return _Rule(scale, True, (0.5 * np.pi * scale) ** 2, sample, position)
@@ -444,7 +444,7 @@ def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversi
     """
     refuse_large(len(points))
     usual = spacing_sigma(points, n_landmarks, seed)
-    table = read_rows(points, np.arange(len(points)))
+    table = points[np.arange(len(points))]
     make, sigma = geodesic_kernel if diversity.geodesic else euclidean_kernel, diversity.sigma or usual
     while True:
         kernel = make(table, sigma)
@@ -483,17 +483,11 @@ def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, floa
     points : N points, of which 10,000 are looked at, or all
     rows : (L,) int64, of the landmarks
     """
-    prepared = prepare_landmarks(read_rows(points, np.sort(rows)))
+    prepared = prepare_landmarks(points[np.sort(rows)])
     looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)
-    tiles = [points[looked[start : start + TILE_ROWS]] for start in range(0, len(looked), TILE_ROWS)]
-    distances = np.sqrt(np.concatenate([nearest_landmarks(tile, prepared, 1)[1][:, 0] for tile in tiles]))
+    tiles = slices(len(looked), TILE_ROWS)
+    squares = np.concatenate([nearest_landmarks(points[looked[tile]], prepared, 1)[1][:, 0] for tile in tiles])
     return {
-        "mean_distance_to_nearest_landmark": float(distances.mean()),
-        "largest_distance_to_nearest_landmark": float(distances.max()),
+        "mean_distance_to_nearest_landmark": float(np.sqrt(squares).mean()),
+        "largest_distance_to_nearest_landmark": float(np.sqrt(squares.max())),
     }
-
-
-def read_rows(points: PointsByRow, rows: np.ndarray) -> Any:
-    """Return the points (m, D) at rows (m,), which are read tile by tile."""
-    starts = range(0, max(len(rows), 1), TILE_ROWS)
-    return np.concatenate([points[rows[start : start + TILE_ROWS]] for start in starts])
