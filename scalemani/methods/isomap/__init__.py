@@ -9,5 +9,5 @@ GEODESICS = Stage(
     version=2,
     package=__name__,
 )
-ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=3, package=__name__)
+ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=4, package=__name__)
 ROUTES = {"isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP)}

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import eigh_tridiagonal, lapack
+from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import RankError
@@ -167,7 +167,6 @@ def _sink(heap: np.ndarray, size: int, places: np.ndarray, distances: np.ndarray
     heap[place], places[node] = node, place
 
 
-REFLECTORS_TOGETHER = 64  # applied in one product: what LAPACK takes at most
 LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no dimension
 
 
@@ -195,8 +194,8 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
     products -= means
     products -= means[:, np.newaxis]
     products += means.mean()
-    values, vectors, least = extreme_eigenpairs(products, n_components)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    spectrum, axes = eigh(products, overwrite_a=True, check_finite=False)
+    values, vectors = spectrum[: -n_components - 1 : -1], axes[:, : -n_components - 1 : -1]
     positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[0], 0.0)))
     if n_components > positive:
         raise RankError(
@@ -204,7 +203,7 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
             "take more landmarks"
         )
     coordinates = np.ldexp(sign_rule(vectors * np.sqrt(values)), exponent)
-    return Components(np.ldexp(values, 2 * exponent), coordinates), float(np.ldexp(least, 2 * exponent))
+    return Components(np.ldexp(values, 2 * exponent), coordinates), float(np.ldexp(spectrum[0], 2 * exponent))
 
 
 class Triangulation(NamedTuple):
@@ -243,35 +242,6 @@ def triangulation(distances: np.ndarray, scaled: Components) -> Triangulation:
     near_one, exponent = at_unit_scale(distances)
     values, vectors = np.ldexp(scaled.eigenvalues, -2 * exponent), np.ldexp(scaled.vectors, -exponent)
     return Triangulation((near_one**2).mean(axis=0), -0.5 * vectors / values, exponent)
-
-
-def extreme_eigenpairs(matrix: np.ndarray, n_largest: int) -> tuple[np.ndarray, np.ndarray, float]:
-    """Return the largest eigenvalues, ascending, with their vectors, and the least eigenvalue.
-
-    A driver of LAPACK finds one range of eigenvalues. Nearly all it does is the reduction to tridiagonal form, which
-    serves both ends here.
-
-    Parameters
-    ----------
-    matrix : (L, L) float64, symmetric; its lower triangle is read
-    n_largest : n, below L
-
-    Returns
-    -------
-    values : (n,) float64
-    vectors : (L, n) float64, orthonormal
-    least : float
-    """
-    size = len(matrix)
-    lwork = int(lapack.dsytrd_lwork(size, lower=1)[0])
-    reflectors, diagonal, beside, scales, _ = lapack.dsytrd(matrix, lower=1, lwork=lwork)
-    least = eigh_tridiagonal(diagonal, beside, eigvals_only=True, lapack_driver="sterf")[0]
-    wanted = (size - n_largest, size - 1)
-    # Bisection, the usual driver of a range, gives up on eigenvalues that coincide.
-    values, vectors = eigh_tridiagonal(diagonal, beside, select="i", select_range=wanted, lapack_driver="stemr")
-    # The reduction leaves the first axis as it is; its reflectors of the others lie as those of a QR factorisation do.
-    turned = lapack.dormqr("L", "N", reflectors[1:, :-1], scales, vectors[1:], REFLECTORS_TOGETHER * n_largest)[0]
-    return values, np.vstack([vectors[:1], turned]), float(least)
 
 
 def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:

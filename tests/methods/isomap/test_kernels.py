@@ -10,7 +10,6 @@ from sklearn.decomposition import KernelPCA
 from scalemani.errors import RankError
 from scalemani.methods.isomap.kernels import (
     classical_scaling,
-    extreme_eigenpairs,
     geodesic_distances,
     residual_variance,
     triangulation,
@@ -42,21 +41,6 @@ def test_more_dimensions_than_distances_span_are_refused():
     line = np.arange(10.0)[:, np.newaxis]
     with pytest.raises(RankError, match="2 components were asked of distances that span 1 dimensions"):
         classical_scaling(cdist(line, line), 2)
-
-
-@pytest.mark.parametrize("size", [2, 3, 70])
-@pytest.mark.parametrize("repeated", [False, True])
-def test_both_ends_of_a_spectrum_are_those_of_the_whole_decomposition(size, repeated):
-    random = np.random.default_rng(size)
-    axes = np.linalg.qr(random.normal(size=(size, size)))[0]
-    spectrum = np.sort(random.normal(size=size)) if not repeated else np.repeat([-2.0, 5.0], [1, size - 1])
-    matrix = (axes * spectrum) @ axes.T
-    for count in range(1, min(size, 6)):
-        values, vectors, least = extreme_eigenpairs(np.tril(matrix), count)
-        np.testing.assert_allclose(values, spectrum[-count:], atol=1e-12)
-        np.testing.assert_allclose(least, spectrum[0], atol=1e-12)
-        np.testing.assert_allclose(vectors.T @ vectors, np.eye(count), atol=1e-12)
-        np.testing.assert_allclose(matrix @ vectors, vectors * values, atol=1e-12)
 
 
 def test_residual_variance_is_what_a_correlation_leaves():
