@@ -23,12 +23,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums, square_of
+from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
 from scalemani.methods.fast_gauss.kernels.boxes import Boxed, Grid
 
-TERMS_STEP = 8
 WORK_ROWS = 12
-_0, _1, _2, _3, _4, _5, _6, _7 = (np.uint64(i) for i in range(TERMS_STEP))
 CHUNK = 256  # points of a box that are worked on together: what is kept of each stays in the first-level cache
 
 
@@ -46,10 +44,9 @@ def translations(order: int, side: float, reach: int) -> np.ndarray:
     """Return the factors that take moments of sources to coefficients of targets along one axis.
 
     Factor [s, m, n] = (-1)^n h_{m+n}(c - b) / (m! n!) is for sources s - reach boxes after the targets;
-    (2 reach + 1, order, order + 1 and zeros up to a multiple of TERMS_STEP).
+    (2 reach + 1, order, order + 1).
     """
-    n_terms = (order + TERMS_STEP) // TERMS_STEP * TERMS_STEP
-    factors = np.zeros((2 * reach + 1, order, n_terms))
+    factors = np.empty((2 * reach + 1, order, order + 1))
     for step in range(2 * reach + 1):
         values = hermite_functions((reach - step) * side, 2 * order)
         for m in range(order):
@@ -126,53 +123,24 @@ def _add_power_sums(weights: np.ndarray, x: np.ndarray, count: int, left: np.nda
             sums[m + 3] += s3
 
 
-@compiled_sums
 def translate(moments: np.ndarray, sources: np.ndarray, factors: np.ndarray, out: np.ndarray) -> None:
     """Write coefficients from moments along the last axis of these, which becomes the first.
-
-    Two lines of moments and eight terms are summed side by side, in registers; the last line of an odd number is done
-    twice.
 
     Parameters
     ----------
     moments : (m, rest, order) float64
     sources : (n, steps) int64, the row of `moments` that lies each step away, -1 for none
-    factors : (steps, order, terms or more) float64, of `translations`
+    factors : (steps, order, terms) float64, of `translations`
     out : (n, terms, rest) float64, written
     """
     _, rest, order = moments.shape
-    for i in range(np.uint64(len(sources))):
-        for b in range(_0, np.uint64(rest), _2):
-            c = min(b + _1, np.uint64(rest) - _1)
-            for n in range(_0, np.uint64(out.shape[1]), np.uint64(TERMS_STEP)):
-                b0 = b1 = b2 = b3 = b4 = b5 = b6 = b7 = 0.0
-                c0 = c1 = c2 = c3 = c4 = c5 = c6 = c7 = 0.0
-                for step in range(np.uint64(sources.shape[1])):
-                    if sources[i, step] < 0:
-                        continue
-                    s = np.uint64(sources[i, step])
-                    for m in range(np.uint64(order)):
-                        x, y = moments[s, b, m], moments[s, c, m]
-                        b0 += x * factors[step, m, n + _0]
-                        b1 += x * factors[step, m, n + _1]
-                        b2 += x * factors[step, m, n + _2]
-                        b3 += x * factors[step, m, n + _3]
-                        b4 += x * factors[step, m, n + _4]
-                        b5 += x * factors[step, m, n + _5]
-                        b6 += x * factors[step, m, n + _6]
-                        b7 += x * factors[step, m, n + _7]
-                        c0 += y * factors[step, m, n + _0]
-                        c1 += y * factors[step, m, n + _1]
-                        c2 += y * factors[step, m, n + _2]
-                        c3 += y * factors[step, m, n + _3]
-                        c4 += y * factors[step, m, n + _4]
-                        c5 += y * factors[step, m, n + _5]
-                        c6 += y * factors[step, m, n + _6]
-                        c7 += y * factors[step, m, n + _7]
-                sums = (b0, b1, b2, b3, b4, b5, b6, b7)
-                others = (c0, c1, c2, c3, c4, c5, c6, c7)
-                for term in range(np.uint64(min(TERMS_STEP, out.shape[1] - n))):
-                    out[i, n + term, b], out[i, n + term, c] = sums[term], others[term]
+    n_terms = factors.shape[2]
+    coefficients = np.zeros((len(sources), rest, n_terms))
+    for step, factor in enumerate(factors):
+        near = np.flatnonzero(sources[:, step] >= 0)
+        terms = moments[sources[near, step]].reshape(-1, order) @ factor  # one product of all: many small ones are slow
+        coefficients[near] += terms.reshape(-1, rest, n_terms)
+    out[:] = coefficients.transpose(0, 2, 1)
 
 
 @inlined_sums
