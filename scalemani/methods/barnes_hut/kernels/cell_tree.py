@@ -92,13 +92,12 @@ def build_tree(points: np.ndarray, charges: np.ndarray, leaf_points: int) -> Cel
     """Return the tree over points (N, d), d = 2 or 3, with charges (N,) none of which differ in sign."""
     keys, order = morton_order(points)
     columns, charges = np.ascontiguousarray(points[order].T), charges[order]
-    first, last, parents = _split(keys, len(columns), leaf_points)
+    first, last = _split(keys, len(columns), leaf_points)
     nodes = np.zeros((len(first), CACHE_LINE))  # what a walk asks of a cell is in one place
     skip = np.searchsorted(first, last)  # cells in preorder begin where those before them do, or later
     moments = np.zeros((len(first), AXES * (AXES + 1) // 2))
     tree = CellTree(order, columns, charges, nodes[:, :AXES], nodes[:, AXES : AXES + 2], moments, first, last, skip)
-    _weigh(tree, parents)
-    _add_second_moments(tree, parents)
+    _weigh(tree)
     return tree
 
 
@@ -125,18 +124,17 @@ def cover(tree: CellTree, most: int) -> np.ndarray:
 
 
 @compiled
-def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the ranges of the cells and the parent of each, in preorder."""
+def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the first point of each cell and the one behind its last, in preorder."""
     capacity = 2 * len(keys)
-    first, last, parents = np.empty(capacity, np.int64), np.empty(capacity, np.int64), np.empty(capacity, np.int64)
-    stack = np.empty((BITS << n_dims, 3), np.int64)
-    stack[0] = 0, len(keys), -1
+    first, last = np.empty(capacity, np.int64), np.empty(capacity, np.int64)
+    stack = np.empty((BITS << n_dims, 2), np.int64)
+    stack[0] = 0, len(keys)
     n_nodes, n_open = 0, 1 if len(keys) else 0
     while n_open:
         n_open -= 1
-        begin, end, parent = stack[n_open]
-        node = n_nodes
-        first[node], last[node], parents[node] = begin, end, parent
+        begin, end = stack[n_open]
+        first[n_nodes], last[n_nodes] = begin, end
         n_nodes += 1
         if end - begin <= leaf_points or keys[begin] == keys[end - 1]:
             continue
@@ -146,62 +144,31 @@ def _split(keys: np.ndarray, n_dims: int, leaf_points: int) -> tuple[np.ndarray,
         stop = end
         while stop > begin:  # the last child first: the first one is then popped first
             start = begin + np.searchsorted(keys[begin:stop], (keys[stop - 1] >> shift) << shift)
-            stack[n_open] = start, stop, node
+            stack[n_open] = start, stop
             n_open += 1
             stop = start
-    return first[:n_nodes].copy(), last[:n_nodes].copy(), parents[:n_nodes].copy()
+    return first[:n_nodes].copy(), last[:n_nodes].copy()
 
 
 @compiled
-def _weigh(tree: CellTree, parents: np.ndarray) -> None:
-    """Write `centers` and `totals`, from the leaves up: parents stand before children, so the last is first.
+def _weigh(tree: CellTree) -> None:
+    """Write `centers`, `totals` and `moments` of each cell, from its points.
 
     A cell without any charge has the middle of its box as its centre.
     """
-    (n_dims, _), n_nodes = tree.columns.shape, len(parents)
-    centers, totals = tree.centers, tree.totals
-    low, high = np.full((n_nodes, n_dims), np.inf), np.full((n_nodes, n_dims), -np.inf)
-    for node in range(n_nodes - 1, -1, -1):
-        if tree.skip[node] == node + 1:
-            for i in range(tree.first[node], tree.last[node]):
-                totals[node, CHARGE] += tree.charges[i]
-                for k in range(n_dims):
-                    centers[node, k] += tree.charges[i] * tree.columns[k, i]
-                    low[node, k] = min(low[node, k], tree.columns[k, i])
-                    high[node, k] = max(high[node, k], tree.columns[k, i])
-        parent, total = parents[node], totals[node, CHARGE]
-        if parent >= 0:
-            totals[parent, CHARGE] += total
+    columns, charges, n_dims = tree.columns, tree.charges, len(tree.columns)
+    for node in range(len(tree.first)):
+        points, center, moments = range(tree.first[node], tree.last[node]), tree.centers[node], tree.moments[node]
+        total, size, entry = charges[tree.first[node] : tree.last[node]].sum(), 0.0, 0
         for k in range(n_dims):
-            totals[node, SIZE] = max(totals[node, SIZE], high[node, k] - low[node, k])
-            if parent >= 0:
-                centers[parent, k] += centers[node, k]
-                low[parent, k], high[parent, k] = min(low[parent, k], low[node, k]), max(high[parent, k], high[node, k])
-            center = centers[node, k] / total if total != 0.0 else 0.5 * (low[node, k] + high[node, k])
-            centers[node, k] = min(max(center, low[node, k]), high[node, k])
-
-
-@compiled
-def _add_second_moments(tree: CellTree, parents: np.ndarray) -> None:
-    offset = np.zeros(AXES)
-    for node in range(len(parents) - 1, -1, -1):
-        if tree.skip[node] == node + 1:
-            for i in range(tree.first[node], tree.last[node]):
-                for k in range(len(tree.columns)):
-                    offset[k] = tree.columns[k, i] - tree.centers[node, k]
-                _add_moments(tree.moments[node], offset, tree.charges[i])
-        parent = parents[node]
-        if parent >= 0:  # about the centre of the parent: a shift by a distance adds the charge times its square
-            for k in range(AXES):
-                offset[k] = tree.centers[node, k] - tree.centers[parent, k]
-            _add_moments(tree.moments[parent], offset, tree.totals[node, CHARGE])
-            tree.moments[parent] += tree.moments[node]
-
-
-@compiled
-def _add_moments(moments: np.ndarray, offset: np.ndarray, charge: float) -> None:
-    entry = 0
-    for k in range(AXES):
-        for l in range(k + 1):
-            moments[entry] += charge * offset[l] * offset[k]
-            entry += 1
+            low, high, weighted = np.inf, -np.inf, 0.0
+            for i in points:
+                low, high = min(low, columns[k, i]), max(high, columns[k, i])
+                weighted += charges[i] * columns[k, i]
+            middle = weighted / total if total != 0.0 else 0.5 * (low + high)
+            center[k], size = min(max(middle, low), high), max(size, high - low)
+            for l in range(k + 1):
+                for i in points:
+                    moments[entry] += charges[i] * (columns[k, i] - center[k]) * (columns[l, i] - center[l])
+                entry += 1
+        tree.totals[node, CHARGE], tree.totals[node, SIZE] = total, size
