@@ -52,7 +52,7 @@ import pytest
         ("seed=-1", ["seed must be >= 0, got -1"]),
         (f"seed={2**70}", ["seed must be <", f"got {2**70}"]),
         ("seed=1.5", ["seed must be a valid integer, got 1.5"]),
-        ("seed.low=1", ["seed must be a valid integer"]),
+        ("seed.low=1", ["unknown parameter seed.low"]),
         ("../x.y=1", ["unknown stage"]),
     ],
 )

@@ -11,7 +11,7 @@ from scalemani.runs.expected import compile_seconds, expected_seconds
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.neighbors.counts import SECONDS_OF_BYTE_PRODUCT, SECONDS_OF_LISTED, SECONDS_OF_PAIR_OF_TILES
 
-PARAMS = Parameters().with_settings({"layout.max_iterations": 5, "affinities.perplexity": 10})
+PARAMS = Parameters().with_values({"layout.max_iterations": 5, "affinities.perplexity": 10})
 
 
 def test_seconds_grow_with_the_points_and_with_what_is_to_be_compiled(tmp_path):

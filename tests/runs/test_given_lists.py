@@ -128,7 +128,7 @@ def test_what_the_distances_are_is_said_and_does_not_matter(points, form):
 
 
 def test_keys_follow_the_lists_and_bits_do_not_follow_blocks(points, approximate, exact, tmp_path):
-    params = Parameters().with_settings({"neighbors.method": "given", "affinities.perplexity": 5})
+    params = Parameters().with_values({"neighbors.method": "given", "affinities.perplexity": 5})
     found = {}
     for name, lists, block_rows, workers in (
         ("one", approximate, None, 1),

@@ -7,7 +7,7 @@
 from scalemani.config.params.by_stage import AffinitiesParams, LayoutParams
 from scalemani.config.params.effects import Situation, acting
 from scalemani.config.params.parameters import LANDMARKS, TUNED, Parameters, known_values, names_of_parameters
-from scalemani.config.params.parsing import checked_settings, parse_assignments, parse_value, set_value
+from scalemani.config.params.parsing import by_name, checked_settings, parse_assignments, parse_value
 
 __all__ = [
     "LANDMARKS",
@@ -17,10 +17,10 @@ __all__ = [
     "Parameters",
     "Situation",
     "acting",
+    "by_name",
     "checked_settings",
     "known_values",
     "names_of_parameters",
     "parse_assignments",
     "parse_value",
-    "set_value",
 ]

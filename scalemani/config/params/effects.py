@@ -204,7 +204,7 @@ def acting(here: Situation, resolve: Callable[[Parameters], Parameters]) -> tupl
     idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here))}
     if not idle:
         return here.params, ()
-    params = resolve(asked.with_settings({name: DEFAULTS.value(name) for name in idle}))
+    params = resolve(asked.with_values({name: DEFAULTS.value(name) for name in idle}))
     told = {
         name: f"{name}={asked.value(name)} has no effect: {why}"
         for name, why in idle.items()

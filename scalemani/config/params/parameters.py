@@ -1,8 +1,11 @@
 """The parameters of all stages together, and what a method does where nothing is asked."""
 
+import math
 from collections.abc import Mapping
+from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
+import numpy as np
 from pydantic import Field
 
 from scalemani.config.methods import merged
@@ -26,7 +29,7 @@ from scalemani.config.params.by_stage import (
     SymmetricAffinitiesParams,
 )
 from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
-from scalemani.config.params.parsing import checked, replaced, set_value
+from scalemani.config.params.parsing import by_name, checked
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
 from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LEAVE_OUT, LISTS, WEIGHTS, Route
@@ -61,8 +64,8 @@ def decided_values(
     n_points: int | None,
     distinct_points: int | None,
     most_components: int | None = None,
-) -> dict[str, dict[str, Any]]:
-    """Return values for all that was left open; what was asked stays as it is."""
+) -> dict[str, Any]:
+    """Return values by name for all that was left open; what was asked stays as it is."""
     n_neighbors, perplexity = decided_neighbors(asked, method, n_points)
     most = LANDMARKS if distinct_points is None else min(LANDMARKS, distinct_points)
     n_landmarks = asked.landmarks.n_landmarks or max(2, most)
@@ -72,26 +75,20 @@ def decided_values(
         components = clusters if method == "spectral-clustering" else COMPONENTS
         if most_components is not None:
             components = max(1, min(components, most_components, n_landmarks - 1))
-    landmark_neighbors = asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks)
-    decided: dict[str, dict[str, Any]] = {
-        "neighbors": {"n_neighbors": n_neighbors},
-        "affinities": {
-            "perplexity": perplexity,
-            "kind": decided_kind(asked, method),
-            # All of them is what None stands for: one key holds both.
-            "n_neighbors": None if asked.affinities.n_neighbors == n_neighbors else asked.affinities.n_neighbors,
-        },
-        "landmarks": {"n_landmarks": n_landmarks},
-        "landmark_weights": {"n_neighbors": landmark_neighbors},
-        "landmark_embedding": {"n_components": components},
-        "embedding": {
-            "solver": asked.embedding.resolved_solver,
-            "residual": decided_residual(asked.embedding, method),
-        },
+    weighted = asked.affinities.n_neighbors
+    decided = {
+        "neighbors.n_neighbors": n_neighbors,
+        "affinities.perplexity": perplexity,
+        "affinities.kind": decided_kind(asked, method),
+        # All of them is what None stands for: one key holds both.
+        "affinities.n_neighbors": None if weighted == n_neighbors else weighted,
+        "landmarks.n_landmarks": n_landmarks,
+        "landmark_weights.n_neighbors": asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks),
+        "landmark_embedding.n_components": components,
+        "embedding.solver": asked.embedding.resolved_solver,
+        "embedding.residual": decided_residual(asked.embedding, method),
     }
-    if method in OBJECTIVES:
-        decided["layout"] = decided_layout(asked.layout, method)
-    return decided
+    return decided | decided_layout(asked.layout, method) if method in OBJECTIVES else decided
 
 
 def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
@@ -100,16 +97,13 @@ def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) ->
         return asked.neighbors.neighbors_in_window(n_points), PERPLEXITY
     n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
     weighted = asked.affinities.n_neighbors or n_neighbors
-    most = None if n_points is None else n_points - 1
+    most = math.inf if n_points is None else n_points - 1
     if perplexity is None:
-        reach = most if weighted is None else weighted
-        third = PERPLEXITY if reach is None else reach / NEIGHBORS_PER_PERPLEXITY
-        perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, third)))
-    if n_neighbors is None and goes_by_distances(method) and asked.affinities.perplexity is None:
-        n_neighbors = FEW_NEIGHBORS if most is None else max(1, min(FEW_NEIGHBORS, most))
+        perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, (weighted or most) / NEIGHBORS_PER_PERPLEXITY)))
     if n_neighbors is None:
-        wanted = max(round(NEIGHBORS_PER_PERPLEXITY * perplexity), weighted or 0)
-        n_neighbors = max(1, wanted if most is None else min(wanted, most))
+        few = goes_by_distances(method) and asked.affinities.perplexity is None
+        wanted = FEW_NEIGHBORS if few else max(round(NEIGHBORS_PER_PERPLEXITY * perplexity), weighted or 0)
+        n_neighbors = int(max(1, min(wanted, most)))
     # Other affinities have none; the number that stands for none is the same whatever the neighbours.
     return n_neighbors, perplexity if decided_kind(asked, method) == "entropic" else PERPLEXITY
 
@@ -127,7 +121,7 @@ def decided_residual(asked: EmbeddingParams, method: str) -> float:
 
 
 def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
-    """Return the descent of a method; None stays where its direction has no use for a number."""
+    """Return the descent of a method by name; None stays where its direction has no use for a number."""
     objective = OBJECTIVES[method]
     direction = objective.direction if asked.direction == "auto" else asked.direction
     momentum, followed, given_start = direction == "momentum", asked.homotopy > 1, asked.init == GIVEN_START
@@ -136,6 +130,8 @@ def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
     usual = (objective.exaggeration, objective.exaggerated_iterations) if exaggerates else (1.0, 0)
     converged, window = HOMOTOPY_ENDS if followed else MOMENTUM_ENDS if momentum else SEARCH_ENDS
     decided = {
+        "objective": method,
+        "direction": direction,
         "strength": objective.strength,
         "start_deviation": None if given_start else MOMENTUM_START if momentum else SEARCH_START,
         "exaggeration": usual[0],
@@ -147,9 +143,10 @@ def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
     if momentum:
         decided["momentum"] = MOMENTUM
         decided["exaggerated_momentum"] = MOMENTUM if asked.momentum is None else asked.momentum
-    given = {name: getattr(asked, name) for name in decided}
-    open_values = {name: value for name, value in decided.items() if given[name] is None}
-    return {"objective": method, "direction": direction, **open_values}
+    answers = ("objective", "direction")  # to what was asked; of the others those are decided that were left open
+    return {
+        f"layout.{name}": value for name, value in decided.items() if name in answers or getattr(asked, name) is None
+    }
 
 
 @parameters()
@@ -292,33 +289,34 @@ class Parameters:
         return self.with_values(decided_values(self, method, n_points, distinct_points, most_components))
 
     def with_values(self, values: Mapping[str, Any]) -> "Parameters":
-        """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, ...}.
+        """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, "layout.pairs": 20, ...}.
 
         Raises ConfigError for an unknown stage or parameter, with the nearest name, and for a value not allowed.
         """
-        groups = {name: getattr(self, name) for name in names_of(self)}
-        for name, value in values.items():
-            if name not in groups:
-                raise ConfigError(f"unknown stage {name!r}: {place_of(name) or nearest_name(name, groups)}")
-            if name == "seed":
-                groups[name] = value
-            elif isinstance(value, Mapping):
-                groups[name] = replaced(name, groups[name], value)
-            else:
-                raise ConfigError(f"{name} takes a table of parameters, got {value!r}")
-        return checked("", Parameters, groups)
-
-    def with_settings(self, settings: Mapping[str, Any]) -> "Parameters":
-        """Return a copy with values replaced by the names of --set: {"seed": 1, "neighbors.n_neighbors": 15, ...}."""
-        values: dict[str, Any] = {}
-        for name, value in settings.items():
-            set_value(values, str(name), value)
-        return self.with_values(values)
+        tables = {name: getattr(self, name) for name in names_of(self)}
+        changed: dict[str, dict[str, Any]] = {}
+        for name, given in by_name(values).items():
+            stage, dot, parameter = name.partition(".")
+            if stage not in tables:
+                raise ConfigError(f"unknown stage {stage!r}: {place_of(stage) or nearest_name(stage, tables)}")
+            known = [] if stage == "seed" else names_of(tables[stage])
+            value = given.item() if isinstance(given, np.generic) else given
+            if parameter in known:
+                changed.setdefault(stage, {})[parameter] = value
+            elif dot:
+                raise ConfigError(f"unknown parameter {name}: {nearest_name(parameter, known) if known else 'none'}")
+            elif stage == "seed":
+                tables[stage] = value
+            elif not isinstance(value, Mapping):  # an empty table of a configuration changes nothing
+                raise ConfigError(f"{stage} takes a table of parameters, got {value!r}")
+        for stage, own in changed.items():
+            current = {name: getattr(tables[stage], name) for name in names_of(tables[stage])}
+            tables[stage] = checked(stage, type(tables[stage]), {**current, **own})
+        return checked("", Parameters, tables)
 
     def value(self, name: str) -> Any:
         """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
-        stage, _, parameter = name.partition(".")
-        return getattr(getattr(self, stage), parameter) if parameter else getattr(self, stage)
+        return attrgetter(name)(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Return all parameters as plain values."""
@@ -347,18 +345,13 @@ if not TYPE_CHECKING:  # checkers see the tables of stages that several methods 
 
 def names_of_parameters() -> list[str]:
     """Return the names that all parameters have on the command line: `seed`, then `stage.parameter`."""
-    stages = [name for name in names_of(Parameters()) if name != "seed"]
-    return ["seed", *(f"{stage}.{name}" for stage in stages for name in names_of(getattr(Parameters(), stage)))]
+    return [name for name, value in by_name(Parameters().as_dict()).items() if value != {}]
 
 
 def known_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return values as `with_values` takes them, without parameters that an earlier version had and this has not."""
-    tables = {name: own for name, own in values.items() if name == "seed" or name in names_of(Parameters())}
-    names = set(names_of_parameters())
-    return {
-        stage: {name: own[name] for name in own if f"{stage}.{name}" in names} if isinstance(own, Mapping) else own
-        for stage, own in tables.items()
-    }
+    """Return values by name, without parameters that an earlier version had and this has not."""
+    names = names_of_parameters()
+    return {name: value for name, value in by_name(values).items() if name in names}
 
 
 def place_of(name: str) -> str:

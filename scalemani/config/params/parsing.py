@@ -1,17 +1,16 @@
 """From values that users give, in Python, on the command line or in a TOML file, to tables of parameters."""
 
+import bisect
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
 from pydantic import ValidationError
 
 from scalemani.config.limits import LIMITS, check_limit
-from scalemani.config.params.fields import names_of
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
     from scalemani.config.params.parameters import Parameters
@@ -24,18 +23,26 @@ BETWEEN_DOTTED = re.compile(
 MOST_PARTS, LONGEST_NAME, MOST_BITS = 64, 200, 1024
 TOO_DEEP = "nested too deeply; a table of parameters a stage is expected"
 TOO_LARGE = "an integer is far beyond what any parameter takes: give a smaller one"
-HEADER = re.compile(r"\s*\[\s*([^\[\]]+?)\s*\]")
-KEY = re.compile(r"\s*([\w.\"'-]+)\s*=")
+# Words of messages, and what stands for them in ours.
+WORDS = {
+    "Value error, ": "",
+    "Input should be": "must be",
+    "greater than": ">",
+    "less than": "<",
+    "> or equal to": ">=",
+    "< or equal to": "<=",
+}
 
 
-def replaced(stage: str, table: Table, values: Mapping[str, Any]) -> Table:
-    """Return a copy of one stage's parameters with values replaced."""
-    current = {name: getattr(table, name) for name in names_of(table)}
-    for name in values:
-        if name not in current:
-            raise ConfigError(f"unknown parameter {stage}.{name}: {nearest_name(name, current) if current else 'none'}")
-    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in values.items()}
-    return checked(stage, type(table), {**current, **plain})
+def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return values by the names of --set, of tables of values by stage; those that have such a name keep it."""
+    found: dict[str, Any] = {}
+    for stage, own in values.items():
+        if isinstance(own, Mapping) and own:
+            found |= {f"{stage}.{name}": value for name, value in own.items()}
+        else:
+            found[str(stage)] = own
+    return found
 
 
 def checked(stage: str, make: Callable[..., Table], values: Mapping[str, Any]) -> Table:
@@ -45,41 +52,26 @@ def checked(stage: str, make: Callable[..., Table], values: Mapping[str, Any]) -
     except ValidationError as error:
         problems = []
         for problem in error.errors(include_url=False):
-            name = ".".join(str(part) for part in (stage, *problem["loc"][:1]) if part)
-            text = (
-                problem["msg"]
-                .replace("Input should be", "must be")
-                .replace("greater than", ">")
-                .replace("less than", "<")
-            )
-            text = text.replace("> or equal to", ">=").replace("< or equal to", "<=")
-            text = text.removeprefix("Value error, ")
+            name, text = ".".join(filter(None, (stage, *map(str, problem["loc"][:1])))), problem["msg"]
+            for theirs, ours in WORDS.items():
+                text = text.replace(theirs, ours)
             kind = f" ({type(problem['input']).__name__})" if problem["type"].endswith("_type") else ""
             problems.append(f"{name} {text}, got {problem['input']!r}{kind}")
         raise ConfigError("; ".join(dict.fromkeys(problems))) from None
 
 
-def parse_assignments(assignments: Iterable[str]) -> dict[str, dict[str, Any] | Any]:
-    """Return nested values from `stage.parameter=value` strings, the form of the command line's --set."""
+def parse_assignments(assignments: Iterable[str], parse: Callable[[str], Any] | None = None) -> dict[str, Any]:
+    """Return values by name from `stage.parameter=value` strings, the form of the command line's --set.
+
+    `parse` reads the text of a value; None: as `parse_value` does.
+    """
     values: dict[str, Any] = {}
     for assignment in assignments:
         name, separator, text = assignment.partition("=")
         if not separator or not name:
             raise ConfigError(f"--set takes STAGE.PARAM=VALUE, got {assignment!r}")
-        set_value(values, name, parse_value(text))
+        values[name] = (parse or parse_value)(text)
     return values
-
-
-def set_value(values: dict[str, Any], name: str, value: Any) -> None:
-    """Set a parameter by the name that it has on the command line, `stage.parameter` or `seed`, in nested values."""
-    stage, dot, parameter = name.partition(".")
-    if not dot:
-        values[stage] = value
-        return
-    table = values.setdefault(stage, {})
-    if not isinstance(table, dict):
-        raise ConfigError(f"{stage} takes a table of parameters, got {table!r}")
-    table[parameter] = value
 
 
 def checked_settings(settings: Any) -> Mapping[str, Any]:
@@ -134,17 +126,30 @@ def check_bounds(values: Any) -> None:
 
 
 def with_configuration(params: "Parameters", path: Path) -> "Parameters":
-    """Return parameters with those of a file in their place."""
+    """Return parameters with those of a file in their place; a message has the first line at fault."""
     try:
         text = read_text(path)
         values = parse_tables(text)
-        try:
-            return params.with_values(values)
-        except ConfigError as error:
-            line = line_at_fault(params, values, text)
-            raise ConfigError(f"{error} (line {line})" if line else str(error)) from error
     except ConfigError as error:
         raise ConfigError(f"configuration {path}: {error}") from error
+    try:
+        return params.with_values(values)
+    except ConfigError:
+        lines = text.split("\n")
+        shorter = range(1, len(lines))
+        last = 1 + bisect.bisect_left(shorter, True, key=lambda n: refusal(params, lines[:n]) is not None)
+        raise ConfigError(f"configuration {path}: {refusal(params, lines[:last])} (line {last})") from None
+
+
+def refusal(params: "Parameters", lines: Sequence[str]) -> ConfigError | None:
+    """Return the error of the first lines of a TOML text; None where there is none, or a value goes on below them."""
+    try:
+        params.with_values(toml_values("\n".join(lines)))
+    except tomllib.TOMLDecodeError:
+        return None
+    except ConfigError as error:
+        return error
+    return None
 
 
 def read_configuration(path: Path) -> dict[str, Any]:
@@ -173,31 +178,3 @@ def parse_tables(text: str) -> dict[str, Any]:
         return toml_values(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"not valid TOML: {error}") from error
-
-
-def line_at_fault(params: "Parameters", values: Mapping[str, Any], text: str) -> int | None:
-    """Return the line of the first value that is refused by itself; None where there is none, or it is not found."""
-    for stage, table in values.items():
-        names = [None, *table] if isinstance(table, Mapping) else [None]
-        for name in names:
-            part = table if not isinstance(table, Mapping) else {} if name is None else {name: table[name]}
-            try:
-                params.with_values({stage: part})
-            except ConfigError:
-                return line_of(stage, name, text)
-    return None
-
-
-def line_of(stage: str, name: str | None, text: str) -> int | None:
-    """Return the line on which a parameter of a stage is given, or, without a name, where the stage begins."""
-    table = ""
-    for number, line in enumerate(text.split("\n"), 1):
-        if header := HEADER.match(line):
-            table = header[1].strip("\"'")
-            if name is None and table == stage:
-                return number
-        elif key := KEY.match(line):
-            path = ".".join(filter(None, (table, key[1].replace('"', "").replace("'", ""))))
-            if path in (stage, f"{stage}.{name}") or (name is None and path.startswith(f"{stage}.")):
-                return number
-    return None

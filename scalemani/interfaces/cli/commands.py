@@ -103,7 +103,7 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
     weighted = options.weights is not None
     route = params.route(options.method, weighted)
     if params.embedding.solver == AUTO:
-        route += params.with_settings({"embedding.solver": LLL}).route(options.method, weighted)
+        route += params.with_values({"embedding.solver": LLL}).route(options.method, weighted)
     return name in [known.name for known in route]
 
 
@@ -369,12 +369,10 @@ def landmarks(**given: Any) -> None:
     from scalemani.config.params import parse_assignments
     from scalemani.engine.progress import progress_for
     from scalemani.interfaces.cli.printing import show_qualities
-    from scalemani.interfaces.tuning import flat_lists
     from scalemani.interfaces.tuning.landmarks import compare_landmarks
 
     metric, assignments, as_json, _ = (given.pop(name) for name in ("metric", "assignments", "as_json", "debug"))
-    asked = [] if metric is None else [f"points.metric={metric}"]
-    settings = {name: value for name, (value,) in flat_lists(parse_assignments([*(assignments or []), *asked])).items()}
+    settings = parse_assignments(assignments or []) | ({} if metric is None else {"points.metric": metric})
     given |= {"methods": given["methods"].split(","), "seeds": given["seeds"] or [0]}
     given["n_sampled"] = given["n_sampled"] or None
     with progress_for(sys.stderr) as progress:

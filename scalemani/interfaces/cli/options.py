@@ -206,9 +206,9 @@ class Options(Resources):
         params = Parameters()
         if self.config is not None:
             params = with_configuration(params, self.config)
-        params = params.with_values(parse_assignments(self.assignments or [])).with_settings(self.implied)
+        params = params.with_values(parse_assignments(self.assignments or []) | self.implied)
         if self.deduplicate and not params.merges_duplicates:
-            params = params.with_values({"duplicates": {"tolerance": EQUAL}})
+            params = params.with_values({"duplicates.tolerance": EQUAL})
         params.route(self.method, self.weights is not None)  # refuses a method before anything is read
         return params
 

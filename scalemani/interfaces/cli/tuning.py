@@ -75,13 +75,13 @@ class TuningOptions(Options):
 
     def lists(self) -> "Lists":
         """Return the values of every parameter that is given, by name, the method among them."""
-        from scalemani.config.params.parsing import read_configuration
-        from scalemani.interfaces.tuning import METHOD, flat_lists, parse_list, parse_lists
+        from scalemani.config.params.parsing import parse_assignments, read_configuration
+        from scalemani.interfaces.tuning import METHOD, flat_lists, parse_list
 
         given: Lists = {METHOD: list(self.methods)}
         if self.config is not None:
             given |= flat_lists(read_configuration(self.config))
-        given |= parse_lists(self.assignments or [])
+        given |= parse_assignments(self.assignments or [], parse_list)
         if self.deduplicate:
             given.setdefault("duplicates.tolerance", [EQUAL])
         return given | {name: parse_list(value) for name, value in self.implied.items()}
@@ -129,7 +129,7 @@ def candidates_of(lists: "Lists") -> list["Candidate"]:
         method = combination.pop(METHOD)
         params: Parameters | ConfigError
         try:
-            params = Parameters().with_settings(combination)
+            params = Parameters().with_values(combination)
         except ConfigError as error:
             params = error
         candidates.append(Candidate(shown, method, params))

@@ -251,7 +251,7 @@ class Requested:
     @functools.cached_property
     def params(self) -> Parameters:
         """The parameters, checked."""
-        return Parameters().with_settings(self.settings)
+        return Parameters().with_values(self.settings)
 
     @property
     def gaps(self) -> bool:
@@ -264,7 +264,7 @@ class Requested:
         It does not resolve the parameters: scikit-learn expects errors of the points first.
         """
         of_points = {name: value for name, value in self.settings.items() if name.startswith("points.")}
-        asked = Parameters().with_settings(of_points).points
+        asked = Parameters().with_values(of_points).points
         opener = opener_instead(asked.metric, asked.distances, self.settings.get("affinities.kind"))
         if opener is None:
             windowed = self.settings.get("neighbors.method") == WINDOW

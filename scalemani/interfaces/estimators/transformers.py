@@ -189,7 +189,7 @@ def knn_graph(
     >>> graph.indices.ravel(), graph.distances.ravel(), graph.recall
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
-    params = Parameters().with_settings(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
+    params = Parameters().with_values(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
     points = take_representation(points, use_rep, params.leaves_out_gaps)
     with contextlib.ExitStack() as stack:
         resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}

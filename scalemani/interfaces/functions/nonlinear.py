@@ -396,7 +396,7 @@ def descent_of(
     given = checked_settings(settings)
     for name in given:
         check_known(name, NUMBERS, f"settings has no {name!r}")
-    asked = Parameters().with_settings({"layout.direction": direction, **given})
+    asked = Parameters().with_values({"layout.direction": direction, **given})
     params = asked.resolved(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)

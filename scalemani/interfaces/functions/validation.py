@@ -23,7 +23,7 @@ LARGEST_DISTANCE = np.float64(1e150)  # whose square is a float64
 def checked_values(**values: Any) -> list[Any]:
     """Return the values of parameters, named stage__parameter, checked as those of a run are."""
     names = {name.replace("__", "."): value for name, value in values.items()}
-    params = Parameters().with_settings(names)
+    params = Parameters().with_values(names)
     return [params.value(name) for name in names]
 
 

@@ -2,10 +2,10 @@
 
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from scalemani.config.params import parse_assignments, parse_value
+from scalemani.config.params import by_name, parse_value
 from scalemani.errors import ConfigError
 
 Lists = dict[str, list[Any]]  # the values of a grid by the names of their parameters
@@ -36,24 +36,9 @@ def parse_list(text: str) -> list[Any]:
     return values
 
 
-def parse_lists(assignments: Iterable[str]) -> Lists:
-    """Return lists by name from `stage.parameter=value,value` strings, the form of `--set` of `tune`."""
-    lists: Lists = {}
-    for assignment in assignments:
-        name, _, text = assignment.partition("=")
-        parse_assignments([assignment])  # which refuses what is no assignment
-        lists[name] = parse_list(text)
-    return lists
-
-
 def flat_lists(tables: Mapping[str, Any]) -> Lists:
     """Return lists by name from the tables of a configuration; a value that is no list is the only one."""
-    lists: Lists = {}
-    for stage, table in tables.items():
-        tabled = isinstance(table, Mapping)
-        named = {f"{stage}.{name}": value for name, value in table.items()} if tabled else {stage: table}
-        lists |= {name: value if isinstance(value, list) else [value] for name, value in named.items()}
-    return lists
+    return {name: value if isinstance(value, list) else [value] for name, value in by_name(tables).items()}
 
 
 def combinations(lists: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:

@@ -167,15 +167,15 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
         check_count(n_sampled, "n_sampled", 2)
     cells = combinations({"landmarks.method": methods, "seed": [check_seed(one) for one in seeds]})
     for cell in cells:
-        Parameters().with_settings({**requested, **cell, "affinities.sigma": sigma})
+        Parameters().with_values({**requested, **cell, "affinities.sigma": sigma})
     executor = Executor.asked_for(None, workers, memory, progress or Progress())
     with executor.started(), run_of(points, requested, executor) as found:
         reference = refined_embedding(found)
         embeds = {} if reference is None else {"embedding.solver": SOLVER}
-        params = found.params.with_settings({**requested, **embeds})
+        params = found.params.with_values({**requested, **embeds})
         n_points, seed = found.dimensions.n_points, cells[0]["seed"]
         for cell in cells:
-            check_landmarks(params.with_settings(cell), n_points)
+            check_landmarks(params.with_values(cell), n_points)
         if sigma is None:
             sigma = spacing_sigma(RowsOfArray(found.stored(StoredPoints).points, n_points), params.n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
@@ -189,7 +189,7 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
     """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
     there = opened_run(points)
     of_points = {name: value for name, value in requested.items() if name.startswith("points.")}
-    params = Parameters().with_settings(of_points)
+    params = Parameters().with_values(of_points)
     if there is not None and of_points and params.points.metric != there.metric:
         raise ConfigError(f"the points of the run are compared by {there.metric}: leave out points.metric")
     if PRECOMPUTED in (params.points.metric, there and there.metric):
@@ -213,7 +213,7 @@ def refined_embedding(run: Run) -> np.ndarray | None:
 def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuality:
     """Choose landmarks by the method and the seed of a cell, and say what they are worth."""
     run, reference = comparison.run, comparison.reference
-    params = comparison.params.with_settings(cell)
+    params = comparison.params.with_values(cell)
     method, seed = params.landmarks.method, params.seed
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         try:

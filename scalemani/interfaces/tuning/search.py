@@ -302,7 +302,7 @@ def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: i
     used = found.outline.params
     computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
     # What was left open followed the narrower graph.
-    asked = found.outline.asked.with_settings({**computed_as, "affinities.perplexity": used.affinities.perplexity})
+    asked = found.outline.asked.with_values({**computed_as, "affinities.perplexity": used.affinities.perplexity})
     return prepare(points, root, replace(found.candidate, params=asked, computed_as=computed_as))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.config.params import Parameters, names_of_parameters, set_value
+from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.routes import ROUTES, takes_labels
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
@@ -172,7 +172,7 @@ def test_an_estimator_hands_every_parameter_to_its_run(method):
         for given in ({names.get(name, name): row.value}, {name: row.value}):
             taken = given if set(given) & set(names.values()) else {SETTINGS: given}
             if method == "knn-graph":
-                params = Parameters().with_settings(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
+                params = Parameters().with_values(settings_of(taken, defaults_of(sm.knn_graph), ARGUMENTS))
             else:
                 params = requested_of(ESTIMATORS[method](**taken)).params
             assert params.value(name) == row.value
@@ -195,11 +195,9 @@ def test_a_changed_parameter_acts_or_is_told_of_or_refused(method, tmp_path):
 
     plain = keys(planned({}))
     for name, rows in ROWS.items():
-        values: dict = {}
         first = [row for row in rows if not row.methods or method in row.methods] or rows
-        set_value(values, name, first[0].value)
         try:
-            plan = planned(values)
+            plan = planned({name: first[0].value})
         except (ConfigError, DataError):
             continue
         placing = name in OF_PLACING and method in ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps")

@@ -54,11 +54,13 @@ def test_values_on_the_command_line(text, value):
     assert parse_value(text) == value
 
 
-def test_assignments_nest_and_the_last_one_counts():
+def test_assignments_are_by_name_and_the_last_one_counts():
     found = parse_assignments(
         ["seed=1", "affinities.perplexity=5", "affinities.solver=newton", "affinities.perplexity=6"]
     )
-    assert found == {"seed": 1, "affinities": {"perplexity": 6, "solver": "newton"}}
+    assert found == {"seed": 1, "affinities.perplexity": 6, "affinities.solver": "newton"}
+    nested = {"seed": 1, "affinities": {"perplexity": 6, "solver": "newton"}}
+    assert Parameters().with_values(found) == Parameters().with_values(nested)
 
 
 @pytest.mark.parametrize("assignments", [["affinities"], ["=3"], [""], ["affinities=1", "affinities.solver=newton"]])
@@ -74,7 +76,7 @@ def test_assignments_that_are_none(assignments):
         ({"affinities": {"perplexity": "30"}}, r"affinities.perplexity .*number, got '30' \(str\)"),
         ({"neighbors": {"n_neighbors": 15.5}}, r"neighbors.n_neighbors .*integer, got 15.5 \(float\)"),
         ({"seed": -1}, "seed must be >= 0, got -1"),
-        ({"neighbors": {"n_neighbors": 0}, "affinities": {"perplxity": 3}}, "neighbors.n_neighbors"),
+        ({"neighbors": {"n_neighbors": 0}, "affinities": {"perplxity": 3}}, "affinities.perplxity"),
         ({"reduced": {"x": 1}}, "unknown parameter reduced.x: none"),
     ],
 )

@@ -4,8 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scalemani.config.params import parse_assignments
 from scalemani.errors import ConfigError
-from scalemani.interfaces.tuning import MOST_CELLS, combinations, flat_lists, parse_list, parse_lists
+from scalemani.interfaces.tuning import MOST_CELLS, combinations, flat_lists, parse_list
 
 
 @pytest.mark.parametrize(
@@ -38,9 +39,10 @@ def test_lists_with_nothing_between_commas_are_refused(text):
 
 
 def test_assignments_give_lists_by_name():
-    assert parse_lists(["affinities.perplexity=5,10", "seed=1"]) == {"affinities.perplexity": [5, 10], "seed": [1]}
+    found = parse_assignments(["affinities.perplexity=5,10", "seed=1"], parse_list)
+    assert found == {"affinities.perplexity": [5, 10], "seed": [1]}
     with pytest.raises(ConfigError, match="--set takes"):
-        parse_lists(["perplexity"])
+        parse_assignments(["perplexity"], parse_list)
 
 
 def test_lists_of_a_configuration_are_values_and_other_values_the_only_one():
