@@ -62,22 +62,23 @@ def route(
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
     given = given_instead(metric, affinities)
-    if solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method] and not {LEAVE_OUT} & {*optional}:
-        return stages_of_solver(method, solver, given, optional)
-    check_optional(method, given, neighbors, affinities, optional)
-    if LEAVE_OUT in optional:
-        others = [name for name in optional if name != LEAVE_OUT]
-        stages = route(method, solver, metric, start, neighbors, affinities, others)
-        return stages if DUPLICATES in stages else (DUPLICATES, *stages)
-    asked = [stage for stage in ROUTES[method] if not stage.optional or stage.name in optional]
-    needed = [stage for stage in asked if not stage.solvers or solver in stage.solvers]
-    if LAYOUT in needed and start != SPECTRAL_START:
-        needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
-    if given:
-        needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
-    elif neighbors == WINDOW:
-        needed = stages_of_pixels(method, needed)
-    return with_inputs_among(needed)
+    by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]
+    if not by_solver or LEAVE_OUT in optional:
+        check_optional(method, given, neighbors, affinities, optional)
+    known = stages_of_solver(method, solver, given) if by_solver else ROUTES[method]
+    needed = [stage for stage in known if not stage.optional or stage.name in optional]
+    if not by_solver:
+        needed = [stage for stage in needed if not stage.solvers or solver in stage.solvers]
+        if LAYOUT in needed and start != SPECTRAL_START:
+            needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
+        if given:
+            needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
+        elif neighbors == WINDOW:
+            needed = stages_of_pixels(method, needed)
+    if LEAVE_OUT in optional and DUPLICATES not in needed:
+        needed = [DUPLICATES, *needed]
+    names = {stage.name for stage in needed}
+    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
 
 
 def given_instead(metric: str, affinities: str | None) -> str:
@@ -87,13 +88,7 @@ def given_instead(metric: str, affinities: str | None) -> str:
     return "metric=precomputed gives neighbours" if metric == PRECOMPUTED else ""
 
 
-def with_inputs_among(stages: Sequence[Stage]) -> Route:
-    """Return the stages of a route, each with those inputs alone that are stages of it."""
-    names = {stage.name for stage in stages}
-    return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in stages)
-
-
-def stages_of_solver(method: str, solver: str, given: str, optional: Collection[str]) -> Route:
+def stages_of_solver(method: str, solver: str, given: str) -> Route:
     """Return the stages of a method by the route of a solver; raise ConfigError where it has no such route."""
     own = [stage for stage in SOLVER_ROUTES[solver] if stage.solvers]
     others = [name for name, stages in ROUTES.items() if set(own) <= set(stages)]
@@ -103,9 +98,7 @@ def stages_of_solver(method: str, solver: str, given: str, optional: Collection[
             f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
             "with points, or embedding.solver refine or exact"
         )
-    needed = [stage for stage in SOLVER_ROUTES[solver] if not stage.optional or stage.name in optional]
-    following = [stage for stage in ROUTES[method] if stage is CLUSTERING]
-    return with_inputs_among([*needed, *following])
+    return (*SOLVER_ROUTES[solver], *(stage for stage in ROUTES[method] if stage is CLUSTERING))
 
 
 def stages_without_points(
@@ -159,48 +152,23 @@ def check_optional(method: str, given: str, neighbors: str, affinities: str | No
     """Raise ConfigError for the first thing that is asked for and that a method, pixels or given input cannot have."""
     merges = DUPLICATES.name in optional
     weighing = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
+    unweighted = "" if method in weighing else f"{method} takes no weights, which {', '.join(weighing)} take"
     pixels = f"neighbors.method={WINDOW} is for pixels" if neighbors == WINDOW else ""
-    takes = f"; it is for {', '.join(weighing)}"
-    gaps, lists = f"leave out points.missing={LEAVE_OUT}", "leave out --graph (graph=)"
-    equal, classes = "leave out --deduplicate (duplicates.tolerance)", "leave out symmetric_affinities.target_weight"
-    refusals = {  # by what is asked for: whether it cannot be had, why, and what to do
-        LEAVE_OUT: (
-            (given, f"{given} and no rows of points that could have gaps", gaps),
-            (pixels, f"{pixels}, all of which have neighbours", gaps),
-        ),
-        LISTS.name: (
-            (LISTS not in ROUTES[method], f"{method} has no neighbour graph, and neighbour lists were given", lists),
-            (given, f"{given} and neighbour lists accompany points", lists),
-            (merges, "lists name rows of all points, and equal rows are to be one", f"{lists} or --deduplicate"),
-        ),
+    no_graph = "" if LISTS in ROUTES[method] else f"{method} has no neighbour graph"
+    kernel = f"affinities are a kernel in {method}, whatever the classes" if takes_kernel(method) else ""
+    refusals = {  # by what is asked for: how it is given, and why it cannot be had
+        LEAVE_OUT: (f"points.missing={LEAVE_OUT}", given or pixels),
+        LISTS.name: ("--graph (graph=)", no_graph or given or ("equal rows are to be one" if merges else "")),
         DUPLICATES.name: (
-            (
-                method not in weighing,
-                f"equal rows become a point with a weight, and {method} takes no weights",
-                equal + takes,
-            ),
-            (given, f"{given} and no rows that could be equal", equal),
-            (pixels, f"{pixels}, each of which has a place of its own", equal),
+            "--deduplicate (duplicates.tolerance), which makes weights of equal rows",
+            unweighted or given or pixels,
         ),
-        "" if merges else WEIGHTS.name: (
-            (method not in weighing, f"{method} takes no weights", "leave them out, give the points repeated" + takes),
-            (pixels, f"{pixels}, which have no weights", "leave out one of the two"),
-            (
-                affinities == PRECOMPUTED,
-                f"{given} between points that count once",
-                "leave out the weights, and give the affinities of the points repeated",
-            ),
+        WEIGHTS.name: (
+            "--weights (sample_weight=)",
+            unweighted or pixels or (given if affinities == PRECOMPUTED else ""),
         ),
-        CLASSES.name: (
-            (
-                takes_kernel(method),
-                f"affinities are a kernel in {method}, which new points without a class share",
-                classes,
-            ),
-            (pixels, f"{pixels}, whose W is made of these alone, whatever their classes", classes),
-        ),
+        CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
     }
-    for asked, rows in refusals.items():
-        for refused, why, remedy in rows if asked in optional else ():
-            if refused:
-                raise ConfigError(f"{why}: {remedy}")
+    for asked, (how, why) in refusals.items():
+        if asked in optional and why:
+            raise ConfigError(f"{why}: leave out {how}")

@@ -194,7 +194,7 @@ def out_of_range(pair):
         (sm.TSNE(), out_of_range, DataError, r"rows .* list rows outside \[0, 3000\)"),
         (sm.TSNE(n_neighbors=40), lambda pair: pair, ConfigError, "at most 15, the neighbours a point that are given"),
         (sm.TSNE(deduplicate=True), lambda pair: pair, ConfigError, "equal rows are to be one: leave out --graph"),
-        (sm.LandmarkPCA(), lambda pair: pair, ConfigError, "has no neighbour graph, and neighbour lists were given"),
+        (sm.LandmarkPCA(), lambda pair: pair, ConfigError, "has no neighbour graph: leave out --graph"),
         (sm.TSNE(metric="precomputed"), lambda pair: pair, (ConfigError, DataError), "."),
         (sm.TSNE(settings={"neighbors.method": "exact"}), lambda pair: pair, ConfigError, "exact finds others"),
     ],

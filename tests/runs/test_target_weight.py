@@ -206,7 +206,11 @@ def test_a_grid_may_differ_in_it(tmp_path):
 @pytest.mark.parametrize(
     ("values", "method", "message"),
     [
-        ({"neighbors": {"method": "window"}}, "laplacian-eigenmaps", "whose W is made of these alone"),
+        (
+            {"neighbors": {"method": "window"}},
+            "laplacian-eigenmaps",
+            "is for pixels: leave out symmetric_affinities",
+        ),
         ({}, "kernel-pca", "affinities are a kernel in kernel-pca"),
         ({}, "kernel-lda", "affinities are a kernel in kernel-lda"),
     ],
