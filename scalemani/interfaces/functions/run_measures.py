@@ -14,6 +14,7 @@ from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POIN
 from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import (
     PAIRS_AT_ONCE,
     Measure,
@@ -120,15 +121,13 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
 def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
     """Return how many points are closer to each row (M,) than each of its neighbours (M, K): (M, K) int64."""
     points = run.stored(StoredPoints).points
-    queries = points.gather(rows)
-    limits, counts = np.empty(neighbors.shape), np.zeros(neighbors.shape, np.int64)
+    queries, counts = points.gather(rows), np.zeros(neighbors.shape, np.int64)
+    flat, limits = neighbors.ravel(), np.empty(neighbors.size)
+    order = np.argsort(flat)  # so that each block is read for one part, or two
+    for part in slices(flat.size, PAIRS_AT_ONCE):
+        pairs = order[part]
+        limits[pairs] = squared_differences(queries[pairs // neighbors.shape[1]], points.gather(flat[pairs]))
     for block in range(run.dimensions.n_blocks):
-        start, stop = run.dimensions.rows(block)
-        of_row, column = np.nonzero((neighbors >= start) & (neighbors < stop))
-        table = points.read_block(block)
-        for first in range(0, len(of_row), PAIRS_AT_ONCE):
-            one, other = of_row[first : first + PAIRS_AT_ONCE], column[first : first + PAIRS_AT_ONCE]
-            limits[one, other] = squared_differences(queries[one], table[neighbors[one, other] - start])
-    for block in range(run.dimensions.n_blocks):
-        counts += closer_counts(queries, rows - run.dimensions.rows(block)[0], limits, points.read_block(block))
+        first, _ = run.dimensions.rows(block)
+        counts += closer_counts(queries, rows - first, limits.reshape(neighbors.shape), points.read_block(block))
     return counts
