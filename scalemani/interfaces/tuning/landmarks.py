@@ -29,7 +29,6 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import local_conditions, nystrom_kernel, nystrom_residuals, spacing_sigma
 from scalemani.kernels.measures import Measure, mean_of, procrustes_error, quantile_of
-from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.largest_component import Component
 from scalemani.runs.opened import Run, opened_run
 from scalemani.runs.outline import Outline, check_landmarks
@@ -47,6 +46,7 @@ SAMPLED_POINTS = 10_000
 HIGH_SHARE = 0.95  # of points that are nearer to a landmark, or have better conditioned weights
 SETTINGS = ("points", "landmarks", "landmark_weights")
 METHOD = "laplacian-eigenmaps"  # whose first stage ingests points that no run has
+OF_LANDMARKS = frozenset(stage.name for stage in EIGENVECTOR_STAGES)  # the stages from the landmarks on
 TRIAL = "trial"  # the key of what is computed: a trial has a folder of its own
 JUDGES = (*REFINING_SOLVERS, "exact")  # solvers whose embedding that of landmarks is compared with
 SOLVER = "lll"  # the embedding that landmarks give without refinement
@@ -207,7 +207,7 @@ def refined_embedding(run: Run) -> np.ndarray | None:
     refined = EMBEDDING.name in run.keys and run.params.embedding.solver in JUDGES
     if not refined or not run.group(EMBEDDING.name).complete:
         return None
-    return np.asarray(run.stored(StoredEmbedding).embedding.zarr()[...])
+    return run.stored(StoredEmbedding).embedding.read()
 
 
 def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuality:
@@ -223,8 +223,8 @@ def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuali
         chosen = plan.planned(LANDMARKS.name).group
         record, landmarks, from_refined = chosen.record, StoredLandmarks(chosen).points.read(), None
         if reference is not None:
-            embedding = StoredEmbedding(plan.planned(EMBEDDING.name).group).embedding.zarr()[...]
-            from_refined = procrustes_error(np.asarray(embedding), reference)
+            embedding = StoredEmbedding(plan.planned(EMBEDDING.name).group).embedding.read()
+            from_refined = procrustes_error(embedding, reference)
     residuals, distances, conditions = sampled_errors(comparison, landmarks)
     n_points, solved = run.dimensions.n_points, conditions[~np.isnan(conditions)]
     n_systems = round(n_points * len(solved) / len(conditions))  # points that are landmarks have none
@@ -253,12 +253,10 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
     """
     run, dimensions = comparison.run, comparison.run.dimensions
     stages: tuple[Stage, ...] = (POINTS, LANDMARKS)
-    own = {LANDMARKS.name}
     if comparison.reference is not None:
         whole = route(run.method, SOLVER, params.points.metric)
         stages = whole[: [stage.name for stage in whole].index(EMBEDDING.name) + 1]
-        own = {stage.name for stage in EIGENVECTOR_STAGES}
-    keys = {stage.name: TRIAL if stage.name in own else run.keys[stage.name] for stage in stages}
+    keys = {stage.name: TRIAL if stage.name in OF_LANDMARKS else run.keys[stage.name] for stage in stages}
     points = Component(
         run.stored(StoredPoints), np.arange(dimensions.n_points), dimensions, f"points of {run.store.root}"
     )
@@ -274,25 +272,20 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
     return plan
 
 
-def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return Nystrom residuals, distances and condition numbers of the points looked at: (M,) float64 each."""
+def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> np.ndarray:
+    """Return Nystrom residuals, distances and condition numbers of the points looked at: (3, M) float64."""
     rows, dimensions = comparison.rows, comparison.run.dimensions
-    points = comparison.run.stored(StoredPoints).points
+    one_block = dimensions.block_rows * dimensions.row_bytes  # is kept for the tiles that follow
+    points = RowsOfArray(comparison.run.stored(StoredPoints).points, dimensions.n_points, one_block)
     prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
     n_neighbors, added = comparison.params.landmark_neighbors, comparison.params.landmark_weights.regularization
-    residuals, distances, conditions = (np.empty(len(rows)) for _ in range(3))
+    found = np.empty((3, len(rows)))
 
-    def measure_block(block: int) -> None:
-        start, stop = dimensions.rows(block)
-        first, last = np.searchsorted(rows, (start, stop))
-        table = points.read_block(block) if first < last else np.empty(0)
-        for part in slices(int(last - first), TILE_ROWS):
-            tile = slice(first + part.start, first + part.stop)
-            some = dense_rows(table[rows[tile] - start])
-            indices, squares = nearest_landmarks(some, prepared, n_neighbors)
-            residuals[tile] = nystrom_residuals(some, kernel)
-            distances[tile] = np.sqrt(squares[:, 0])
-            conditions[tile] = local_conditions(some, landmarks, indices, added)
+    def measure(tile: slice) -> None:
+        some = points[rows[tile]]
+        indices, squares = nearest_landmarks(some, prepared, n_neighbors)
+        conditions = local_conditions(some, landmarks, indices, added)
+        found[:, tile] = nystrom_residuals(some, kernel), np.sqrt(squares[:, 0]), conditions
 
-    comparison.executor.over(measure_block, range(dimensions.n_blocks))
-    return residuals, distances, conditions
+    comparison.executor.over(measure, list(slices(len(rows), TILE_ROWS)))
+    return found
