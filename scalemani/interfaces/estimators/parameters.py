@@ -87,18 +87,14 @@ def arguments(cls: type[Estimator]) -> type[Estimator]:
 
 def with_arguments(cls: Any, names: list[str]) -> str:
     """Return the docstring of an estimator with the entries of all its arguments, its own or those of its bases."""
-    own = inspect.cleandoc(cls.__doc__ or "")
-    section = PARAMETER_SECTION.search(own)
+    own = inspect.cleandoc(cls.__doc__ or "")  # there is none under python -OO
     entries = dict(getattr(cls, "_entries", {}))
-    for entry in ENTRY.finditer(section[1] if section else ""):
-        entries |= dict.fromkeys(entry[1].split(", "), entry[0])
+    for section in PARAMETER_SECTION.finditer(own):
+        for entry in ENTRY.finditer(section[1]):
+            entries |= dict.fromkeys(entry[1].split(", "), entry[0])
     cls._entries = entries
-    described = dict.fromkeys(entries[name] for name in names if name in entries)  # there are none under python -OO
-    text = "Parameters\n----------\n" + "\n".join(described) + "\n"
-    if section is None:
-        summary, _, rest = own.partition("\n\n")
-        return f"{summary}\n\n{text}\n{rest}"
-    return own[: section.start()] + text + own[section.end() :]
+    described = "\n".join(dict.fromkeys(entries[name] for name in names if name in entries))
+    return PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", own)
 
 
 def instead_of(name: str, own: set[str]) -> str:
@@ -120,19 +116,17 @@ def settings_of(
 
     Raises ConfigError for a parameter that an argument and a setting both give.
     """
-    found = {names[name]: value for name, value in given.items() if name in names}
-    if "random_state" in given:
-        found["seed"] = check_seed(given["random_state"])
-    for name in TAKE_AUTOMATIC:
-        if isinstance(given.get(name), str) and given[name] == AUTOMATIC:
-            found[names[name]] = None
-    for name, value in checked_settings(given.get(SETTINGS)).items():
-        argument = next((one for one in given if names.get(one) == name), None)
-        if argument is not None and not is_default(given[argument], defaults.get(argument)):
+    settings = checked_settings(given.get(SETTINGS))
+    found = dict(settings)
+    for argument in [one for one in names if one in given]:
+        name, value = names[argument], given[argument]
+        if name not in settings:
+            automatic = argument in TAKE_AUTOMATIC and is_default(value, AUTOMATIC)
+            found[name] = check_seed(value) if argument == "random_state" else None if automatic else value
+        elif not is_default(value, defaults.get(argument)):
             raise ConfigError(
                 f"the argument {argument} and settings[{name!r}] give the same parameter: leave out one of them"
             )
-        found[name] = value
     return found
 
 
