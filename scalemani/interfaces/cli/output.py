@@ -98,23 +98,20 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
 
     Raises ConfigError for a stage that there is none of.
     """
-    from scalemani.config.params import Parameters
+    from scalemani.config.params import Parameters, by_name
     from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, SETTINGS
 
-    params = Parameters()
-    values = {name: table for name, table in params.as_dict().items() if table and isinstance(table, dict)}
-    names = list(values)
-    if stage is not None:
-        check_known(stage, names, f"no stage {stage!r} takes parameters")
-        names = [stage]
-    found: dict[str, dict[str, Any]] = {}
-    for name in names:
-        rows = [
-            {"name": f"{name}.{key}", "default": value, "python": ARGUMENT_OF.get(f"{name}.{key}", SETTINGS)}
-            for key, value in values[name].items()
-        ]
-        found[name] = {"about": inspect.getdoc(type(getattr(params, name))) or "", "parameters": rows}
-    return found
+    params, found = Parameters(), dict[str, dict[str, Any]]()
+    for name, default in by_name(params.as_dict()).items():
+        own, _, parameter = name.partition(".")
+        if parameter:
+            about = inspect.getdoc(type(params.value(own))) or ""
+            row = {"name": name, "default": default, "python": ARGUMENT_OF.get(name, SETTINGS)}
+            found.setdefault(own, {"about": about, "parameters": []})["parameters"].append(row)
+    if stage is None:
+        return found
+    check_known(stage, found, f"no stage {stage!r} takes parameters")
+    return {stage: found[stage]}
 
 
 def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:

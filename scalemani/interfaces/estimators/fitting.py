@@ -283,12 +283,14 @@ def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = N
     """Return the parameters that an estimator requests, with some of its arguments changed; a `graph` is of `fit`."""
     given = {**estimator.get_params(deep=False), **(changed or {})}
     settings = settings_of(given, defaults_of(type(estimator)))
-    init, chosen = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
-    start = None if isinstance(init, str) and init in COMPUTED_STARTS else init
-    landmarks = None if isinstance(chosen, str) else chosen
-    if start is not None:
+    start, landmarks = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
+    if isinstance(start, str) and start in COMPUTED_STARTS:
+        start = None
+    else:
         settings["layout.init"] = GIVEN_START
-    if landmarks is not None:
+    if isinstance(landmarks, str):
+        landmarks = None
+    else:
         settings["landmarks.method"] = GIVEN_LANDMARKS
     if graph is not None:
         settings.setdefault("neighbors.method", GIVEN_LISTS)
