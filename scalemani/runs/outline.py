@@ -10,6 +10,7 @@ from dask.utils import format_bytes
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Situation, acting
+from scalemani.config.params.effects import POINTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import (
     AUTO,
@@ -208,20 +209,14 @@ def decide_parameters(
         search = choose_search(found.sample, Sizes(found.dimensions, params))
         params = resolve(asked)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
+    if placed_by_landmarks(route):
+        stages |= {"landmark_weights"}
     if params.affinities.precomputed and "embedding" in names:
         stages |= {"components"}  # what is done with pieces of W is decided here
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
-    here = Situation(
-        method=method,
-        asked=asked,
-        params=params,
-        n_points=n_points,
-        stages=stages,
-        placed_by_landmarks=placed_by_landmarks(route),
-        neighbors=PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points),
-        repulsion=repulsion,
-    )
-    used, notes = acting(here, resolve)
+    neighbors = PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points)
+    in_use = {"neighbors.method": neighbors, "layout.repulsion": repulsion, POINTS: n_points}
+    used, notes = acting(Situation(method, params, asked, stages, in_use), resolve)
     check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
     if repulsion is not None:

@@ -5,13 +5,13 @@ methods and any number of points. Where a parameter asks for what another one ru
 iterations, both are refused.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
-from scalemani.config.stages import PRECOMPUTED, WINDOW
+from scalemani.config.stages import WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"
@@ -22,37 +22,20 @@ DEFAULTS = Parameters()
 class Situation:
     """What decides which parameters act.
 
-    `params` are resolved; `stages` those that are run, and those whose parameters these read; `placed_by_landmarks`
-    says whether new points are; `neighbors` and `repulsion` are the methods that are used, whatever was asked for; None
-    where there is none.
+    `params` are resolved; `stages` are those whose parameters are read: by stages that are run, and by the placement of
+    new points. `used` has the values that are used whatever was requested: the methods of "neighbors.method" and
+    "layout.repulsion", None where there is none, and the number of POINTS.
     """
 
     method: str
     params: Parameters
     asked: Parameters
-    n_points: int
     stages: frozenset[str]
-    placed_by_landmarks: bool
-    neighbors: str
-    repulsion: str | None = None
+    used: Mapping[str, Any]
 
     def value(self, name: str) -> Any:
         """Return the value of a parameter that is in use."""
-        used = {"neighbors.method": self.neighbors, "layout.repulsion": self.repulsion, POINTS: self.n_points}
-        return used[name] if name in used else self.params.value(name)
-
-
-class Condition(NamedTuple):
-    """Parameters that act only where another has some of its values.
-
-    `names` of the parameters, and `on`, that of the other; `needs` says in words what it has to be and `holds` finds
-    out.
-    """
-
-    names: str
-    on: str
-    needs: str
-    holds: Callable[[Situation], bool]
+        return self.used[name] if name in self.used else self.params.value(name)
 
 
 def plain_iterations(here: Situation) -> int:
@@ -60,15 +43,34 @@ def plain_iterations(here: Situation) -> int:
     return here.params.layout.max_iterations - (here.params.layout.exaggerated_iterations or 0)
 
 
-def compares_windows(here: Situation) -> bool:
-    """Return whether a descent goes on after its second window, at whose end the objective has fallen or has not."""
-    return plain_iterations(here) > 2 * (here.params.layout.window or 1)
-
-
+ONE_FRAME = "above those of one frame"
+BANDWIDTH = "self-tuning, or gaussian without affinities.sigma"
+ENTROPIC = "entropic, as neighbors.n_neighbors is given"
+OTHER_SOLVER = "other than nystrom"
+DOUBLED = f"above layout.exaggerated_iterations by more than {FIRST_DOUBLING}"
 TWO_WINDOWS = "above layout.exaggerated_iterations by more than two of layout.window"
+OWN_OBJECTIVE = "that of the method"
+# What a parameter may have to be, in words, where these need a look at others too.
+HOLDS: dict[str, Callable[[Situation], bool]] = {
+    ONE_FRAME: lambda here: here.params.neighbors.image(here.value(POINTS))[0] > 1,
+    BANDWIDTH: lambda here: here.params.affinities.takes_bandwidth_neighbor,
+    ENTROPIC: lambda here: (
+        here.params.affinities.kind == "entropic"
+        or (here.asked.neighbors.n_neighbors is None and here.value("neighbors.method") != WINDOW)
+    ),
+    OTHER_SOLVER: lambda here: "landmark_graph" not in here.stages or here.params.embedding.solver != "nystrom",
+    DOUBLED: lambda here: plain_iterations(here) > FIRST_DOUBLING,
+    # A descent goes on after its second window, at whose end the objective has fallen or has not. Where it is to go to
+    # the end, that it has not converged is no warning: 0 always has an effect.
+    TWO_WINDOWS: lambda here: (
+        here.params.layout.converged == 0 or plain_iterations(here) > 2 * (here.params.layout.window or 1)
+    ),
+    OWN_OBJECTIVE: lambda here: here.asked.layout.objective in (None, here.method),
+}
 
-# Parameters, and the values of another one with which alone they act.
-ACTING_WITH = (
+# Parameters, another one, and what that has to be for these to act: one of some names, "other than" a name, "above" or
+# "at most" a number, or in words of HOLDS. The first that fails is told.
+CONDITIONS = (
     ("neighbors.max_rounds, neighbors.few_candidates", "neighbors.method", "partition, pynndescent, leaves"),
     ("neighbors.recall, neighbors.sampled_queries", "neighbors.method", "partition, pynndescent, leaves, given"),
     ("neighbors.n_probes", "neighbors.method", "partition"),
@@ -103,96 +105,27 @@ ACTING_WITH = (
     ("layout.pairs", "layout.direction", "l-bfgs, spectral+l-bfgs"),
     ("layout.exaggeration, layout.exaggerated_iterations", "layout.homotopy", "1"),
     ("layout.tolerance, layout.schedule", "layout.repulsion", "grid, barnes-hut, fgt"),
+    (
+        "neighbors.few_candidates",
+        "neighbors.n_neighbors",
+        f"at most {NeighborsParams.few_neighbors}",
+    ),
+    ("affinities.perplexity", "affinities.kind", ENTROPIC),
+    ("neighbors.n_neighbors, affinities.n_neighbors", "neighbors.method", f"other than {WINDOW}"),
+    ("neighbors.frames", POINTS, ONE_FRAME),
+    ("affinities.n_neighbors", "affinities.kind", "other than precomputed"),
+    ("affinities.bandwidth_neighbor", "affinities.kind", BANDWIDTH),
+    ("components.queries_per_component", "points.metric", "other than precomputed"),
+    ("landmark_weights.n_neighbors, landmark_weights.regularization", "embedding.solver", OTHER_SOLVER),
+    ("layout.doubled_for", "layout.max_iterations", DOUBLED),
+    ("layout.exaggeration, layout.exaggerated_momentum", "layout.exaggerated_iterations", "above 0"),
+    ("layout.exaggerated_iterations, layout.exaggerated_momentum", "layout.exaggeration", "above 1"),
+    ("layout.window", "layout.converged", "above 0"),
+    ("layout.converged, layout.window", "layout.max_iterations", TWO_WINDOWS),
+    ("layout.objective", "layout.objective", OWN_OBJECTIVE),
 )
 # Of these, that the two contradict each other is refused.
 REFUSED = ("layout.exaggeration", "layout.objective")
-
-CONDITIONS = (
-    Condition(
-        "neighbors.few_candidates",
-        "neighbors.n_neighbors",
-        f"of {NeighborsParams.few_neighbors} at most",
-        lambda here: here.params.n_neighbors <= NeighborsParams.few_neighbors,
-    ),
-    Condition(
-        "affinities.perplexity",
-        "affinities.kind",
-        "entropic",
-        lambda here: (
-            here.params.affinities.kind == "entropic"
-            or (here.asked.neighbors.n_neighbors is None and here.neighbors != WINDOW)
-        ),
-    ),
-    Condition(
-        "neighbors.n_neighbors, affinities.n_neighbors",
-        "neighbors.method",
-        "other than window",
-        lambda here: here.neighbors != WINDOW,
-    ),
-    Condition(
-        "neighbors.frames",
-        POINTS,
-        "above those of one frame",
-        lambda here: here.params.neighbors.image(here.n_points)[0] > 1,
-    ),
-    Condition(
-        "affinities.n_neighbors",
-        "affinities.kind",
-        "other than precomputed",
-        lambda here: not here.params.affinities.precomputed,
-    ),
-    Condition(
-        "affinities.bandwidth_neighbor",
-        "affinities.kind",
-        "self-tuning, or gaussian without affinities.sigma",
-        lambda here: here.params.affinities.takes_bandwidth_neighbor,
-    ),
-    Condition(
-        "components.queries_per_component",
-        "points.metric",
-        "other than precomputed",
-        lambda here: here.neighbors != PRECOMPUTED,
-    ),
-    Condition(
-        "landmark_weights.n_neighbors, landmark_weights.regularization",
-        "embedding.solver",
-        "other than nystrom",
-        lambda here: "landmark_graph" not in here.stages or here.params.embedding.solver != "nystrom",
-    ),
-    Condition(
-        "layout.doubled_for",
-        "layout.max_iterations",
-        f"above layout.exaggerated_iterations by more than {FIRST_DOUBLING}",
-        lambda here: plain_iterations(here) > FIRST_DOUBLING,
-    ),
-    Condition(
-        "layout.exaggeration, layout.exaggerated_momentum",
-        "layout.exaggerated_iterations",
-        "above 0",
-        lambda here: here.params.layout.exaggerated_iterations != 0,
-    ),
-    Condition(
-        "layout.exaggerated_iterations, layout.exaggerated_momentum",
-        "layout.exaggeration",
-        "above 1",
-        lambda here: here.params.layout.exaggeration != 1,
-    ),
-    Condition("layout.window", "layout.converged", "above 0", lambda here: here.params.layout.converged != 0),
-    Condition(
-        "layout.converged",
-        "layout.max_iterations",
-        TWO_WINDOWS,
-        # Where the descent is to go to the end, that it has not converged is no warning: 0 always has an effect.
-        lambda here: here.params.layout.converged == 0 or compares_windows(here),
-    ),
-    Condition("layout.window", "layout.max_iterations", TWO_WINDOWS, compares_windows),
-    Condition(
-        "layout.objective",
-        "layout.objective",
-        "that of the method",
-        lambda here: here.asked.layout.objective in (None, here.method),
-    ),
-)
 
 
 def acting(here: Situation, resolve: Callable[[Parameters], Parameters]) -> tuple[Parameters, tuple[str, ...]]:
@@ -221,20 +154,30 @@ def why_idle(name: str, here: Situation) -> str:
         return ""
     if not reached(name, here):
         return f"no stage of {here.method} with embedding.solver={here.params.embedding.solver} reads it"
-    for names, on, values in ACTING_WITH:
-        if name in names.split(", ") and str(here.value(on)) not in values.split(", "):
-            return f"it takes {on} {values.replace(', ', ' or ')}, which is {here.value(on)} here"
-    for condition in CONDITIONS:
-        if name in condition.names.split(", ") and not condition.holds(here):
-            return f"it takes {condition.on} {condition.needs}, which is {here.value(condition.on)} here"
+    for names, on, needs in CONDITIONS:
+        if name in names.split(", ") and not is_met(on, needs, here):
+            words = needs if needs in HOLDS else needs.replace(", ", " or ")
+            return f"it takes {on} {words}, which is {here.value(on)} here"
     return ""
+
+
+def is_met(on: str, needs: str, here: Situation) -> bool:
+    """Return whether a parameter is what others need."""
+    if needs in HOLDS:
+        return HOLDS[needs](here)
+    value = here.value(on)
+    match needs.split():
+        case ["above", number]:
+            return bool(value > float(number))
+        case ["at", "most", number]:
+            return bool(value <= float(number))
+        case ["other", "than", name]:
+            return bool(value != name)
+    return str(value) in needs.split(", ")
 
 
 def reached(name: str, here: Situation) -> bool:
     """Return whether a stage that is run, or the placement of new points, reads a parameter."""
-    stage = name.partition(".")[0]
     if name == "affinities.perplexity" and here.asked.neighbors.n_neighbors is None:
         return "neighbors" in here.stages
-    if stage == "landmark_weights" and here.placed_by_landmarks:
-        return True
-    return stage == "seed" or stage in here.stages
+    return name == "seed" or name.partition(".")[0] in here.stages

@@ -401,7 +401,7 @@ def descent_of(
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
-    here = Situation(method, params, asked, n_points, frozenset({"layout"}), False, params.neighbors.method, repulsion)
+    here = Situation(method, params, asked, frozenset({"layout"}), {"layout.repulsion": repulsion})
     used, notes = acting(here, lambda kept: kept.resolved(method, n_points))
     for note in notes:
         warn(note)
