@@ -21,7 +21,6 @@ from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import StorePath
 
 from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError, UnsafeStoreError
-from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.store.objects import Committed, Objects, damaged_object, digest, side_by_side
 from scalemani.store.schema import CODEC, CODEC_LEVEL
@@ -240,12 +239,12 @@ def write_rows(array: zarr.Array, values: np.ndarray, first: int = 0) -> Digests
     store: Any = array.store
     entry: Digests = {}
     rows, chunks = np.atleast_1d(values), array.chunks or (1,)
-    for number, part in enumerate(slices(len(rows), chunks[0]) if rows.size else ()):
-        chunk = rows[part]
+    for start in range(0, len(rows) if rows.size else 0, chunks[0]):
+        chunk = rows[start : start + chunks[0]]
         if len(chunk) < chunks[0]:
             chunk = np.full(chunks, array.fill_value, array.dtype)
-            chunk[: part.stop - part.start] = rows[part]
-        entry |= store.write(chunk_key(array, first + number), compressed(chunk))
+            chunk[: len(rows) - start] = rows[start:]
+        entry |= store.write(chunk_key(array, first + start // chunks[0]), compressed(chunk))
     return entry
 
 
