@@ -84,7 +84,7 @@ class StageWork:
         `sequential` computes them one by one, in their order.
         """
         write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", self.task)
-        self.executor.map_locally(write, self._missing(), sequential)
+        self.executor.map_locally(write, self._missing(), sequential, self.at_once)
         self.task.output.refresh()
 
     def map_runs(self, function: RunFunction, blocks: int, step: str = "") -> None:

@@ -1,6 +1,8 @@
 """What a stage maps and folds over: every missing block once, nothing twice, sums in order on any threads."""
 
 import threading
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -60,6 +62,25 @@ def test_only_blocks_that_are_missing_are_computed(tmp_path, here):
     assert sorted(computed) == [0, 2, 4]
     stored = StoredPoints(work.task.output).points.read()
     np.testing.assert_array_equal(stored[:, 0], np.arange(N_POINTS))
+
+
+@pytest.mark.parametrize("here", [False, True])
+def test_no_more_blocks_are_at_work_than_the_budget_allows(tmp_path, here):
+    work, at_work, most, lock = replace(work_in(tmp_path, workers=3), at_once=1), 0, 0, threading.Lock()
+    create(work)
+
+    def counted(task, block):
+        nonlocal at_work, most
+        with lock:
+            at_work += 1
+            most = max(most, at_work)
+        time.sleep(0.02)
+        with lock:
+            at_work -= 1
+        return rows_of(task, block)
+
+    (work.map_blocks_here if here else work.map_blocks)(counted)
+    assert most == 1
 
 
 def test_a_run_of_blocks_skips_those_that_are_there(tmp_path):
