@@ -324,6 +324,8 @@ def unmasked(values: Any, name: str, gaps: bool = False, first_row: int = 0) -> 
         refuse_gaps(masked, first_row, name, "masked values")
     if not masked.any():
         return values.data
+    if values.ndim == 2:
+        check_exact(values.filled(0), first_row, name)
     dtype = values.dtype if values.dtype == object else with_nan(check_dtype(values.dtype, name))
     return np.ma.filled(values.astype(dtype), np.nan)
 

@@ -146,3 +146,10 @@ def test_numbers_that_numpy_has_from_other_libraries(tmp_path):
     np.save(tmp_path / "points.npy", VALUES.astype(types.bfloat16))  # which NumPy stores as bytes without a type
     with pytest.raises(DataError, match=r"view\(ml_dtypes\.bfloat16\)"):
         open_points(tmp_path / "points.npy")
+
+
+def test_masked_integers_that_lose_digits_beside_gaps_are_refused():
+    values = np.ma.masked_equal(np.array([[1, 2], [3, 2**53 + 1], [5, 6]]), 6)
+    with pytest.raises(DataError, match=r"row.* 1"):
+        open_points(values, gaps=True)
+    np.testing.assert_array_equal(open_points(values[::2], gaps=True).read(0, 2), [[1, 2], [5, np.nan]])
