@@ -12,7 +12,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.quality import USUAL, WIDE
 from scalemani.kernels.rows.compressed import Points, squared_lengths
 from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import StoredPlacement
+from scalemani.stages.arrays.embeddings import BEYOND_REACH, StoredPlacement
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 
 FAR = 2.0  # times the distance within which nearly all points lie: a sample does not hold the farthest of them
@@ -79,7 +79,7 @@ class Account:
     def add(self, start: int, placed: Arrays) -> None:
         """Take note of placed points, the rows from `start` on; rows without coordinates, for a gap, do not count."""
         there = ~np.isnan(placed[StoredPlacement.coordinates][:, 0])
-        far, isolated = placed[StoredPlacement.far] != 0, np.zeros(len(there), np.bool_)
+        far, isolated = placed[StoredPlacement.far] & BEYOND_REACH != 0, np.zeros(len(there), np.bool_)
         if StoredPlacement.nearest in placed:
             nearest = placed[StoredPlacement.nearest]
             far, isolated = far & (nearest > self.spacing), nearest > WIDE * self.spacing

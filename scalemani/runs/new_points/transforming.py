@@ -46,7 +46,7 @@ from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import checked_block_rows, default_block_rows
 from scalemani.runs.walk import locked_run
-from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
+from scalemani.stages.arrays.embeddings import NOWHERE, StoredClustering, StoredPlacement
 from scalemani.stages.arrays.points import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
@@ -156,7 +156,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
         with locked_run(folder, executor) as working:
             group = working.store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
             stored = place_blocks(run, points, source, group, dimensions, executor)
-            coordinates = stored_coordinates(stored, gaps, target)
+            coordinates = stored_coordinates(stored, target)
             account = account_of(stored, kind.spacing(run), coordinates, source.remark)
             certificates: dict[str, Any] = {**account.certificates}
             if issubclass(kind, NeighborPlacer):
@@ -270,7 +270,7 @@ def place_blocks(
 def placed_block(
     root: str, plan: str, n_threads: int, gaps: bool, points: PointsSource | str, task: StageTask, block: int
 ) -> Arrays:
-    """Return one block of new points placed, and what is known of them: zeros in rows with a gap.
+    """Return one block of new points placed, and what is known of them: zeros in rows without coordinates.
 
     Parameters
     ----------
@@ -283,9 +283,10 @@ def placed_block(
     source = task.once(opened_points, points, placement.metric, gaps) if isinstance(points, str) else points
     placed = place_rows(placement, source, *task.dimensions.rows(block))
     arrays = {one: np.array(values, str(one.dtype)) for one, values in placed.items()}
-    without_coordinates = np.isnan(placed[StoredPlacement.coordinates]).all(axis=1)
+    nowhere = ~np.isfinite(placed[StoredPlacement.coordinates]).all(axis=1)
     for values in arrays.values():
-        values[without_coordinates] = 0  # a store takes finite numbers alone
+        values[nowhere] = np.nan_to_num(values[nowhere])  # a store takes finite numbers alone
+    arrays[StoredPlacement.far][nowhere] |= NOWHERE
     return arrays
 
 
@@ -299,15 +300,13 @@ def placement_of_run(task: StageTask, root: str, plan: str, n_threads: int) -> P
     return read_placement(Run(root, json.loads(plan)), n_threads=n_threads)
 
 
-def stored_coordinates(stored: StoredPlacement, gaps: Gaps | None, description: str) -> LazyRows:
-    """Return the coordinates (n, d) of new points, NaN in rows with a gap."""
+def stored_coordinates(stored: StoredPlacement, description: str) -> LazyRows:
+    """Return the coordinates (n, d) of new points, NaN in rows that have none."""
     rows = lazy_rows(stored.coordinates.zarr(), description)
-    if gaps is None:
-        return rows
 
     def read(start: int, stop: int) -> np.ndarray:
         found = rows.read(start, stop)
-        found[gaps.rows[start:stop]] = np.nan
+        found[stored.far.read_rows(slice(start, stop)) & NOWHERE != 0] = np.nan
         return found
 
     return replace(rows, reader=read)

@@ -127,6 +127,9 @@ class StoredLandmarkScores(StoredReduction):
     vectors: ClassVar[Whole]
 
 
+BEYOND_REACH, NOWHERE = 1, 2  # bits of `StoredPlacement.far`
+
+
 class StoredPlacement(StoredStage, stage="placement"):
     """New points placed in the embedding of a run: no stage of the run, and gone once the result is written."""
 
@@ -138,7 +141,7 @@ class StoredPlacement(StoredStage, stage="placement"):
     descended = Rows("point", "uint8", "0 where it equals a training point, else 1")
     arrived = Rows("point", "uint8", "1 where the descent of a point came to its end")
     falls = Rows("point", "float64", "by how much the objective of a point fell")
-    far = Rows("point", "uint8", "1 where a point lies beyond the reach of the run, else 0")
+    far = Rows("point", "uint8", "1 where a point lies beyond the reach of the run, plus 2 where it has no coordinates")
 
 
 LEVEL_FOLDERS = ("level_N",)

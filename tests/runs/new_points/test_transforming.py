@@ -58,6 +58,21 @@ def test_rows_are_those_of_all_points_at_once_whatever_places_them(runs, expecte
     assert sorted(path.name for path in tmp_path.iterdir()) == names
 
 
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_points_that_have_no_coordinates_are_nan_in_the_file_as_in_memory(roll, tmp_path):
+    values = {**VALUES, "embedding": {"solver": "nystrom"}}
+    params, points = Parameters().with_values(values), roll[2000:2010].astype(np.float64)
+    trained = run(open_points(roll[:2000]), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024)
+    points[3] = 1e160
+    np.save(tmp_path / "new.npy", points)
+    alone = NewPoints(read_placement(trained), open_points(points))
+    expected = alone.read(0, 10)
+    found = sm.transform(trained, tmp_path / "new.npy", tmp_path / "out.npy")
+    np.testing.assert_array_equal(np.isnan(expected).any(axis=1), np.arange(10) == 3)
+    np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), expected)
+    assert found.certificates == alone.account.certificates
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_threads_that_place_points_side_by_side_give_the_bits_of_one(runs, new, method):
     placed, starts = NewPoints(read_placement(runs[method]), open_points(new)), range(0, 960, 60)
