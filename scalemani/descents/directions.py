@@ -167,7 +167,8 @@ def limited_memory(
     `apply` is its guess of the inverse Hessian. Without one the guess is a multiple of the identity: `scale` at first,
     then s.y / y.y of the last pair.
     """
-    steps, changes = ([memory[key] for key in memory if key.startswith(name)] for name in ("step_", "change_"))
+    known = range(sum(name.startswith("step_") for name in memory))  # a stored memory comes in the order of its names
+    steps, changes = ([memory[f"{name}_{i}"] for i in known] for name in ("step", "change"))
     if memory:
         step, change = positions - memory["positions"], gradient - memory["gradient"]
         if dot(step, change) > LEAST_CURVATURE * np.sqrt(dot(step, step) * dot(change, change)):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.descents.directions import LEAST_SHARE
+from scalemani.descents.directions import LEAST_SHARE, limited_memory
 from scalemani.descents.phases import Phase, direction_of
 from scalemani.descents.problem import Problem, affinity_scale
 from scalemani.descents.repulsion import make_repulsion
@@ -259,3 +259,19 @@ def test_momentum_keeps_a_velocity_and_a_gain_for_each_coordinate():
             velocity[n] *= min(1.0, 5.0 / length)
         found, memory = chosen(plain.positions, gradient, memory)
         np.testing.assert_allclose(found, velocity, rtol=1e-12)
+
+
+def test_a_memory_in_the_order_of_its_names_chooses_the_same_direction():
+    # step_10 comes before step_2 where names are sorted, as in the table of a checkpoint.
+    draws = np.random.default_rng(3)
+    diagonal, positions, memory = draws.uniform(1, 50, size=(14, 2)), draws.normal(size=(14, 2)), {}
+    for _ in range(13):
+        chosen, memory = limited_memory(positions, diagonal * positions, memory, n_pairs=20)
+        positions = positions + 0.1 * chosen
+    assert len(memory) > 2 + 2 * 10
+    gradient, ordered = diagonal * positions, dict(sorted(memory.items()))
+    assert list(ordered) != list(memory)
+    for one, other in zip(
+        limited_memory(positions, gradient, memory, 20), limited_memory(positions, gradient, ordered, 20), strict=True
+    ):
+        np.testing.assert_equal(one, other)
