@@ -14,6 +14,7 @@ from scipy.sparse.linalg import eigsh
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
+from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import open_points
@@ -128,6 +129,15 @@ def test_blocks_of_earlier_points_are_taken_over_unread(grown, earlier, points):
         np.testing.assert_array_equal(group.read("points"), points)
         assert group.record["certificates"] == {"points": N_POINTS, "constant_features": 0}
         assert before.damaged_units() == group.damaged_units() == []
+
+
+def test_the_range_of_features_is_that_of_all_points_though_earlier_blocks_are_not_read(grown, points):
+    at_ends = np.concatenate([points.argmin(axis=0), points.argmax(axis=0)])
+    assert (at_ends < 1024).any()  # of a block that is not read
+    extremes = grown[0]["laplacian-eigenmaps"].run.group("points").objects.get_json(EXTREMES)
+    assert extremes["n_points"] == N_POINTS
+    np.testing.assert_array_equal(extremes["minima"], points.min(axis=0))
+    np.testing.assert_array_equal(extremes["maxima"], points.max(axis=0))
 
 
 def test_landmarks_are_those_of_all_points(grown, points):
