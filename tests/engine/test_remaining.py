@@ -52,3 +52,13 @@ def test_stages_of_which_nothing_is_expected_leave_the_rest_as_it_is():
     progress.begin("a")
     watch.seconds = 0.5
     assert progress.remaining() == 10
+
+
+def test_what_one_run_has_taken_says_nothing_of_the_next():
+    watch = Watch()
+    progress = expecting({"a": 1.0}, watch)
+    progress.begin("a")
+    watch.seconds = 99
+    progress.end("a")
+    progress.expect({"a": 1.0, "b": 10.0})
+    assert progress.remaining() == 11
