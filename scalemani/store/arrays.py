@@ -191,9 +191,10 @@ def open_array(store: VerifiedStore, path: str) -> zarr.Array:
 
 def check_size(array: zarr.Array, committed: Digests) -> None:
     """Refuse a finished array that says it is larger than its committed chunks can be."""
-    n_bytes = sum(length for key, (length, *_) in committed.items() if key.startswith(f"{array.path}/c"))
-    chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize  # more than all of it where the only one is padded
-    if array.size and max(array.nbytes, chunk_bytes) > MOST_EXPANSION * n_bytes:
+    lengths = [length for key, (length, *_) in committed.items() if key.startswith(f"{array.path}/c")]
+    chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
+    too_many = math.prod(array.cdata_shape) > len(lengths)
+    if array.size and (too_many or chunk_bytes > MOST_EXPANSION * max(lengths, default=0)):
         raise damaged_object(
             f"{array.store}/{array.path}/{METADATA}",
             f"shape {array.shape} in chunks {array.chunks} is more than was written",

@@ -10,7 +10,7 @@ from zarr.codecs import BloscCodec
 from zarr.storage import LocalStore
 
 from scalemani.errors import CorruptChunkError, StoreError, UnsafeStoreError
-from scalemani.store.arrays import VerifiedStore, create_array, open_array, write_rows
+from scalemani.store.arrays import VerifiedStore, check_size, create_array, open_array, write_rows
 from scalemani.store.objects import LocalObjects
 
 FILL = {"f": float("nan"), "i": -1, "b": False}
@@ -139,3 +139,14 @@ def test_what_is_no_array_is_an_error(tmp_path):
     create_array(store, "cut", (4, 4), "int32", (4, 2), {})
     with pytest.raises(UnsafeStoreError, match="chunks of whole rows"):
         open_array(store, "cut")
+
+
+def test_an_array_that_says_it_has_more_than_was_committed_is_refused(tmp_path):
+    array, entry = create_array(store_in(tmp_path), "x", (12, 2), "float32", (4, 2), {})
+    values = np.random.default_rng(0).random((12, 2), np.float32)
+    check_size(array, entry | write_rows(array, values))
+    with pytest.raises(CorruptChunkError, match="more than was written"):
+        check_size(array, entry | write_rows(array, values[:8]))
+    large, entry = create_array(store_in(tmp_path), "y", (10**6,), "float64", (10**6,), {})
+    with pytest.raises(CorruptChunkError, match="more than was written"):
+        check_size(large, entry | {"y/c/0": (20_000, "", "")})
