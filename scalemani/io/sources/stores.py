@@ -31,6 +31,7 @@ LAYOUT_CODECS = {"bytes", "transpose", "sharding_indexed", "crc32c", "crc32", "a
 NUMBER_CODECS = {"shuffle", "delta", "bitround", "quantize", "fixedscaleoffset", "packbits", "astype"}
 TEXT_CODECS = {"vlen-utf8"}  # of strings, which format 2 calls objects
 SAFE_CODECS = LAYOUT_CODECS | COMPRESSION_CODECS | NUMBER_CODECS | TEXT_CODECS
+HOLDERS = {"configuration", "codecs", "index_codecs"}  # of codecs, within a codec
 ARRAYS = {"zarr.json", ".zarray"}  # the descriptions of arrays, with their codecs
 DESCRIPTIONS = ARRAYS | {".zattrs", ".zgroup", ".zmetadata"}
 COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
@@ -56,7 +57,8 @@ def codec_names(described: Any) -> Iterator[str]:
     if isinstance(described, dict):
         if name := described.get("name") or described.get("id"):
             yield str(name)
-        described = [value for value in described.values() if not isinstance(value, str)]
+        # Of texts, those count that stand where codecs do; others are their settings.
+        described = [value for key, value in described.items() if key in HOLDERS or not isinstance(value, str)]
     for codec in described if isinstance(described, list | tuple) else ():
         yield from [codec] if isinstance(codec, str) else codec_names(codec)
 

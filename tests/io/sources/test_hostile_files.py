@@ -56,6 +56,7 @@ def shard_of(*codecs, index=BYTES):
         ("pickle", [shard_of(PICKLE)]),
         ("pickle", [shard_of(shard_of(BYTES, PICKLE))]),
         ("pickle", [shard_of(BYTES, index=PICKLE)]),
+        ("pickle", [{"name": "sharding_indexed", "configuration": {"codecs": "numcodecs.pickle"}}]),
         ("vlen-utf8", [{"name": "vlen-utf8"}, PICKLE]),
         ("json2", [{"name": "numcodecs.json2"}]),
         ("canary", [BYTES, {"name": "canary", "configuration": {}}]),
