@@ -1,7 +1,7 @@
-"""Where a long computation of one stage stands, kept beside its arrays: arrays, and a table of them that is replaced.
+"""Checkpoints of a long computation of one stage: arrays in its group, and a table of them that is replaced.
 
-Two sets of arrays take turns: the last table always names objects that are whole. Large states need no second copy in
-memory, and slow places are written to more seldom, so that keeping takes a small share of the time.
+Two folders of arrays take turns, so the table always names objects that are whole. Large states need no second copy in
+memory, and slow storage is written to less often, so that checkpoints take a small share of the time.
 """
 
 import time

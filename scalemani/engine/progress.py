@@ -50,7 +50,7 @@ class Progress:
         """Stop showing anything."""
 
     def expect(self, seconds: Mapping[str, float]) -> None:
-        """Note which stages a run has to do, and about how many seconds each takes on whatever machine."""
+        """Note the stages that a run has to do, with the expected seconds of each, of which the ratios count."""
         self._expected, self._measured, self._foreseen = seconds, TRUSTED_SECONDS, TRUSTED_SECONDS
 
     def begin(self, stage: str) -> None:

@@ -229,7 +229,7 @@ def run(work: StageWork) -> dict[str, Any]:
 def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
     """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended.
 
-    What is on the way is kept: checkpoints, snapshots, the curve where the objective was computed.
+    Checkpoints and snapshots are stored meanwhile; the curve has the iterations whose objective was computed.
     """
     task, progress, checkpoints = work.task, work.executor.progress, Checkpoints(work.task.output)
     asked, shape = task.params.layout, (task.dimensions.n_points, task.params.n_components)
