@@ -19,7 +19,7 @@ from scalemani.datasets import generator
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import landmark_matrix
 from scalemani.interfaces.cli import main
-from scalemani.stages.arrays.catalogue import arrays_of
+from scalemani.stages.table import arrays_of
 from scalemani.store.schema import numberless
 
 CLUSTER = ("tests/cluster/", "tests/engine/workers/")

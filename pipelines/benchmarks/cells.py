@@ -23,8 +23,7 @@ from patches import patches_file
 
 from scalemani.datasets import generator
 from scalemani.engine.workers.blas import BLAS
-from scalemani.kernels.neighbors.cell_groups import CellGroups
-from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
+from scalemani.kernels.neighbors.cell_index import CellGroups, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
@@ -33,10 +32,10 @@ SAMPLE = 20_000
 MOST_PATCHES = 1_000_000
 GRAPH = """
 import json, sys, time
-from scalemani.kernels.neighbors import cell_groups
+from scalemani.kernels.neighbors import cell_index
 import scalemani as sm
 if sys.argv[2] == "all cells":
-    cell_groups.FEW_CELLS = 10**9
+    cell_index.FEW_CELLS = 10**9
 begun = time.perf_counter()
 cells = {"neighbors.n_probes": 8, "partition.cell_points": int(sys.argv[3])}
 graph = sm.knn_graph(sys.argv[1], 15, method="partition", recall=0.05, settings=cells)

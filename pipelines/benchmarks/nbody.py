@@ -19,7 +19,7 @@ import numpy as np
 from measuring import show
 
 from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums
-from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
+from scalemani.methods.barnes_hut.kernels import BarnesHut
 from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
 
 SIZES = (1_000, 3_000, 10_000, 30_000, 60_000, 200_000, 1_000_000)

@@ -28,7 +28,6 @@ from scalemani.runs.input_order import (
 )
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
-from scalemani.stages.arrays.catalogue import of_method
 from scalemani.stages.arrays.embeddings import (
     StoredClustering,
     StoredDiffusionCoordinates,
@@ -39,6 +38,7 @@ from scalemani.stages.arrays.embeddings import (
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredDuplicates, StoredWorkPoints
+from scalemani.stages.table import of_method
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN, RunStore

@@ -24,10 +24,12 @@ from scalemani.kernels.spectral.coarsening import (
     coarse_graph,
     coarse_part,
     coarser,
+    crowded_share,
+    join_strongest,
     joined,
     no_aggregates,
+    with_degrees,
 )
-from scalemani.kernels.spectral.grown_graphs import crowded_share, join_strongest, with_degrees
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs, level_folder
 from scalemani.stages.arrays.points import StoredWorkPoints

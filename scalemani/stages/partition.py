@@ -11,8 +11,7 @@ from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
-from scalemani.kernels.neighbors.cell_training import train_cells
+from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells, train_cells
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, gram_rows, sketch_points
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
 from scalemani.stages.shared.sampled_rows import gathered_rows

@@ -16,7 +16,7 @@ from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_large
-from scalemani.kernels.neighbors.stretches import Stretches
+from scalemani.kernels.neighbors.cells import Stretches
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.stages.shared.appended import take_earlier_blocks

@@ -7,7 +7,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
-from scalemani.runs.expected import compile_seconds, expected_seconds
+from scalemani.runs.plan import compile_seconds, expected_seconds
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.neighbors.counts import SECONDS_OF_BYTE_PRODUCT, SECONDS_OF_LISTED, SECONDS_OF_PAIR_OF_TILES
 

@@ -11,8 +11,7 @@ from scalemani.config.routes import PACKAGES, ROUTES
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.task import Dimensions
 from scalemani.stages import table
-from scalemani.stages.arrays.catalogue import arrays_of
-from scalemani.stages.table import STAGES, StageCode
+from scalemani.stages.table import STAGES, StageCode, arrays_of
 
 SIZES = Sizes(Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024), Parameters())
 

@@ -1,6 +1,7 @@
 """One W of several groups of columns, each with a metric of its own: `mixed_affinities`."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,8 @@ from scalemani.interfaces.functions.validation import checked_metric
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import rows_in_memory
-from scalemani.io.sources.categories import open_categories
+from scalemani.io.sources.label_values import is_absent
+from scalemani.io.sources.labels import OBS, open_columns, open_labels
 from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, log_memberships
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.features import moments
@@ -191,3 +193,50 @@ def at_unit_spread(rows: Points, number: int) -> Points:
 def beside(parts: list[Points]) -> Points:
     """Return the columns of all tables (N, D) as one table, sparse where one is."""
     return sp.hstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.hstack(parts)
+
+
+TABLE_SUFFIXES = (".parquet", ".csv")
+
+
+def open_categories(given: Any) -> sp.csr_matrix | None:
+    """Return columns of categories as sparse bits (N, C), one for each value of each column; None for other points.
+
+    Parameters
+    ----------
+    given : a frame, a table of Arrow, one column, a table (N, D) of texts, or columns of a file:
+        `file.parquet::job,city`, `file.csv::job` or `file.h5ad::obs/job`
+
+    Raises
+    ------
+    DataError
+        For values that are missing, and columns that hold other things than numbers and texts.
+    """
+    columns = columns_of_categories(given)
+    if columns is None:
+        return None
+    parts = []
+    for name, column in columns.items():
+        values = open_labels(column)
+        if (absent := np.flatnonzero(is_absent(values))).size:
+            raise DataError(
+                f"column {name} has no category in {len(absent)} rows, the first row {absent[0]}: fill it in, or leave "
+                "out the rows or the column"
+            )
+        codes = np.unique(values, return_inverse=True)[1]
+        parts.append(sp.csr_matrix((np.ones(len(codes)), codes, np.arange(len(codes) + 1))))
+    return sp.csr_matrix(sp.hstack(parts, format="csr"))
+
+
+def columns_of_categories(given: Any) -> Mapping[Any, Any] | None:
+    """Return columns (N,) by name or number; None for points that are no such columns."""
+    if isinstance(given, str | Path):
+        name, _, member = str(given).partition("::")
+        stored = Path(name).suffix.lower() in TABLE_SUFFIXES or member.split("/")[0] == OBS
+        return open_columns(given) if stored else None
+    names = getattr(given, "column_names", getattr(given, "columns", None))  # of Arrow; of pandas and polars
+    if names is not None:
+        return {name: given[name] for name in names}
+    if len(getattr(given, "shape", ())) == 1:
+        return {getattr(given, "name", None) or "0": given}
+    of_texts = isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "OSU"
+    return dict(enumerate(given.T)) if of_texts else None

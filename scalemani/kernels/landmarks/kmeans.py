@@ -2,7 +2,7 @@
 
 The clusters of `kmeans` are a result: restarts, iterations to convergence, float64. Mini-batch k-means chooses
 landmarks and stops early, since its centroids only have to be spread like the points; its batches come from wherever
-the points are stored. `neighbors.cell_training` needs no more than compact cells.
+the points are stored. `neighbors.cell_index` needs no more than compact cells.
 """
 
 import warnings

@@ -21,7 +21,7 @@ from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import LANES_AT_ONCE
-from scalemani.kernels.neighbors.cell_groups import CellGroups, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_index import CellGroups, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.exact import LANES, squared_lengths
 from scalemani.kernels.rows.byte_products import byte_panels, multiply_bytes, step_of_rows
 from scalemani.kernels.rows.sketches import rounded_sketches

@@ -1,4 +1,4 @@
 """Sums of a kernel over the cells of a tree, after Barnes and Hut."""
 
-REPULSIONS = {"barnes-hut": "kernels.barnes_hut.BarnesHut"}
-SUMS_BY_NUMBER = {"theta": "kernels.barnes_hut.tree_sums"}
+REPULSIONS = {"barnes-hut": "kernels.BarnesHut"}
+SUMS_BY_NUMBER = {"theta": "kernels.tree_sums"}

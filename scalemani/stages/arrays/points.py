@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from scalemani.engine.reading import ArrayReader, Rows, SparseRowsReader, StoredStage, Whole
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.neighbors.stretches import Stretches, stretches_of_sorted
+from scalemani.kernels.neighbors.cells import Stretches, stretches_of_sorted
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup

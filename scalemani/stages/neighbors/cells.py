@@ -4,13 +4,11 @@ import numpy as np
 
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.neighbors.cell_groups import CELLS_PER_NEARBY_CELL
-from scalemani.kernels.neighbors.cell_index import index_cells, nearest_indexed_cells
+from scalemani.kernels.neighbors.cell_index import CELLS_PER_NEARBY_CELL, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.cells import nearest_cells, nearest_nearby_cells
+from scalemani.kernels.neighbors.cells import Stretches, nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
-from scalemani.kernels.neighbors.stretches import Stretches
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import lists_before, round_arrays, settled

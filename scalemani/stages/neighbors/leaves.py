@@ -19,7 +19,7 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.kernels.neighbors.cell_groups import CellGroups
+from scalemani.kernels.neighbors.cell_index import CellGroups
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.leaves import (
     Candidates,

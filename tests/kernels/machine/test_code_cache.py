@@ -46,7 +46,7 @@ result = entropic_affinities(distances, 10.0, solver="halley").iterations.mean()
 """
 BARNES_HUT = """
 import hashlib, numpy as np, scalemani
-from scalemani.methods.barnes_hut.kernels.barnes_hut import add_point as kernel
+from scalemani.methods.barnes_hut.kernels import add_point as kernel
 places = np.random.default_rng(0).normal(size=(2000, 2))
 sums = [np.asarray(part) for part in scalemani.repulsion(places, kernel="student", method="barnes-hut")]
 result = float.fromhex("0x" + hashlib.sha256(b"".join(part.tobytes() for part in sums)).hexdigest()[:13])

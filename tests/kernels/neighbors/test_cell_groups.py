@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, group_cells, nearest_cells_in_groups
+from scalemani.kernels.neighbors.cell_index import FEW_CELLS, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.cells import nearest_cells
 
 

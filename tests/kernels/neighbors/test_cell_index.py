@@ -4,8 +4,14 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors import cell_index
-from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, CellGroups, nearest_cells_in_groups
-from scalemani.kernels.neighbors.cell_index import TREE_DIMENSIONS, index_cells, nearest_indexed_cells
+from scalemani.kernels.neighbors.cell_index import (
+    FEW_CELLS,
+    TREE_DIMENSIONS,
+    CellGroups,
+    index_cells,
+    nearest_cells_in_groups,
+    nearest_indexed_cells,
+)
 
 
 def normal(n_rows, n_dims, seed):

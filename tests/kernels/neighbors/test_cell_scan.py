@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.grouping import group_by
+from scalemani.kernels.neighbors.cell_index import train_cells
 from scalemani.kernels.neighbors.cell_scan import search_cells, search_enough_cells
-from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 
 

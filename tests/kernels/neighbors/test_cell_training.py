@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.cell_training import train_cells
+from scalemani.kernels.neighbors.cell_index import train_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 
 

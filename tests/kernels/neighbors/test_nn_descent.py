@@ -3,8 +3,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.grouping import compact_rows, group_by
+from scalemani.kernels.neighbors.cell_index import train_cells
 from scalemani.kernels.neighbors.cell_scan import search_cells
-from scalemani.kernels.neighbors.cell_training import train_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors, refine_neighbors

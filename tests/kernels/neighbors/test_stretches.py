@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.kernels.arrays.grouping import group_by
-from scalemani.kernels.neighbors.stretches import stretches_of_sorted
+from scalemani.kernels.neighbors.cells import stretches_of_sorted
 
 N_CELLS = 5
 GOES = st.lists(st.lists(st.integers(0, N_CELLS - 1), max_size=12), min_size=1, max_size=4)

@@ -5,8 +5,17 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.spectral.coarsening import aggregated, coarse_graph, coarse_part, coarser, no_aggregates
-from scalemani.kernels.spectral.grown_graphs import CROWDED, crowded_share, join_strongest, with_degrees
+from scalemani.kernels.spectral.coarsening import (
+    CROWDED,
+    aggregated,
+    coarse_graph,
+    coarse_part,
+    coarser,
+    crowded_share,
+    join_strongest,
+    no_aggregates,
+    with_degrees,
+)
 
 
 def affinity_rows(matrix):

@@ -8,8 +8,7 @@ from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.kernels.neighbors.cell_groups import FEW_CELLS, CellGroups
-from scalemani.kernels.neighbors.cell_index import index_cells
+from scalemani.kernels.neighbors.cell_index import FEW_CELLS, CellGroups, index_cells
 from scalemani.kernels.rows.sketches import SketchBasis, sketch_points
 from scalemani.runs.new_points.neighbors import NeighborIndex
 from scalemani.stages.neighbors.tables import SketchesByCell

@@ -9,7 +9,7 @@ from pathlib import Path
 from scalemani.config.methods import provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
-from scalemani.stages.arrays.catalogue import BY_STAGE, of_method
+from scalemani.stages.table import BY_STAGE, of_method
 from scalemani.store.schema import ArrayDescription
 
 FORMAT_FILE = Path(__file__).parents[3] / "scalemani" / "FORMAT.md"

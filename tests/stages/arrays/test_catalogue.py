@@ -14,13 +14,13 @@ import scalemani as sm
 from scalemani.engine.reading import ArrayReader
 from scalemani.errors import StoreError
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
-from scalemani.stages.arrays.catalogue import (
-    BY_STAGE,
-)
 from scalemani.stages.arrays.embeddings import StoredPlacement
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredPoints
-from scalemani.stages.table import STAGES
+from scalemani.stages.table import (
+    BY_STAGE,
+    STAGES,
+)
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import AS_DISTANCES, AS_POINTS
 from tests.stages.arrays.specification import dimension_meanings, stored_stages

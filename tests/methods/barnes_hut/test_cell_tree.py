@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.methods.barnes_hut.kernels.cell_tree import CHARGE, LEVELS, SIZE, build_tree, cover, morton_order
+from scalemani.methods.barnes_hut.kernels import CHARGE, LEVELS, SIZE, build_tree, cover, morton_order
 
 seeds = st.integers(0, 2**32 - 1)
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.methods.barnes_hut.kernels.cell_tree import LEVELS, morton_order
+from scalemani.methods.barnes_hut.kernels import LEVELS, morton_order
 
 
 def slow_key(point, low, side, levels):

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from scalemani.errors import ConfigError
 from scalemani.kernels.repulsion.pair_sums import ExactSums
-from scalemani.methods.barnes_hut.kernels.barnes_hut import BarnesHut
+from scalemani.methods.barnes_hut.kernels import BarnesHut
 from tests.methods.clustered_maps import clusters, relative
 
 KERNELS = ["student", "gaussian"]

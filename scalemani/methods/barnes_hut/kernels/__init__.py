@@ -1,1 +1,0 @@
-"""Barnes-Hut sums over a tree of cells."""
