@@ -8,6 +8,7 @@ from scalemani.config.methods import declared, load
 from scalemani.config.params.by_stage import LayoutParams
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
+from scalemani.kernels.repulsion.convolution import MESH_KERNELS
 from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, PairSums
 from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 
@@ -43,7 +44,7 @@ def chosen_method(
         raise ConfigError(f"unknown kernel {kernel!r}: {nearest_name(kernel, KERNELS)}")
     if method not in METHODS:
         raise ConfigError(f"unknown repulsion {method!r}: {nearest_name(method, METHODS)}")
-    served = kernel != "epanechnikov" and n_dims in (2, 3)
+    served = kernel in MESH_KERNELS and n_dims in (2, 3)
     if method == "auto":
         return "grid" if served and n_points > exact_up_to else "exact"
     if method != "exact" and not served:

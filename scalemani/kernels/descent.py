@@ -16,23 +16,10 @@ import numpy as np
 
 from scalemani.kernels.arrays.tiles import Mapper, light_panels, row_panels, run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums, square_of
-from scalemani.kernels.machine.vector_math import exp_nonpositive
-from scalemani.kernels.repulsion.pair_sums import GAUSSIAN, KERNELS, LEAST_SUM, STUDENT, ExactSums
+from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
+from scalemani.kernels.repulsion.pair_sums import KERNELS, LEAST_SUM, ExactSums, derivatives
 
 GAIN_STEP, GAIN_FACTOR, LEAST_GAIN = 0.2, 0.8, 0.01
-
-
-@inlined_sums
-def _derivatives(kernel: int, square: float) -> tuple[float, float]:
-    """Return -K' and K'' at a squared distance."""
-    if kernel == GAUSSIAN:
-        value = exp_nonpositive(-square)
-        return value, value
-    if kernel == STUDENT:
-        value = 1.0 / (1.0 + square)
-        return value * value, 2.0 * value * value * value
-    return (1.0 if square < 1.0 else 0.0), 0.0
 
 
 @compiled_sums
@@ -46,7 +33,7 @@ def _products(
             square = 0.0
             for d in range(n_dims):
                 square += square_of(positions[n, d] - positions[m, d])
-            second = 4.0 * (weights[n] + weights[m]) * _derivatives(kernel, square)[1]
+            second = 4.0 * (weights[n] + weights[m]) * derivatives(kernel, square)[1]
             for d in range(n_dims):
                 difference = positions[n, d] - positions[m, d]
                 out[row, d] += second * difference * difference * (vectors[n, d] - vectors[m, d])
@@ -65,7 +52,7 @@ def _diagonals(
             square = 0.0
             for d in range(n_dims):
                 square += square_of(positions[n, d] - positions[m, d])
-            slope, second = _derivatives(kernel, square)
+            slope, second = derivatives(kernel, square)
             degrees[row] += 2.0 * (weights[n] + weights[m]) * slope
             for d in range(n_dims):
                 out[row, d] += 4.0 * (weights[n] + weights[m]) * second * square_of(positions[n, d] - positions[m, d])

@@ -2,7 +2,9 @@
 
 Everything that a nonlinear embedding needs of its repulsion is one field (thesis section 5.3, equation (5.8)):
 S(y) = sum_m q_m K(|y - x_m|^2) and its gradient, since sum_m q_m (y - x_m) K'(|y - x_m|^2) = grad S / 2.
-Callers name a kernel; compiled code takes its number in `KERNELS`.
+Callers name a kernel; compiled code takes its number in `KERNELS`. A new kernel has a number there and a branch in
+`respond`, `derivatives` and `weigh`, whose last branch is Epanechnikov's. Exact sums then know it; the particle mesh
+knows those of `MESH_KERNELS` alone.
 """
 
 from collections.abc import Callable, Iterable
@@ -223,6 +225,18 @@ def respond(kind: int, square: float) -> tuple[float, float]:
         value = 1.0 / (1.0 + square)
         return value, -value * value
     return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
+
+
+@inlined_sums
+def derivatives(kind: int, square: float) -> tuple[float, float]:
+    """Return -K' and K'' at one squared distance, for directions that need the Hessian."""
+    if kind == GAUSSIAN:
+        value = exp_nonpositive(-square)
+        return value, value
+    if kind == STUDENT:
+        value = 1.0 / (1.0 + square)
+        return value * value, 2.0 * value * value * value
+    return (1.0 if square < 1.0 else 0.0), 0.0
 
 
 @inlined_sums

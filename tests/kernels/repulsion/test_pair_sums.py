@@ -9,7 +9,17 @@ from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import LayoutParams
 from scalemani.descents.repulsion import chosen_method, make_repulsion
 from scalemani.errors import ConfigError
-from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, checked_tolerance, kernel_number, pair_arguments
+from scalemani.kernels.repulsion.convolution import MESH_KERNELS
+from scalemani.kernels.repulsion.pair_sums import (
+    KERNELS,
+    ExactSums,
+    checked_tolerance,
+    derivatives,
+    kernel_number,
+    pair_arguments,
+    respond,
+    weigh,
+)
 
 WAYS = [
     ("exact", "epanechnikov"),
@@ -56,6 +66,27 @@ def test_kernels_have_one_name_in_the_table_of_objectives_and_in_compiled_code()
     assert set(get_args(Kernel)) == set(KERNELS)
     assert {objective.kernel for objective in OBJECTIVES.values()} <= set(KERNELS)
     assert sorted(map(kernel_number, KERNELS)) == list(range(len(KERNELS)))
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_all_compiled_functions_have_the_same_kernel_by_its_number(kernel):
+    """One that lacks a branch for a new kernel would take another kernel for it."""
+    number, squares, step = KERNELS[kernel], np.array([0.1, 0.6, 2.5]), 1e-5
+    values, slopes = np.transpose([respond(number, square) for square in squares])
+    differences = [[respond(number, square + sign * step) for square in squares] for sign in (1, -1)]
+    value_slopes, slope_slopes = ((differences[0] - np.array(differences[1])) / (2 * step)).T
+    np.testing.assert_allclose(slopes, value_slopes, atol=1e-8)
+    negated, second = np.transpose([derivatives(number, square) for square in squares])
+    np.testing.assert_allclose(-negated, slopes, rtol=1e-12)
+    np.testing.assert_allclose(second, slope_slopes, atol=1e-8)
+    found = np.empty(3)
+    assert weigh(number, squares, np.array([1.0, 2.0, 3.0]), found) == pytest.approx(values @ [1.0, 2.0, 3.0])
+    np.testing.assert_allclose(found, slopes * [1.0, 2.0, 3.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("kernel", KERNELS)
+def test_auto_takes_the_mesh_for_its_own_kernels_alone(kernel):
+    assert chosen_method("auto", kernel, 10**6, 2) == ("grid" if kernel in MESH_KERNELS else "exact")
 
 
 @pytest.mark.parametrize("shapes", [((3, 2), (3, 3), (3,)), ((3, 2), (1, 2), (4,)), ((3,), (3,), (3,))])
