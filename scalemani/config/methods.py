@@ -1,13 +1,13 @@
 """The methods that have a folder of their own in `scalemani/methods`: one line a method.
 
 A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to choices by name: rules
-of landmarks (`LANDMARK_RULES`, and which of them are `OFF_DATA` or found `ONE_BY_ONE`), sums of repulsion
-(`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters), solvers of the spectral embedding (`SOLVERS`, and their
-`SOLVER_ROUTES`; `REDUCTIONS`, with `WEIGHTS_STAGES` that make Z for them), kinds of affinities between pixels
-(`AFFINITY_KINDS`), orders of rows (`AFFINITY_ORDERS`). What else it provides is loaded when it is needed, by the name
-of a module: one a stage, with the arrays that it stores and what it checks before work starts; `parameters`;
-`new_points`; `interface`, with what `import scalemani` offers and the meanings of certificates. What a method has no
-use for, it leaves out.
+of landmarks (`LANDMARK_RULES`, and which of them are `OFF_DATA`, found `ONE_BY_ONE`, or `SAMPLED`: those that read
+landmarks.sample_points), sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters), solvers of the
+spectral embedding (`SOLVERS`, and their `SOLVER_ROUTES`; `REDUCTIONS`, with `WEIGHTS_STAGES` that make Z for them),
+kinds of affinities between pixels (`AFFINITY_KINDS`), orders of rows (`AFFINITY_ORDERS`). What else it provides is
+loaded when it is needed, by the name of a module: one a stage, with the arrays that it stores and what it checks before
+work starts; `parameters`; `new_points`; `interface`, with what `import scalemani` offers and the meanings of
+certificates. What a method has no use for, it leaves out.
 """
 
 import functools

@@ -9,7 +9,7 @@ import numpy as np
 
 from scalemani.config.methods import beside, listed
 from scalemani.config.params import Parameters
-from scalemani.config.stages import GIVEN_LANDMARKS
+from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
@@ -48,7 +48,7 @@ def memory(sizes: Sizes) -> list[Held]:
         return held + anchors_memory(sizes)
     if own := beside("LANDMARK_RULES", asked.method, "landmarks_held"):
         return [*held, *own(sizes), *(anchors_memory(sizes) if asked.off_data else [])]
-    if asked.method in ("random", "spread"):
+    if asked.method in DRAWN_LANDMARKS:
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
     else:

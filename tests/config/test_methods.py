@@ -52,6 +52,11 @@ def test_what_methods_declare_for_choices_by_name_is_there(table):
     assert all(callable(load(table, name)) for name in declared(table))
 
 
+@pytest.mark.parametrize("table", ["OFF_DATA", "ONE_BY_ONE", "SAMPLED"])
+def test_what_methods_list_of_rules_of_landmarks_are_such_rules(table):
+    assert {*listed(table)} <= {*declared("LANDMARK_RULES")}
+
+
 def test_declarations_load_no_library_and_no_part():
     assert loaded_by("import scalemani.config.routes") == ({package_of(method) for method in METHODS}, set())
 

@@ -11,6 +11,7 @@ from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
 from scalemani.config.params import Parameters
+from scalemani.config.stages import METRIC_NAMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import open_points
@@ -248,8 +249,8 @@ def test_values_that_are_not_finite_are_named_as_they_came(counts):
 @pytest.mark.parametrize("call", ["estimator", "graph", "landmarks", "command line"])
 def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scalemani, call):
     words = (
-        "must be one of euclidean, cosine, correlation, hellinger, hamming, jaccard, precomputed; for another metric "
-        "find the neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, and give their lists with "
+        f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours "
+        "elsewhere, by scikit-learn's NearestNeighbors or pynndescent, and give their lists with "
         "metric=precomputed"
     )
     calls = {

@@ -33,11 +33,13 @@ from scalemani.config.params.fields import (
 )
 from scalemani.config.stages import (
     AUTO,
+    DRAWN_LANDMARKS,
     GIVEN_LANDMARKS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
     REFINE,
     REFINING_SOLVERS,
+    SAMPLED_LANDMARKS,
     WINDOW,
 )
 from scalemani.errors import ConfigError
@@ -53,8 +55,7 @@ if TYPE_CHECKING:
     AffinityOrder = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
-    ON_POINTS = ("random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax")
-    LandmarkMethod = Literal[(*ON_POINTS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
+    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
     AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
     Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]

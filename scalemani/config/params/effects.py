@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from scalemani.config.methods import listed
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.params.parameters import FIRST_DOUBLING, Parameters, names_of_parameters
-from scalemani.config.stages import WINDOW
+from scalemani.config.stages import SAMPLED_LANDMARKS, WINDOW
 from scalemani.errors import ConfigError
 
 POINTS = "the number of points"
@@ -85,11 +86,7 @@ CONDITIONS = (
     ("affinities.trees, affinities.jitter", "affinities.kind", "ensemble"),
     ("components.queries_per_component", "components.disconnected", "connect"),
     ("points.distances", "points.metric", "precomputed"),
-    (
-        "landmarks.sample_points",
-        "landmarks.method",
-        "kmeans, kmeans++, kmeans++ seeding, minmax, dpp, gp-active, gp",
-    ),
+    ("landmarks.sample_points", "landmarks.method", ", ".join((*SAMPLED_LANDMARKS, *listed("SAMPLED")))),
     ("landmarks.sigma", "landmarks.method", "dpp, dpp-exact"),
     ("landmarks.update, landmarks.neighborhood", "landmarks.method", "dpp"),
     ("landmarks.geodesic", "landmarks.method", "dpp-exact"),

@@ -8,6 +8,8 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from scalemani.config.stages import METRIC_NAMES
+
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
 Positive = Annotated[float, Field(gt=0)]
@@ -22,7 +24,6 @@ Kind = TypeVar("Kind")
 TUNED = "tuned"
 Tuned = Annotated[Kind, TUNED]
 
-METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", "precomputed")
 SAME_METRICS = {"l2": "euclidean", "tanimoto": "jaccard"}
 ON_A_SPHERE = (
     "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, METRIC_NAMES
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def methods(incomplete: str) -> list[str]:
 Metric = Annotated[
     str | None,
     typer.Option(
-        help="euclidean (default), cosine, correlation, hellinger, or of bits hamming or jaccard: how points are "
-        "compared; precomputed: POINTS are neighbour lists or distances (for affinities: --set "
+        help=f"how points are compared: {', '.join(METRIC_NAMES)}; default: {METRIC_NAMES[0]}; hamming and jaccard are "
+        "of bits; precomputed: POINTS are neighbour lists or distances (for affinities: --set "
         "affinities.kind=precomputed); the same as --set points.metric=METRIC"
     ),
 ]

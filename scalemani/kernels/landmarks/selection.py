@@ -4,6 +4,11 @@ Random ones may be thinned by dropping one of each closest pair; no coordinates 
 choose one landmark at a time. Both need, after each new landmark, the least squared distance of every point to the
 landmarks so far. A short sketch bounds most of the new distances away, so that few are computed in full; the result is
 that of the plain algorithm.
+
+A new rule is a row of `LANDMARK_METHODS`, by `_of_sample` where it compares a sample in memory, and its name in
+`SAMPLED_LANDMARKS` or `DRAWN_LANDMARKS` of `scalemani.config.stages`; `memory` of `scalemani.stages.landmarks` then
+counts the sample. Rules read the points alone: the landmarks of a run are chosen without its graph. One that takes more
+memory or parameters is a folder in `scalemani.methods`, see `determinantal`.
 """
 
 import functools
@@ -42,7 +47,6 @@ SUM_BLOCK = 1024  # points per partial sum of the draw
 # A float32 sketch distance q of norms u, v is off by at most 2**-24 (u + v) sqrt(2 q) and s 2**-24 q; both are covered.
 RELATIVE_MARGIN = 2.0**-11
 NORM_MARGIN = 2.0**-34
-ONE_BY_ONE = ("gp",)  # methods that take so long for a landmark that each is told of
 
 
 class Diversity(NamedTuple):

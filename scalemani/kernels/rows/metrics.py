@@ -1,6 +1,10 @@
 """Metrics as geometry: rows are mapped so that a metric is a function of the Euclidean distance of mapped rows.
 
 Each row is mapped on its own, in float64, so that its bits do not depend on what else is mapped with it.
+
+A new metric is a row of `METRICS` and its name in `METRIC_NAMES` of `scalemani.config.stages`, in the same place. It
+must be such a function: Canberra and Bray-Curtis distances are not, and users give their neighbour lists with
+metric=precomputed. `of_sets` is for Jaccard alone, whose distances `squared_row_distance` computes from packed bits.
 """
 
 from collections.abc import Callable

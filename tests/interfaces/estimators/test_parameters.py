@@ -8,6 +8,10 @@ import pytest
 from sklearn.base import clone
 
 import scalemani as sm
+from scalemani.config.params.by_stage import PointsParams
+from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
+from scalemani.interfaces.estimators.parameters import ENTRY
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 
 ROWS = np.random.default_rng(0).random((150, 3))
 ESTIMATORS = [one for name in sm.__all__ if inspect.isclass(one := getattr(sm, name)) and hasattr(one, "get_params")]
@@ -22,6 +26,25 @@ def test_settings_are_kept_as_given_and_travel_with_the_estimator():
     for same in (model, clone(model), pickle.loads(pickle.dumps(model))):
         np.testing.assert_array_equal(same.fit(ROWS).embedding_, expected.embedding_)
     assert settings == {"layout.exaggerated_iterations": 5}
+
+
+@pytest.mark.parametrize(
+    ("documented", "argument", "names"),
+    [
+        (sm.LaplacianEigenmaps, "metric", METRIC_NAMES),
+        *((one, "metric", METRIC_NAMES) for one in (sm.knn_graph, sm.KNeighborsTransformer, sm.select_landmarks)),
+        (sm.LaplacianEigenmaps, "landmarks", LANDMARK_METHODS),
+        (sm.select_landmarks, "method", LANDMARK_METHODS),
+    ],
+)
+def test_a_choice_is_documented_wherever_users_look_for_it(documented, argument, names):
+    entries = {entry[1]: entry[0] for entry in ENTRY.finditer(inspect.cleandoc(documented.__doc__))}
+    wanted = [name for name in names if documented is sm.LaplacianEigenmaps or name != PRECOMPUTED]
+    assert [name for name in wanted if f'"{name}"' not in entries[argument]] == []
+
+
+def test_the_parameters_of_points_name_every_metric():
+    assert [name for name in METRIC_NAMES if name not in PointsParams.__doc__] == []
 
 
 def test_divergences_have_the_name_they_have_in_scikit_learn():

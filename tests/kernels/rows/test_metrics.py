@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.spatial import distance
 from scipy.stats import ortho_group
 
-from scalemani.config.params.fields import METRIC_NAMES
+from scalemani.config.stages import METRIC_NAMES
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.compressed import compressed_rows
 from scalemani.kernels.rows.distances import squared_row_distance
