@@ -15,12 +15,9 @@ from scalemani.interfaces.report.opened import open_run
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels
 from scalemani.runs.walk import run
+from tests.every_stage import METHODS
 
 N_POINTS = 1500
-METHODS = (
-    *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
-    *("locally-linear-embedding", "isomap"),
-)
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},
     "affinities": {"perplexity": 4.0},

@@ -21,11 +21,8 @@ from scalemani.io.figures import checked_look, drawn_embedding
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import poor_points
 from scalemani.runs.walk import run
+from tests.every_stage import METHODS
 
-METHODS = (
-    *("spectral-clustering", "diffusion-maps", "pca", "lda", "kernel-pca", "kernel-lda", "knn-graph", "t-sne"),
-    *("locally-linear-embedding", "isomap"),
-)
 CHARTS = {
     "spectral-clustering": {"Distances to neighbours", "Bandwidths", "Degrees", "Coverage by landmarks", "Clusters"},
     "knn-graph": {"Distances to neighbours"},

@@ -11,6 +11,7 @@ from scalemani.io.sources import open_pixels, open_points
 from scalemani.io.sources.side_data import with_labels, with_lists, with_weights
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import run
+from tests.every_stage import METHODS
 
 BLOCK_ROWS = 1024
 VALUES = {
@@ -25,10 +26,6 @@ VALUES = {
 }
 GIVEN = {"method": "given"}
 DIAGONAL = {"covariances": "diagonal"}
-METHODS = (
-    *("knn-graph", "spectral-clustering", "diffusion-maps", "pca", "kernel-pca", "kernel-lda", "lda", "t-sne"),
-    *("locally-linear-embedding", "isomap"),
-)
 
 
 @pytest.fixture(scope="session")
