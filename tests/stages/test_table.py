@@ -1,6 +1,9 @@
 """The table of stages: one module for every stage of a route, found under its own name."""
 
 import importlib
+import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import get_args, get_type_hints
 
@@ -42,3 +45,43 @@ def test_a_stage_is_the_module_of_its_name_with_its_functions_as_they_are_typed(
     ((takes,), gives) = get_args(get_type_hints(StageCode)[function])
     hints = get_type_hints(getattr(module, function))
     assert hints == {"work" if function == "run" else "sizes": takes, "return": gives}
+
+
+EXERCISE = """
+import sys
+from importlib import import_module
+
+import numpy as np
+from scalemani.config import routes
+from scalemani.config.stages import GRAPH, Stage
+from scalemani.stages.arrays import catalogue, graph
+
+folder, declaration = sys.argv[1:]
+exec(declaration, vars(graph))
+catalogue.BY_STAGE["edge_lengths"] = graph.StoredEdgeLengths
+sys.path.insert(0, folder)
+stage = Stage("edge_lengths", ("neighbors",), package="stages_of_the_page")
+*before, last = routes.ROUTES["knn-graph"]
+routes.ROUTES["knn-graph"] = (*before, stage, last)
+routes.PACKAGES["edge_lengths"] = stage.package
+
+import scalemani as sm
+
+points = np.random.default_rng(0).normal(size=(1500, 3))
+found = sm.knn_graph(points, 5, store=folder + "/run")
+run = sm.open_run(folder + "/run")
+lengths = run.stored(graph.StoredEdgeLengths).lengths.read()
+np.testing.assert_allclose(np.sort(lengths), np.sort(found.distances[...].mean(axis=1)), rtol=1e-12)
+assert abs(run.certificates["edge_lengths"]["mean_length"] - lengths.mean()) < 1e-12
+"""
+
+
+def test_the_stage_that_is_an_exercise_for_contributors_runs(tmp_path):
+    page = (Path(__file__).parents[2] / "CONTRIBUTING.md").read_text()
+    module, declaration = re.findall(r"^```python\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    (tmp_path / "stages_of_the_page").mkdir()
+    (tmp_path / "stages_of_the_page" / "edge_lengths.py").write_text(module)
+    ended = subprocess.run(
+        [sys.executable, "-c", EXERCISE, str(tmp_path), declaration], capture_output=True, text=True, check=False
+    )
+    assert ended.returncode == 0, ended.stderr

@@ -12,6 +12,7 @@ from scalemani.config.params.by_stage import PointsParams
 from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
 from scalemani.interfaces.estimators.parameters import ENTRY
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
+from scalemani.kernels.repulsion.pair_sums import KERNELS
 
 ROWS = np.random.default_rng(0).random((150, 3))
 ESTIMATORS = [one for name in sm.__all__ if inspect.isclass(one := getattr(sm, name)) and hasattr(one, "get_params")]
@@ -35,6 +36,7 @@ def test_settings_are_kept_as_given_and_travel_with_the_estimator():
         *((one, "metric", METRIC_NAMES) for one in (sm.knn_graph, sm.KNeighborsTransformer, sm.select_landmarks)),
         (sm.LaplacianEigenmaps, "landmarks", LANDMARK_METHODS),
         (sm.select_landmarks, "method", LANDMARK_METHODS),
+        (sm.repulsion, "kernel", KERNELS),
     ],
 )
 def test_a_choice_is_documented_wherever_users_look_for_it(documented, argument, names):
