@@ -15,6 +15,7 @@ import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.routes import ROUTES, WITHOUT_POINTS, goes_by_distances, takes_kernel
 from scalemani.errors import ScalemaniError
+from scalemani.kernels.repulsion.convolution import MESH_KERNELS
 
 MOVED = 1e-4  # of the largest number of a result; what is computed anew in another order moves by less
 
@@ -171,8 +172,8 @@ UNCLUSTERED = tuple(name for name in ROUTES if name != "spectral-clustering")
 REFINED = {"embedding.solver": "refine"}
 GRAPHS = ("knn-graph",)
 DESCENTS = tuple(OBJECTIVES)
-UNSERVED = ("epanechnikov-ee",)  # whose kernel exact sums alone serve
-SERVED = tuple(method for method in DESCENTS if method not in UNSERVED)
+SERVED = tuple(method for method, row in OBJECTIVES.items() if row.kernel in MESH_KERNELS)
+UNSERVED = tuple(method for method in DESCENTS if method not in SERVED)  # whose kernel exact sums alone serve
 WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")
 BY_LANDMARKS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps")
 KERNELS = tuple(name for name in ROUTES if takes_kernel(name))  # whose affinities are no shares of a row
@@ -183,7 +184,7 @@ WITH_AFFINITIES = tuple(name for name in ROUTES if name not in BY_DISTANCES)
 JOINED = tuple(name for name in ROUTES if name not in (*WITHOUT_POINTS, *GRAPHS))  # which need one graph
 ANYWHERE = tuple(name for name in ROUTES if name not in BY_PATHS)
 EMBEDDINGS = tuple(name for name in ROUTES if name not in GRAPHS)
-EXACT_SUMS = "Epanechnikov's kernel is summed exactly"
+EXACT_SUMS = "the mesh does not know the kernel, which is summed exactly"
 
 
 def searched(value: Any, **others: Any) -> Row:
@@ -192,7 +193,7 @@ def searched(value: Any, **others: Any) -> Row:
 
 
 def of_sums(value: Any, *settings: Mapping[str, Any], least: float = MOVED) -> Rows:
-    """Return the rows of a parameter of repulsion that is approximate, which one kernel has exact sums for."""
+    """Return the rows of a parameter of repulsion that is approximate; some kernels have exact sums alone."""
     rows = tuple(Row(value, under, methods=SERVED, least=least) for under in settings)
     return (*rows, Same(value, EXACT_SUMS, methods=UNSERVED))
 
