@@ -30,7 +30,6 @@ from scalemani.io.sources.stores import as_zarr_errors, store_at
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 BLOCK_BYTES = 2**24
-SUFFIXES = (".npy", ".parquet", ".zarr")
 EVERY_CHUNK: Any = {"write_empty_chunks": True}
 
 Progress = Callable[[int], None]
@@ -111,6 +110,14 @@ def refuse_other(target: str, node: zarr.Array | zarr.Group) -> None:
         raise already_there(target)
 
 
+# Of one array with rows, by threads; a table of .parquet is written in order.
+ROW_WRITERS: Mapping[str, Callable[[str, LazyRows], contextlib.AbstractContextManager[WriteRows]]] = {
+    ".npy": npy_writer,
+    ".zarr": zarr_writer,
+}
+SUFFIXES = tuple(sorted((*ROW_WRITERS, ".parquet")))
+
+
 def rows_per_block(row_bytes: int, preferred: int | None = None) -> int:
     """Return a number of rows of about 16 MB: a multiple of the source's own rows, or of 1024."""
     step = preferred or TILE_ROWS
@@ -138,7 +145,7 @@ def write_rows(
     if suffix == ".parquet":
         write_parquet({"component": rows}, target, step, progress)
         return
-    with (npy_writer if suffix == ".npy" else zarr_writer)(target, rows) as write:
+    with ROW_WRITERS[suffix](target, rows) as write:
         run_blocks(rows, write, progress, workers)
 
 
