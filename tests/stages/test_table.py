@@ -54,11 +54,12 @@ from importlib import import_module
 import numpy as np
 from scalemani.config import routes
 from scalemani.config.stages import GRAPH, Stage
-from scalemani.stages.arrays import catalogue, graph
+from scalemani.stages import table
+from scalemani.stages.arrays import graph
 
 folder, declaration = sys.argv[1:]
 exec(declaration, vars(graph))
-catalogue.BY_STAGE["edge_lengths"] = graph.StoredEdgeLengths
+table.BY_STAGE["edge_lengths"] = graph.StoredEdgeLengths
 sys.path.insert(0, folder)
 stage = Stage("edge_lengths", ("neighbors",), package="stages_of_the_page")
 *before, last = routes.ROUTES["knn-graph"]
