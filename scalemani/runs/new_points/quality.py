@@ -52,6 +52,7 @@ BEYOND = (
     f"times as far out as {USUAL:.0%} of the training points, first rows {{}}: the embedding knows nothing out "
     "there, so their positions mean little"
 )
+LOST = "new points have no coordinates, first rows {}: they lie so far out that no affinity reaches them"
 ALONE = (
     f"times as far from what the embedding knows, landmarks or neighbours, as {USUAL:.0%} of the training points, "
     "first rows {}: their positions mean little; embed them with the others, or raise landmarks.n_landmarks where "
@@ -65,7 +66,7 @@ class Account:
 
     `spacing` is that of the placement, `remark` what is to be said of the source of the points. `totals` are sums over
     all points; `far` are the rows beyond reach that are not next to a known point either, `alone` the other ones that
-    are isolated.
+    are isolated, `lost` those beyond reach without coordinates.
     """
 
     spacing: float
@@ -74,17 +75,19 @@ class Account:
     fall: float = 0.0
     far: list[np.ndarray] = field(default_factory=list)
     alone: list[np.ndarray] = field(default_factory=list)
+    lost: list[np.ndarray] = field(default_factory=list)
     errors: list[np.ndarray] = field(default_factory=list)
 
     def add(self, start: int, placed: Arrays) -> None:
-        """Take note of placed points, the rows from `start` on; rows without coordinates, for a gap, do not count."""
+        """Take note of placed points, the rows from `start` on; those without coordinates are told of apart."""
         there = ~np.isnan(placed[StoredPlacement.coordinates][:, 0])
         far, isolated = placed[StoredPlacement.far] & BEYOND_REACH != 0, np.zeros(len(there), np.bool_)
         if StoredPlacement.nearest in placed:
             nearest = placed[StoredPlacement.nearest]
-            far, isolated = far & (nearest > self.spacing), nearest > WIDE * self.spacing
-        self.far.append(start + np.flatnonzero(far))
+            far, isolated = far & (nearest > self.spacing), there & (nearest > WIDE * self.spacing)
+        self.far.append(start + np.flatnonzero(far & there))
         self.alone.append(start + np.flatnonzero(isolated & ~far))
+        self.lost.append(start + np.flatnonzero(far & ~there))
         self.totals.update(points=int(there.sum()), isolated=int(isolated.sum()))
         if StoredPlacement.errors in placed:
             self.errors.append(placed[StoredPlacement.errors][there])
@@ -119,11 +122,12 @@ class Account:
         """What whoever uses the coordinates should know."""
         found: list[tuple[str, type[ScalemaniWarning]]] = [(self.remark, ScalemaniWarning)] if self.remark else []
         n_points, moving = self.totals["points"], self.totals["descended"] - self.totals["arrived"]
-        for parts, times, said in ((self.far, FAR, BEYOND), (self.alone, WIDE, ALONE)):
+        lying = "of {} new points lie more than {:g}"
+        far, alone = (lying.format(n_points, times) for times in (FAR, WIDE))
+        for parts, said in ((self.far, f"{far} {BEYOND}"), (self.alone, f"{alone} {ALONE}"), (self.lost, LOST)):
             if count := sum(map(len, parts)):
                 listed = said.format(", ".join(map(str, np.sort(np.concatenate(parts))[:SHOWN_ROWS])))
-                message = f"{count} of {n_points} new points lie more than {times:g} {listed}"
-                found.append((message, ScalemaniWarning))
+                found.append((f"{count} {listed}", ScalemaniWarning))
         if moving:
             message = (
                 f"{moving} of {n_points} new points were still moving when their descent ended: their positions "

@@ -16,7 +16,7 @@ import scalemani as sm
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.new_points.quality import FAR, Account, Reach
-from scalemani.stages.arrays.embeddings import StoredPlacement
+from scalemani.stages.arrays.embeddings import BEYOND_REACH, NOWHERE, StoredPlacement
 
 BALL = Reach(np.array([1.0, -1.0]), 2.0)
 
@@ -53,6 +53,23 @@ def test_the_message_counts_all_rows_and_names_the_first(n_rows):
     assert told.startswith(f"{n_rows} of 40 new points")
     assert "10" in told
     assert ("15" in told) is False
+
+
+@pytest.mark.parametrize("nearest", [None, 1e300])
+def test_points_without_coordinates_are_told_of_apart_and_gaps_are_not_told_of(nearest):
+    account, coordinates, far = Account(1.0), np.zeros((40, 2)), np.zeros(40, np.uint8)
+    coordinates[[3, 7, 20]], far[[3, 7, 11]] = np.nan, BEYOND_REACH  # row 20 has a gap
+    far[[3, 7, 20]] |= NOWHERE
+    placed = {StoredPlacement.coordinates: coordinates, StoredPlacement.far: far}
+    if nearest is not None:
+        placed[StoredPlacement.nearest] = np.where(far & BEYOND_REACH, nearest, 0.5)
+    account.add(100, placed)
+    far_told, lost_told = (text for text, _ in account.warnings)
+    assert far_told.startswith("1 of 37 new points lie more than 2 times")
+    assert "first rows 111:" in far_told
+    assert lost_told.startswith("2 new points have no coordinates, first rows 103, 107:")
+    assert account.certificates["far"] == 1 / 37
+    assert account.certificates["isolated"] == (0 if nearest is None else 1 / 37)
 
 
 def clusters(seed=3):
