@@ -233,10 +233,13 @@ def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) ->
 
 
 class SelectedRows(PointsSource):
-    """Some rows (M,) of another source, ascending: a source like any other."""
+    """Some rows (M,) of another source, ascending: a source like any other.
 
-    def __init__(self, points: PointsSource, rows: np.ndarray) -> None:
-        self._points, self._rows = points, rows
+    `together` rows of the source may be read at once for those among them, also where fewer are asked for.
+    """
+
+    def __init__(self, points: PointsSource, rows: np.ndarray, together: int = 1) -> None:
+        self._points, self._rows, self._together = points, rows, together
         self.shape = (len(rows), points.shape[1])
         self.dtype, self.description = points.dtype, points.description
         self.sequential, self.remark, self.held_bytes = points.sequential, points.remark, points.held_bytes
@@ -252,10 +255,10 @@ class SelectedRows(PointsSource):
         return sp.csr_matrix(sp.vstack(self._parts(start, stop, sparse=True), format="csr"))
 
     def _parts(self, start: int, stop: int, sparse: bool) -> list[Any]:
-        """Return parts of a selection, each read from no more rows of the source than are asked for in all."""
-        parts, first = [], start
+        """Return parts of a selection, each read from no more rows of the source than are asked for or may be."""
+        parts, first, width = [], start, max(stop - start, self._together)
         while first < stop:
-            last = first + int(np.searchsorted(self._rows[first:stop], self._rows[first] + (stop - start)))
+            last = first + int(np.searchsorted(self._rows[first:stop], self._rows[first] + width))
             rows = self._rows[first:last]
             parts.append(read_rows(self._points, rows[0], rows[-1] + 1, sparse)[rows - rows[0]])
             first = last

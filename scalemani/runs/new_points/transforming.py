@@ -17,7 +17,6 @@ from types import MappingProxyType
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 import zarr
 
 from scalemani.config.validation import check_finite_block
@@ -31,12 +30,12 @@ from scalemani.io.export import beside, checked_target, rows_per_block, write_ro
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
-from scalemani.io.sources.base import innermost, read_rows
+from scalemani.io.sources.base import innermost, read_rows, with_innermost
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import store_at
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming import Gaps, computed_once, gaps_of_rows, joined, usable_rows
+from scalemani.runs.incoming import Gaps, SelectedRows, computed_once, gaps_of_rows, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_need, placer_of, read_placement
@@ -160,7 +159,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             account = account_of(stored, kind.spacing(run), coordinates, source.remark)
             certificates: dict[str, Any] = {**account.certificates}
             if issubclass(kind, NeighborPlacer):
-                certificates |= sampled_recall(run, source)
+                certificates |= sampled_recall(run, source, dimensions.block_rows)
             if gaps is not None:
                 certificates["rows_left_out"] = int(gaps.rows.sum())
                 certificates["columns_with_gaps"] = gaps.listed(source, run.metric)
@@ -322,12 +321,15 @@ def account_of(stored: StoredPlacement, spacing: float, coordinates: LazyRows, r
     return account
 
 
-def sampled_recall(run: Run, source: PointsSource) -> dict[str, float]:
-    """Return the share of true neighbours of a sample of the new points that were found among the training points."""
+def sampled_recall(run: Run, source: PointsSource, most_rows: int) -> dict[str, float]:
+    """Return the share of true neighbours of a sample of the new points that were found among the training points.
+
+    Rows of one chunk of the source are read together, of `most_rows` at most.
+    """
     rows = sample_rows(run.params.seed, StoredPlacement.STAGE, source.shape[0], SAMPLED_POINTS)
-    read = functools.partial(usable_rows, source, run.metric, sparse=run.dimensions.sparse)
-    parts = [read(int(row), int(row) + 1)[0] for row in rows]
-    points = sp.vstack(parts, format="csr") if run.dimensions.sparse else np.concatenate(parts)
+    chosen = SelectedRows(innermost(source), rows, min(most_rows, source.preferred_rows or 1))
+    chosen.gaps = source.gaps
+    points = usable_rows(with_innermost(source, chosen), run.metric, 0, len(rows), run.dimensions.sparse)[0]
     if points.shape[0] == 0:  # all of the sample have gaps
         return {}
     return {"recall": neighbor_index(run, in_memory=False).recall(points, run.params.affinity_neighbors)}

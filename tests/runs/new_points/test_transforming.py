@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import zarr
 
 import scalemani as sm
 from scalemani.config.params import Parameters
@@ -12,8 +13,10 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError, MemoryBudgetError, ScalemaniWarning, StoreError
 from scalemani.io.sources import open_points
 from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.sliced import SlicedPoints
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.new_points.neighbors import neighbor_index
+from scalemani.runs.new_points.transforming import sampled_recall
 from scalemani.runs.walk import run
 
 VALUES = {
@@ -180,6 +183,19 @@ def test_the_recall_is_that_of_brute_force(runs, new, roll, tmp_path):
     truth = np.mean(neighbors.distances <= away[:, 9:10] * (1 + 1e-6))
     assert index.recall(points, 10) == pytest.approx(truth, abs=1e-3)
     assert 0.8 < found["recall"] <= 1
+
+
+def test_the_sample_of_the_recall_is_read_by_chunks_and_is_that_of_a_file_without_these(
+    runs, new, tmp_path, monkeypatch
+):
+    stored = zarr.create_array(str(tmp_path / "new.zarr"), shape=(3000, 3), dtype="f4", chunks=(500, 3))
+    stored[:] = np.load(new)
+    reads, read = [], SlicedPoints.rows
+    monkeypatch.setattr(SlicedPoints, "rows", lambda *given: reads.append(given[1:]) or read(*given))
+    by_chunks = sampled_recall(runs["t-sne"], open_points(str(tmp_path / "new.zarr")), 1024)
+    assert 6 <= len(reads) <= 7  # the first row of the sample need not begin a chunk
+    assert max(stop - start for start, stop in reads) <= 500
+    assert by_chunks == sampled_recall(runs["t-sne"], open_points(new), 1024)
 
 
 def test_what_cannot_be_is_refused_before_anything_is_written(runs, new, tmp_path):
