@@ -149,30 +149,31 @@ class NpyPoints(Source):
         return values
 
 
-class CompressedPoints(NpyPoints):
+class CompressedPoints(Source):
     """A compressed member of an .npz archive, decompressed as a whole and held until its last row was read."""
 
     sequential = True
 
-    def __init__(self, path: Path, member: str) -> None:
-        super().__init__(path, member)
-        self.file, self.reopening = None, (CompressedPoints, (path, member))
-        self.held_bytes = math.prod(self.shape) * self.file_dtype.itemsize
+    def __init__(self, points: NpyPoints) -> None:
+        super().__init__(points.shape, points.file_dtype, points.description)
+        self.whole = points.path, points.member
+        self.reopening = (open_npz, self.whole)
+        self.held_bytes = math.prod(self.shape) * points.file_dtype.itemsize
         self._lock = threading.Lock()
         self._whole: np.ndarray | None = None
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
         with self._lock:
-            whole = whole_array(self.path, self.member) if self._whole is None else self._whole
+            whole = whole_array(*self.whole) if self._whole is None else self._whole
             self._whole = whole if stop < self.shape[0] else None
         return whole[start:stop]
 
 
-def open_npz(path: Path, member: str) -> Source:
+def open_npz(path: Place, member: str | None) -> Source:
     """Open a member of an .npz archive, which is read by rows where it is not compressed."""
     points = NpyPoints(path, member)
-    return CompressedPoints(path, member) if points.offset is None else points
+    return CompressedPoints(points) if points.offset is None else points
 
 
 def npz_members(path: Path) -> dict[str, Header]:

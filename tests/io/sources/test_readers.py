@@ -23,7 +23,7 @@ from scipy import sparse
 from scalemani.config.validation import check_finite_block
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, MemoryBudgetError, ScalemaniError, StoreError, UnsafeStoreError
-from scalemani.io.sources import PointsSource, open_labels, open_lists, open_points
+from scalemani.io.sources import PointsSource, array_files, open_labels, open_lists, open_points
 from scalemani.io.sources.base import as_store_errors
 from scalemani.io.sources.tables import point_columns
 from scalemani.runs.survey import survey
@@ -158,6 +158,16 @@ def test_stored_members_of_archives_are_read_in_bounded_memory(tmp_path):
     tracemalloc.stop()
     assert total == 0
     assert peak < 20e6
+
+
+def test_compressed_members_are_opened_once_for_their_header_and_once_for_their_rows(tmp_path, monkeypatch):
+    points, opened, opens = np.random.default_rng(0).normal(size=(50, 4)), array_files.opened_array, []
+    np.savez_compressed(tmp_path / "p.npz", X=points)
+    monkeypatch.setattr(array_files, "opened_array", lambda *given: opens.append(given) or opened(*given))
+    source = open_points(tmp_path / "p.npz")
+    assert len(opens) == 1
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(10, 50), points[10:])
+    assert len(opens) == 3  # by the process that got it: header and rows
 
 
 def test_compressed_members_are_read_whole_and_released_behind_their_last_row(tmp_path):
