@@ -309,10 +309,13 @@ class LocalObjects(Objects):
 
     def get(self, key: str, most: int = DESCRIPTION_BYTES) -> bytes | None:
         """Return the content of `key`, or None where there is none; CorruptChunkError for more than so many bytes."""
+        path = checked_path(self.root, key)
         try:
-            return read_file(checked_path(self.root, key), most)
+            return read_file(path, most)
         except (FileNotFoundError, NotADirectoryError):
             return None
+        except PermissionError as error:
+            raise StoreError(f"cannot read {path}: {error.strerror}; choose a place that can be read") from error
 
     def set(self, key: str, content: bytes) -> str:
         """Write `content` under `key`, replacing what was there in one step."""

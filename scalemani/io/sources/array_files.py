@@ -19,6 +19,8 @@ from scalemani.io.sources.base import (
     Source,
     SourceOfPieces,
     as_damage,
+    as_opening_errors,
+    as_store_errors,
     check_file,
     natural_order,
     optional_module,
@@ -132,12 +134,13 @@ class NpyPoints(Source):
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop) in the byte order of the file."""
         n_rows, n_columns = self.shape
-        if not self.fortran_order:
-            return self._values(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
-        rows = np.empty((stop - start, n_columns), dtype=self.file_dtype)
-        for column in range(n_columns):
-            rows[:, column] = self._values(column * n_rows + start, stop - start)
-        return rows
+        with as_store_errors(self.description, start, stop):
+            if not self.fortran_order:
+                return self._values(start * n_columns, (stop - start) * n_columns).reshape(-1, n_columns)
+            rows = np.empty((stop - start, n_columns), dtype=self.file_dtype)
+            for column in range(n_columns):
+                rows[:, column] = self._values(column * n_rows + start, stop - start)
+            return rows
 
     def _values(self, first: int, count: int) -> np.ndarray:
         start, size = (self.offset or 0) + first * self.file_dtype.itemsize, count * self.file_dtype.itemsize
@@ -164,7 +167,7 @@ class CompressedPoints(Source):
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""
-        with self._lock:
+        with self._lock, as_store_errors(self.description, start, stop):
             whole = whole_array(*self.whole) if self._whole is None else self._whole
             self._whole = whole if stop < self.shape[0] else None
         return whole[start:stop]
@@ -280,9 +283,10 @@ def open_pixels(given: Any) -> PointsSource:
     path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in (".npy", ".npz", *PICTURES):
         raise ConfigError(f"an image is {IMAGES}; got {given}")
-    if not path.is_file():
-        raise StoreError(f"no file {path}; an image is {IMAGES}")
-    pixels = read_picture(path) if suffix in PICTURES else read_array(path, member or None, dimensions=(2, 3, 4))
+    with as_opening_errors(name):
+        if not path.is_file():
+            raise StoreError(f"no file {path}; an image is {IMAGES}")
+        pixels = read_picture(path) if suffix in PICTURES else read_array(path, member or None, dimensions=(2, 3, 4))
     return PixelRows(pixels, str(given))
 
 

@@ -1,6 +1,7 @@
 """What every source of points offers, the checks that all of them share, and points in a metric."""
 
 import importlib
+import os
 import re
 from abc import ABC, abstractmethod
 from bisect import bisect_right
@@ -38,6 +39,7 @@ from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mappe
 HDF5_SUFFIXES = (".h5ad", ".h5", ".hdf5")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+READABLE = "give a file or folder that this user can read"
 # What messages call a file, where its suffix does not say it.
 KINDS = {
     ".npz": ".npz archive",
@@ -212,6 +214,8 @@ def as_store_errors(description: str, start: int, stop: int) -> Iterator[None]:
         Exception
     ) as error:  # the errors of storage libraries are of many kinds, and mean the same here but for a few
         reason = without_credentials(str(error))
+        if isinstance(error, PermissionError):
+            raise StoreError(f"cannot read rows [{start}, {stop}) of {description}: {reason}; {READABLE}") from error
         if isinstance(error, OSError) and error.errno is not None and not is_lasting(error):
             raise UnreachableStoreError(
                 f"cannot read rows [{start}, {stop}) of {description}: {reason}; {remedy_of(error)}"
@@ -234,16 +238,22 @@ def as_damage(where: Path | str) -> Iterator[None]:
 
 @contextmanager
 def as_opening_errors(location: str) -> Iterator[None]:
-    """Raise temporary errors of the operating system as UnreachableStoreErrors."""
+    """Raise what the operating system says as StoreErrors, UnreachableStoreErrors where it may pass.
+
+    Damage stays the DataError that it is.
+    """
     try:
         yield
     except RecursionError as error:
         raise DataError(f"{location} is described by JSON that is nested too deeply: save it again") from error
-    except ScalemaniError as error:
-        cause = error.__cause__
-        if not isinstance(cause, OSError) or cause.errno is None or is_lasting(cause):
+    except (ScalemaniError, OSError) as error:
+        cause = error.__cause__ if isinstance(error, ScalemaniError) else error
+        if not isinstance(cause, OSError) or cause.errno is None:
             raise
-        raise UnreachableStoreError(f"cannot open {location}: {cause.strerror or cause}; {remedy_of(cause)}") from cause
+        if is_lasting(cause) and error is not cause and not isinstance(cause, PermissionError):
+            raise
+        kind, remedy = (StoreError, READABLE) if is_lasting(cause) else (UnreachableStoreError, remedy_of(cause))
+        raise kind(f"cannot open {cause.filename or location}: {os.strerror(cause.errno)}; {remedy}") from cause
 
 
 def optional_module(name: str, extra: str) -> Any:

@@ -223,12 +223,13 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
     path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in READERS:
         raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}")
-    if not path.is_file() and not (path.is_dir() and suffix in FOLDERS):
-        raise StoreError(
-            f"no file of {noun}s {name}: " + ("it is a directory" if path.is_dir() else "nothing is there")
-        )
-    with as_opening_errors(name), as_damage(name):
-        found = READERS[suffix](path, member or None)
+    with as_opening_errors(name):
+        if not path.is_file() and not (path.is_dir() and suffix in FOLDERS):
+            raise StoreError(
+                f"no file of {noun}s {name}: " + ("it is a directory" if path.is_dir() else "nothing is there")
+            )
+        with as_damage(name):
+            found = READERS[suffix](path, member or None)
     if isinstance(found, np.ndarray):
         return {Path(location).name: checked_labels(found, str(location), n_points, noun)}
     if not found:

@@ -225,9 +225,9 @@ def open_location(location: str) -> PointsSource:
         source.remark = "; ".join(filter(None, (source.remark, remark_on(name))))
         return source
     path = Path(name)
-    if not path.exists():
-        raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
     with as_opening_errors(name):
+        if not path.exists():
+            raise StoreError(f"no file or directory {name}; points are {ALLOWED}")
         return open_directory(path, requested) if path.is_dir() else open_file(path, requested)
 
 

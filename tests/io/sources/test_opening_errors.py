@@ -1,8 +1,13 @@
 """A file that cannot be opened for now may be opened later; one that is damaged, missing or forbidden may not."""
 
+import json
 import os
 import resource
+import subprocess
+import sys
+import tempfile
 from contextlib import contextmanager
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -12,7 +17,7 @@ import pyarrow.parquet
 import pytest
 import zarr
 
-from scalemani.errors import DataError, UnreachableStoreError
+from scalemani.errors import DataError, StoreError, UnreachableStoreError
 from scalemani.io.sources import open_labels, open_points
 
 ROWS = np.random.default_rng(0).random((20, 3))
@@ -66,6 +71,75 @@ def test_a_file_that_cannot_be_opened_for_now_is_a_failure_that_may_pass(tmp_pat
         opened(tmp_path / name)
     assert getattr(told.value, "exit_status", 1) == 1
     opened(tmp_path / name)
+
+
+AS_NOBODY = """
+import json, os, sys
+from pathlib import Path
+import h5py, PIL.Image, pyarrow.feather, pyarrow.parquet, zarr
+import scalemani as sm
+from scalemani.errors import StoreError
+from scalemani.io.sources import open_labels, open_pixels, open_points
+
+folder, told = Path(sys.argv[1]), {}
+opened = {"p": lambda path: open_points(path).read(0, 20), "y": open_labels, "i": open_pixels, "r": sm.open_run}
+if os.geteuid() == 0:
+    os.setgroups([]), os.setgid(65534), os.setuid(65534)
+for name in json.loads(sys.argv[2]):
+    try:
+        opened[Path(name).name[0]](folder / name)
+    except StoreError as error:
+        told[name] = [str(error), error.exit_status]
+print(json.dumps(told))
+"""
+
+
+def test_what_may_not_be_read_is_said_in_one_message_whatever_it_is():
+    written = {**POINTS, **LABELS}
+    written |= {name: lambda path: np.save(path, ROWS) for name in ("p.npy", "i.npy", "p/a.npy", "closed/p.npy")}
+    written |= {name: lambda path: path.write_text("1\n2\n") for name in ("y.csv", "y.txt")}
+    written |= {"p-c.npz": lambda path: np.savez_compressed(path, X=ROWS), "i.png": Path.touch}
+    written |= {name: lambda path: zarr.save(str(path), ROWS) for name in ("p-all.zarr", "p-chunks.zarr")}
+    written |= {"r/scalemani.json": Path.touch}
+    with tempfile.TemporaryDirectory() as name:  # pytest's own folders are closed to others
+        folder = Path(name)
+        for file, write in written.items():
+            (folder / file).parent.mkdir(exist_ok=True)
+            write(folder / file)
+            (folder / file).chmod(0)
+        (folder / "p-chunks.zarr").chmod(0o755)
+        (folder / "p-chunks.zarr" / "c").chmod(0)
+        (folder / "closed").chmod(0)
+        folder.chmod(0o755)
+        names = [{"p/a.npy": "p", "r/scalemani.json": "r"}.get(file, file) for file in written]
+        program = [sys.executable, "-c", AS_NOBODY, name, json.dumps(names)]
+        done = subprocess.run(program, capture_output=True, text=True, check=False)
+        for closed in ("closed", "p-chunks.zarr/c"):
+            (folder / closed).chmod(0o755)
+    if "ModuleNotFoundError" in done.stderr:
+        pytest.skip("this environment cannot be read without the rights of root")
+    told = json.loads(done.stdout)
+    assert sorted(told) == sorted(names)
+    for file, (text, status) in told.items():
+        assert str(folder / file) in text
+        assert "Permission denied" in text
+        assert "can" in text.partition("; ")[2]  # what to do
+        assert "damaged" not in text
+        assert status == 2
+
+
+def test_a_name_that_is_too_long_is_refused(tmp_path):
+    for opened in (open_points, open_labels):
+        with pytest.raises(StoreError, match="File name too long"):
+            opened(tmp_path / f"{'p' * 300}.npy")
+
+
+def test_a_file_that_goes_while_it_is_read_is_no_error_of_the_system(tmp_path):
+    np.save(tmp_path / "p.npy", ROWS)
+    points = open_points(tmp_path / "p.npy")
+    (tmp_path / "p.npy").unlink()
+    with pytest.raises(StoreError, match=r"cannot read rows \[0, 20\) of"):
+        points.read(0, 20)
 
 
 @pytest.mark.parametrize("name", POINTS)
