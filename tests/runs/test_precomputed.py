@@ -161,7 +161,8 @@ def test_all_distances_in_a_file_give_the_default_graph(points, tmp_path, scalem
     ("change", "words"),
     [
         (lambda d: d[:, :150], r"must be a square matrix \(N, N\), got \(200, 150\)"),
-        (lambda d: np.where(np.arange(200) == 7, -d, d), "199 rows of the neighbour lists .* have negative distances"),
+        (lambda d: np.where(np.arange(200) == 7, -d, d), "199 rows of the distances in .* have negative distances"),
+        (lambda d: np.exp(-d), r"is not zero: .* similarities are affinities \(affinities.kind=precomputed\)"),
         (lambda d: d + 1, "200 rows .* have a distance from the point to itself that is not zero: first rows 0, 1"),
         (lambda d: np.where(np.arange(200)[:, None] < 90, 2 * d, d), "are at another distance from a neighbour"),
         (lambda d: np.where(np.eye(200)[::-1] > 0, np.nan, d), "got 200 values that are not .*the first at row 0"),

@@ -32,6 +32,7 @@ LIST_KINDS = (
 LIST_REMEDY = (
     "Give distances as they were computed, and lists as the search returned them, each neighbour once with its distance"
 )
+MATRIX_REMEDY = "Give distances as they were computed; similarities are affinities (affinities.kind=precomputed)"
 DISTANCES = "distances"  # scanpy's, in `obsp`
 LIST_ARRAYS = ("indices", "distances")
 SYMMETRIC = 1e-2  # relative: libraries that expand squares in float32 lose so many digits of small distances
@@ -549,7 +550,7 @@ class DistanceMatrix(Source):
                 ),
                 "have negative distances": block.min(axis=1) < 0,
             }
-            refuse_rows(faults, f"the neighbour lists in {self.description}", LIST_REMEDY, start)
+            refuse_rows(faults, f"the distances in {self.description}", MATRIX_REMEDY, start)
             if self.form in ROOTED:
                 block = np.sqrt(block)
             yield some, np.where(labels[some, np.newaxis] == labels, np.inf, block[some - start])
