@@ -18,6 +18,7 @@ N_REPORTED_ROWS = 5
 PROMISES = ("compute", "collect", "result")  # of Dask's delayed values, of polars' lazy frames, of futures
 LARGEST_SEED = 2**63 - 1  # the largest integer that TOML has
 LARGEST_EXACT = 2**53  # beyond, not every integer is a float64
+LEAST_SQUARED, MOST_SQUARED = 1e-146, 1e150  # whose squares are float64 of full precision
 
 
 def check_count(value: Any, name: str, minimum: int = 1, maximum: int | None = None, limit: str = "") -> int:
@@ -288,6 +289,12 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
             f"multiply {name} by a constant" + ("" if kept == np.float64 else " or pass float64")
         )
     return int(np.count_nonzero(spans == 0))
+
+
+def check_squares(largest: float, name: str) -> None:
+    """Refuse values, of which the largest is given, whose squares overflow or vanish in float64; zeros may be."""
+    if largest > 0 and not LEAST_SQUARED <= largest <= MOST_SQUARED:
+        raise DataError(f"squares of {name} leave float64: the largest is {largest:.3g}; multiply {name} by a constant")
 
 
 def refuse_scalar(values: Any, name: str) -> None:

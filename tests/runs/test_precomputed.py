@@ -164,6 +164,8 @@ def test_all_distances_in_a_file_give_the_default_graph(points, tmp_path, scalem
         (lambda d: np.where(np.arange(200) == 7, -d, d), "199 rows of the distances in .* have negative distances"),
         (lambda d: np.exp(-d), r"is not zero: .* similarities are affinities \(affinities.kind=precomputed\)"),
         (lambda d: d + 1, "200 rows .* have a distance from the point to itself that is not zero: first rows 0, 1"),
+        (lambda d: 1e160 * d, "squares of distances in ndarray in memory leave float64"),
+        (lambda d: 1e-160 * d, "squares of distances in ndarray in memory leave float64"),
         (lambda d: np.where(np.arange(200)[:, None] < 90, 2 * d, d), "are at another distance from a neighbour"),
         (lambda d: np.where(np.eye(200)[::-1] > 0, np.nan, d), "got 200 values that are not .*the first at row 0"),
     ],

@@ -11,11 +11,11 @@ import numpy as np
 import scipy.sparse as sp
 import zarr
 from scipy import sparse
-from sklearn.utils.sparsefuncs import mean_variance_axis
+from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from scalemani.config.params import Parameters, checked_settings
-from scalemani.config.validation import check_count, check_points
+from scalemani.config.validation import check_count, check_magnitude, check_points
 from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.fitting import (
     check_columns,
@@ -417,10 +417,11 @@ class LandmarkFeatures(Transformer):
         validate_data(self, columns_shown(take_representation(X), points.shape[1]), skip_check_array=True)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
-        of_columns = mean_variance_axis(points.table, axis=0) if sp.issparse(points.table) else moments(points.table)
+        table, is_sparse = points.table, sp.issparse(points.table)
+        minima, maxima = min_max_axis(table, axis=0) if is_sparse else (table.min(axis=0), table.max(axis=0))
+        check_magnitude(minima, maxima, table.dtype)
+        of_columns = mean_variance_axis(table, axis=0) if is_sparse else moments(table)
         self.eta_ = float(of_columns[1].sum()) if self.eta is None else float(self.eta)
-        if not self.eta_ > 0:
-            raise DataError("points have zero variance: all rows are equal; give points that differ")
         settings = dict(checked_settings(self.settings))
         if settings.setdefault("landmarks.eta", self.eta_) != self.eta_:
             raise ConfigError("landmarks.eta is the argument eta: leave it out of settings")

@@ -7,7 +7,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.config.validation import check_count, check_seed
+from scalemani.config.validation import check_count, check_seed, check_squares
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.validation import (
     SYMMETRY_TOLERANCE,
@@ -391,6 +391,7 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     if a.shape != b.shape or a.shape[0] != a.shape[1]:
         raise DataError(f"A and B must both be (L, L), got {a.shape} and {b.shape}")
     for matrix, name in ((a, "A"), (b, "B")):
+        check_squares(float(abs(matrix).max()), name)
         if abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * abs(matrix).max():
             raise DataError(f"{name} must be symmetric: pass ({name} + {name}.T) / 2 if it is up to rounding")
     n_wanted = check_count(n_components, "n_components", 1, a.shape[0] - 1, "the number of landmarks less one")

@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.config.validation import check_count, check_seed, check_shape, unmasked
+from scalemani.config.validation import check_count, check_seed, check_shape, check_squares, unmasked
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import points_in_memory, rows_in_memory
 from scalemani.io.sources.label_values import values_of
@@ -17,7 +17,6 @@ from scalemani.kernels.rows.metrics import METRICS, PRECOMPUTED
 from scalemani.kernels.spectral.eigenmaps import graph_degrees
 
 SYMMETRY_TOLERANCE = 1e-9
-LARGEST_DISTANCE = np.float64(1e150)  # whose square is a float64
 
 
 def checked_values(**values: Any) -> list[Any]:
@@ -37,13 +36,14 @@ def checked_distances(distances: np.ndarray, least_neighbors: int = 2) -> np.nda
     table = table.astype(
         np.float32 if table.dtype.kind == "f" and table.dtype.itemsize <= 4 else np.float64, copy=False
     )
-    good = (table[:, 0] >= 0) & (table[:, 1:] >= table[:, :-1]).all(axis=1) & (table[:, -1] < LARGEST_DISTANCE)
+    good = (table[:, 0] >= 0) & (table[:, 1:] >= table[:, :-1]).all(axis=1) & (table[:, -1] < np.inf)
     if not good.all():
         listed = ", ".join(map(str, np.flatnonzero(~good)[:5]))
         raise DataError(
-            f"distances are NaN, infinite, above {LARGEST_DISTANCE:g}, negative or not ascending in row(s) {listed}: "
-            "each row must hold the finite distances to a point's neighbours, nearest first, without the point itself"
+            f"distances are NaN, infinite, negative or not ascending in row(s) {listed}: each row must hold the finite "
+            "distances to a point's neighbours, nearest first, without the point itself"
         )
+    check_squares(float(table.max(initial=0)), "distances")
     return table
 
 

@@ -16,7 +16,7 @@ from scipy import sparse
 from scipy.sparse.csgraph import connected_components
 
 from scalemani.config.limits import check_limit
-from scalemani.config.validation import check_finite_block
+from scalemani.config.validation import check_finite_block, check_squares
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources.base import PointsSource, Source, first_few
 from scalemani.io.sources.opening import open_points
@@ -331,6 +331,7 @@ class NeighborLists(Source):
         )
         if form in ROOTED:
             self.distances = np.sqrt(self.distances)
+        check_squares(float(self.distances.max(initial=0)), f"distances in {description}")
         squared = remark_on_squares(self.indices, self.distances, description) if form == AUTO else ""
         self.remark = "; ".join(filter(None, (remark, told, differing, squared)))
         super().__init__((len(indices), 2 * self.n_neighbors), np.float64, description)

@@ -105,3 +105,13 @@ def test_columns_of_arrow_are_checked_by_their_names():
     assert model.transform(table).shape == (60, 4)
     with pytest.raises(ValueError, match="feature names should match"):
         model.transform(table.select(["b", "a", "c"]))
+
+
+@pytest.mark.parametrize(
+    ("scale", "words"), [(1e300, "overflow float64"), (1e-200, "underflow float64"), (0.0, "zero variance")]
+)
+@pytest.mark.parametrize("eta", [None, 2.0])
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_points_whose_squares_cannot_be_are_refused_with_their_reason(scale, words, eta, kind):
+    with pytest.raises(DataError, match=words):
+        sm.LandmarkFeatures(5, eta=eta, settings=QUICK).fit(kind(scale * drawn(50)))

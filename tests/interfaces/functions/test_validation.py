@@ -3,6 +3,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.errors import DataError, DisconnectedGraphError
+from scalemani.interfaces.functions.spectral import entropic_affinities, solve_reduced
 from scalemani.interfaces.functions.validation import check_affinities, checked_sparse
 
 
@@ -48,3 +49,21 @@ def test_affinities_that_are_symmetric_but_for_rounding_pass():
     check_affinities(sp.csr_matrix([[0.0, 1.0], [1.0 + 1e-10, 0.0]]))
     with pytest.raises(DataError, match="symmetric"):
         check_affinities(sp.csr_matrix([[0.0, 1.0], [1.0 + 1e-8, 0.0]]))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-152, 1e152, 1e200])
+def test_distances_and_matrices_whose_squares_leave_float64_are_refused(scale):
+    distances = np.sort(np.random.default_rng(0).uniform(1, 2, (20, 9)), axis=1)
+    with pytest.raises(DataError, match=r"squares of distances leave float64: the largest is .*multiply distances"):
+        entropic_affinities(scale * distances, perplexity=3)
+    a, b = scale * np.array([[1.0, -1.0], [-1.0, 1.0]]), scale * np.eye(2)
+    with pytest.raises(DataError, match="squares of A leave float64"):
+        solve_reduced(a, b, 1)
+
+
+@pytest.mark.parametrize("scale", [1e-140, 1e140])
+def test_scaled_distances_have_the_affinities_of_others(scale):
+    distances = np.sort(np.random.default_rng(0).uniform(1, 2, (20, 9)), axis=1)
+    expected = entropic_affinities(distances, perplexity=3).values
+    np.testing.assert_allclose(entropic_affinities(scale * distances, perplexity=3).values, expected, rtol=1e-12)
+    assert entropic_affinities(0 * distances, perplexity=3).saturated.all()
