@@ -57,8 +57,13 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """A transformer of dense or sparse rows; its constructor says which setting an unknown argument may mean."""
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
-        """Make an instance; raise TypeError for a name that the constructor does not take."""
+        """Make an instance; raise TypeError for a name that the constructor does not take, and a value without one."""
         own = inspect.signature(cls.__init__).parameters
+        first = [name for name, one in own.items() if one.kind is not one.KEYWORD_ONLY][1:]
+        if len(values) > len(first):
+            raise TypeError(
+                f"{cls.__name__} takes {' and '.join(first) or 'nothing'} without a name: give the others by name"
+            )
         for name in named:
             if name not in own:
                 raise TypeError(f"{name} is no argument of {cls.__name__}: {instead_of(name, set(own) - {'self'})}")

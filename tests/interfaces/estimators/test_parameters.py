@@ -89,6 +89,13 @@ def test_a_name_that_is_no_argument_is_answered_with_the_setting(estimator, give
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_a_second_value_without_a_name_is_refused_by_the_estimator_that_was_called(estimator):
+    first = next(iter(inspect.signature(estimator).parameters))
+    with pytest.raises(TypeError, match=f"^{estimator.__name__} takes {first} without a name: give the others by name"):
+        estimator(2, 30)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_help_describes_every_argument_once_in_the_order_of_the_signature(estimator):
     lines = inspect.getdoc(estimator).split("\n")
     section = lines[lines.index("Parameters") : lines.index("Attributes")]
