@@ -300,7 +300,8 @@ def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:
     shares = np.empty(squares.shape)
     for some in slices(len(squares), max(1, SHARES_AT_ONCE // squares.shape[1])):
         rows, part = squares[some], shares[some]
-        with np.errstate(over="ignore"):  # of what is infinitely farther than the nearest, the kernel is zero
+        # Of what is infinitely farther than the nearest, the kernel is zero; a point infinitely far from all has none.
+        with np.errstate(over="ignore", invalid="ignore"):
             np.exp(-0.5 * ((rows - rows[:, :1]) / sigma) / sigma, out=part)
         part /= part.sum(axis=1, keepdims=True)
     return shares
