@@ -162,7 +162,10 @@ def test_all_distances_in_a_file_give_the_default_graph(points, tmp_path, scalem
     [
         (lambda d: d[:, :150], r"must be a square matrix \(N, N\), got \(200, 150\)"),
         (lambda d: np.where(np.arange(200) == 7, -d, d), "199 rows of the distances in .* have negative distances"),
-        (lambda d: np.exp(-d), r"is not zero: .* similarities are affinities \(affinities.kind=precomputed\)"),
+        (
+            lambda d: np.exp(-d),
+            r"is not zero: .* affinities \(affinities.kind=precomputed\), or inner products of rows",
+        ),
         (lambda d: d + 1, "200 rows .* have a distance from the point to itself that is not zero: first rows 0, 1"),
         (lambda d: 1e160 * d, "squares of distances in ndarray in memory leave float64"),
         (lambda d: 1e-160 * d, "squares of distances in ndarray in memory leave float64"),

@@ -32,7 +32,10 @@ LIST_KINDS = (
 LIST_REMEDY = (
     "Give distances as they were computed, and lists as the search returned them, each neighbour once with its distance"
 )
-MATRIX_REMEDY = "Give distances as they were computed; similarities are affinities (affinities.kind=precomputed)"
+MATRIX_REMEDY = (
+    "Give distances as they were computed; similarities are affinities (affinities.kind=precomputed), or inner "
+    "products of rows at unit length (points.distances=inner-product)"
+)
 DISTANCES = "distances"  # scanpy's, in `obsp`
 LIST_ARRAYS = ("indices", "distances")
 SYMMETRIC = 1e-2  # relative: libraries that expand squares in float32 lose so many digits of small distances
