@@ -1,11 +1,10 @@
 """States of long stages: whole or not at all, and a killed refinement that goes on to the same bits."""
 
-import math
 import os
 import signal
 import subprocess
 import sys
-import time
+import types
 
 import numpy as np
 import pytest
@@ -37,7 +36,8 @@ from scalemani.stages import embedding
 save = checkpoints.Checkpoints.save
 def slow_save(self, arrays):
     save(self, arrays)
-    time.sleep(0.3)  # whoever waits for a checkpoint has the time to kill
+    print("saved", flush=True)
+    time.sleep(600)  # whoever waits for a checkpoint kills
 embedding.CHECKPOINT_SECONDS, checkpoints.MOST_OF_THE_TIME = -1.0, math.inf
 checkpoints.Checkpoints.save = slow_save
 main()
@@ -127,13 +127,13 @@ def test_a_state_of_another_shape_is_none(group, wanted):
 
 
 def test_saving_takes_a_small_share_of_the_time(group, monkeypatch):
-    kept = Checkpoints(group)
-    kept.save({"a": np.arange(5)})
-    assert not kept.due(1000.0)
-    assert not kept.due(0.0)
-    monkeypatch.setattr(checkpoints, "MOST_OF_THE_TIME", math.inf)
-    time.sleep(0.001)
-    assert kept.due(0.0)
+    kept, seconds = Checkpoints(group), [1.0, 4.0]
+    clock = types.SimpleNamespace(monotonic=lambda: seconds.pop(0) if len(seconds) > 1 else seconds[0])
+    monkeypatch.setattr(checkpoints, "time", clock)
+    kept.save({"a": np.arange(5)})  # in three seconds
+    for since, least, due in [(0, 0, False), (99, 0, False), (101, 0, True), (101, 1000, False), (1001, 1000, True)]:
+        seconds[0] = 4.0 + since
+        assert kept.due(least) == due, since
 
 
 def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path, monkeypatch):
@@ -144,13 +144,13 @@ def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path, monkeypat
         *("--block-rows", "1024"),
         *(f"--set={stage}.{name}={value}" for stage, values in VALUES.items() for name, value in values.items()),
     ]
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=dict(os.environ)) as process:
+    quiet = subprocess.DEVNULL
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=quiet, env=dict(os.environ)) as process:
         try:
-            while not list((tmp_path / "run").glob("stages/embedding/*/checkpoint.json")):
-                assert process.poll() is None
-                time.sleep(0.001)
+            assert process.stdout.readline() == b"saved\n"
         finally:
             process.send_signal(signal.SIGKILL)
+    assert list((tmp_path / "run").glob("stages/embedding/*/checkpoint.json"))
     assert not open_run(tmp_path / "run").group("embedding").complete
     monkeypatch.setattr(embedding, "CHECKPOINT_SECONDS", 1e9)
     counting = Counting()
