@@ -1,7 +1,6 @@
 """Arrays in mapped files: they hold what was written, and their space is given back."""
 
 import gc
-import os
 
 import numpy as np
 import pytest
@@ -21,6 +20,7 @@ from scalemani.runs import plan
 from scalemani.runs.plan import check_memory, fit
 from scalemani.runs.survey import BLOCKS_IN_MEMORY, default_block_rows
 from scalemani.runs.walk import run
+from tests.engine.memory.descriptors import open_files_in
 
 
 def test_they_hold_what_was_written(tmp_path):
@@ -36,13 +36,12 @@ def test_they_hold_what_was_written(tmp_path):
 
 
 def test_their_space_is_given_back(tmp_path):
-    files = len(os.listdir("/proc/self/fd"))
     empty = MappedArrays(tmp_path).empty
     arrays = [empty((200_000,), np.float64) for _ in range(50)]
-    assert len(os.listdir("/proc/self/fd")) - files < 10
+    assert 0 < len(open_files_in(tmp_path)) < 10
     del empty, arrays
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) <= files
+    assert open_files_in(tmp_path) == []
 
 
 def test_a_folder_that_is_not_there_is_told_of(tmp_path):

@@ -1,13 +1,13 @@
 """Tables in files hold what was written, give rows as arrays do, and keep none of them in memory."""
 
 import gc
+import mmap
 import os
 import tempfile
 import threading
 from pathlib import Path
 
 import numpy as np
-import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,6 +16,7 @@ from scalemani.engine.memory import files
 from scalemani.engine.memory.files import RowsInFile
 from scalemani.errors import StoreError
 from scalemani.kernels.machine import file_rows
+from tests.engine.memory.descriptors import open_files_in
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(1, 700), st.sampled_from([(), (3,), (5, 2)]), st.booleans())
@@ -63,15 +64,28 @@ def test_values_that_do_not_fit_are_an_error(tmp_path):
         RowsInFile(tmp_path, (10, 2), np.float32)[:3] = np.zeros((2, 2), np.float32)
 
 
+def kilobytes_of_maps(folder):
+    """Return how much of the files in a folder is in the memory of this process."""
+    total, counts = 0, False
+    for line in Path("/proc/self/smaps").read_text().splitlines():
+        if not line.split()[0].endswith(":"):  # the first line of a map names its file
+            counts = str(folder) in line
+        elif counts and line.startswith("Rss:"):
+            total += int(line.split()[1])
+    return total
+
+
 def test_rows_from_here_and_there_bring_no_pages_in(tmp_path):
     rows = RowsInFile(tmp_path, (100_000, 1024), np.uint8)
     for start in range(0, len(rows), 20_000):
         rows[start : start + 20_000] = np.full((20_000, 1024), start // 20_000, np.uint8)
-    before = psutil.Process().memory_info().shared
     for seed in range(5):
         chosen = np.sort(np.random.default_rng(seed).choice(len(rows), 5_000, replace=False))
         np.testing.assert_array_equal(rows[chosen][:, 0], chosen // 20_000)
-    assert psutil.Process().memory_info().shared - before < 5_000 * 1024
+    assert kilobytes_of_maps(tmp_path) == 0
+    with mmap.mmap(rows._file.fileno(), 0) as whole:
+        assert len(whole[: 2**20]) == 2**20
+        assert kilobytes_of_maps(tmp_path) >= 1024
 
 
 def test_threads_read_side_by_side(tmp_path):
@@ -92,13 +106,13 @@ def test_threads_read_side_by_side(tmp_path):
 
 
 def test_a_file_has_no_name_and_ends_with_its_table(tmp_path):
-    before = len(os.listdir("/proc/self/fd"))
     rows = RowsInFile(tmp_path, (1000, 10), np.float64)
     assert list(tmp_path.iterdir()) == []
     assert not rows[:].any()
+    assert len(open_files_in(tmp_path)) == 1
     del rows
     gc.collect()
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert open_files_in(tmp_path) == []
 
 
 def test_a_folder_that_is_not_there_is_told_of(tmp_path):
