@@ -4,12 +4,15 @@ import ast
 import threading
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import scalemani
 from scalemani.kernels.machine.compile import PLAIN, compiled, compiled_fused, compiled_sums, inlined_sums
 
+MILLISECONDS = 60_000  # that a kernel waits at least
+_usleep = numba.types.ExternalFunction("usleep", numba.types.intc(numba.types.uint32))
 DECORATORS = [compiled, compiled_sums, compiled_fused, inlined_sums]
 
 
@@ -67,20 +70,23 @@ def test_kernels_run_while_other_threads_do(decorator):
     @decorator
     def wait(flags):
         turns = 0
-        while flags[0] == 0 and turns < 10**11:  # a minute, where nobody sets the flag
+        while flags[0] == 0 and turns < MILLISECONDS:
+            _usleep(1000)  # after a call of the system the flag is read again
             turns += 1
             flags[1] = turns
         return turns
 
     wait(np.ones(2, dtype=np.int64))  # compiles
     flags = np.zeros(2, dtype=np.int64)
-    kernel = threading.Thread(target=wait, args=(flags,))
+    turns = []
+    kernel = threading.Thread(target=lambda: turns.append(wait(flags)))
     kernel.start()
     while flags[1] == 0:
         assert kernel.is_alive()
     flags[0] = 1
-    kernel.join(30)
+    kernel.join(240)
     assert not kernel.is_alive()
+    assert turns[0] < MILLISECONDS  # the flag was set while the kernel ran
 
 
 def decorated_functions():
