@@ -109,12 +109,13 @@ def test_a_graph_in_a_store_is_kept_and_a_temporary_one_goes_with_its_arrays(nor
     np.testing.assert_array_equal(open_run(tmp_path / "run").group("graph").read("indices"), kept.indices)
     (tmp_path / "temporary").mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     indices = sm.knn_graph(da.from_array(normal), 7).indices
     gc.collect()
     np.testing.assert_array_equal(indices[...], kept.indices)
     assert list((tmp_path / "temporary").glob("scalemani-*"))
     del indices
-    deadline = time.monotonic() + 10  # zarr's own thread may hold what it has read for a moment more
+    deadline = time.monotonic() + 240  # zarr's own thread may hold what it has read for a moment more
     while list((tmp_path / "temporary").glob("scalemani-*")) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.01)
