@@ -2,10 +2,8 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 import uuid
 from collections.abc import Iterator
@@ -108,22 +106,16 @@ def scalemani(monkeypatch, capsys):
 SECRETS = {"AWS_ACCESS_KEY_ID": "AKIAPLANTEDBYTESTS00", "AWS_SECRET_ACCESS_KEY": "planted/secret+of/the+tests"}
 
 
-def free_port() -> int:
-    """Return a port of the loopback interface that nothing listens on."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
-
-
-def wait_for_port(port: int, process: subprocess.Popen, seconds: float = 60) -> None:
-    """Wait until a process listens."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end and process.poll() is None:
-        with socket.socket() as tried:
-            if tried.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.05)
-    raise RuntimeError(f"nothing listens on port {port}")
+# It takes a port that the system gives it: another test may have taken one that was found before.
+S3_SERVER = """
+import contextlib, sys
+from moto.server import ThreadedMotoServer
+server = ThreadedMotoServer("127.0.0.1", 0)
+with contextlib.redirect_stdout(sys.stderr):
+    server.start()
+print(server.get_host_and_port()[1], flush=True)
+sys.stdin.read()
+"""
 
 
 @pytest.fixture(scope="session")
@@ -131,12 +123,10 @@ def s3_server() -> Iterator[str]:
     """The address of a server that speaks S3, started for the tests."""
     pytest.importorskip("moto.server")
     pytest.importorskip("obstore")
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen([sys.executable, "-c", S3_SERVER], **pipes) as process:
         try:
-            wait_for_port(port, process)
-            yield f"http://127.0.0.1:{port}"
+            yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:
             process.kill()
 

@@ -1,14 +1,16 @@
 """Real schedulers and workers, started by the commands of Dask, in processes of their own."""
 
 import contextlib
+import json
 import operator
 import os
 import signal
-import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import psutil
 import pytest
@@ -22,7 +24,7 @@ VALUES = {
     "partition": {"cell_points": 200, "sample_points": 2000},
 }
 
-
+SECONDS = 240  # on a machine that does much else
 # As deploy/dask.sh has it: pages that say that all is well, and no more.
 ROUTES = {f"DASK_DISTRIBUTED__{role}__HTTP__ROUTES": "['distributed.http.health']" for role in ("SCHEDULER", "WORKER")}
 LOCAL = ("--host", "127.0.0.1", "--no-dashboard", "--dashboard-address", "127.0.0.1:0")
@@ -32,21 +34,24 @@ class Cluster:
     """A scheduler and workers started by the command line of Dask, each of which can be killed."""
 
     def __init__(self, environment: dict[str, str], options: tuple[str, ...] = (), protocol: str = "tcp") -> None:
-        with socket.socket() as found:
-            found.bind(("127.0.0.1", 0))
-            self.port = found.getsockname()[1]
-        self.address = f"{protocol}://127.0.0.1:{self.port}"
         self.environment = {**os.environ, **ROUTES, **environment}
         self.options = options
         self.processes: list[subprocess.Popen] = []
-        self.scheduler = self.start("scheduler", "--port", str(self.port), "--protocol", protocol)
-        end = time.monotonic() + 60
+        # A port that was found before may be another's by the time that the scheduler listens.
+        with tempfile.TemporaryDirectory() as folder:
+            file = Path(folder) / "scheduler.json"
+            self.scheduler = self.start("scheduler", "--port=0", f"--scheduler-file={file}", "--protocol", protocol)
+            self.address = self.address_in(file)
+
+    def address_in(self, file: Path) -> str:
+        """Return the address that the scheduler writes into a file once it listens."""
+        end = time.monotonic() + SECONDS
         while time.monotonic() < end:
-            with socket.socket() as tried:
-                if tried.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
             assert self.scheduler.poll() is None, "the scheduler ended"
+            with contextlib.suppress(OSError, ValueError):  # it is not there, or not whole
+                return json.loads(file.read_text())["address"]
             time.sleep(0.1)
+        raise AssertionError("the scheduler does not listen")
 
     def start(self, *arguments: str) -> subprocess.Popen:
         command = [sys.executable, "-m", "dask", *arguments, *LOCAL, *self.options]

@@ -19,13 +19,7 @@ chmod 400 "$folder/munge/key"
 munged --force --key-file="$folder/munge/key" --socket="$folder/munged.socket" --pid-file="$folder/munged.pid" \
     --log-file="$folder/munge/log" --seed-file="$folder/munge/seed" 2>"$folder/munge/warnings"
 
-read -r controller_port node_port < <(python3 - <<'PORTS'
-import socket
-
-sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(2)]
-print(*(server.getsockname()[1] for server in sockets))
-PORTS
-)
+read -r controller_port node_port < <(python3 "$(dirname "$0")/../ports.py" 2)
 cat >"$folder/slurm.conf" <<CONF
 ClusterName=tests
 SlurmctldHost=$(hostname -s)(127.0.0.1)
@@ -55,12 +49,12 @@ CONF
 export SLURM_CONF=$folder/slurm.conf
 slurmctld
 slurmd
-for _ in $(seq 60); do
+for _ in $(seq 400); do
     if sinfo --noheader --format=%T 2>/dev/null | grep --quiet idle; then
         echo "$SLURM_CONF"
         exit
     fi
     sleep 0.5
 done
-echo "no idle node after 30 s; see $folder/slurmctld.log and $folder/slurmd.log" >&2
+echo "no idle node after 200 s; see $folder/slurmctld.log and $folder/slurmd.log" >&2
 exit 1

@@ -13,7 +13,7 @@ chmod 700 "$folder"
 ssh-keygen -q -t ed25519 -N "" -f "$folder/host_key"
 ssh-keygen -q -t ed25519 -N "" -f "$folder/user_key"
 cp "$folder/user_key.pub" "$folder/authorized_keys"
-port=$(python3 -c 'import socket; print(socket.create_server(("127.0.0.1", 0)).getsockname()[1])')
+port=$(python3 "$(dirname "$0")/../ports.py" 1)
 echo "[127.0.0.1]:$port $(cat "$folder/host_key.pub")" >"$folder/known_hosts"
 cat >"$folder/sshd_config" <<CONF
 ListenAddress 127.0.0.1

@@ -4,7 +4,6 @@ import importlib.util
 import os
 import shlex
 import shutil
-import socket
 import subprocess
 import sys
 import time
@@ -18,11 +17,12 @@ import yaml
 from distributed import Client
 
 from scalemani.runs.opened import open_run
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 SMALL = ("--set=neighbors.n_neighbors=10", "--set=affinities.perplexity=3", "--set=landmarks.n_landmarks=50")
 SECONDS = 240
-STARTED = 120
+STARTED = 240
 
 
 @pytest.fixture(scope="module")
@@ -77,10 +77,10 @@ def server(script: str, folder: Path) -> Iterator[str]:
     """Start what a script starts, yield the line it prints, and stop it."""
     command = ["bash", str(Path(__file__).parent / script), str(folder / "server")]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
-    started = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60, env=environment)
+    started = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, env=environment)
     assert started.returncode == 0, started.stderr
     yield started.stdout.strip()
-    subprocess.run([*command, "stop"], check=True, timeout=60)
+    subprocess.run([*command, "stop"], check=True, timeout=SECONDS)
 
 
 def test_certificates_are_for_their_owner_alone(folder, variables):
@@ -183,7 +183,7 @@ def test_the_commands_of_containers_give_the_run_of_threads(commands, folder, tm
     finally:
         for process in reversed(running.values()):
             process.terminate()
-            process.wait(30)
+            process.wait(SECONDS)
 
 
 def listening_places(running: dict[str, subprocess.Popen], ports: set[int]) -> set[str]:
@@ -192,11 +192,6 @@ def listening_places(running: dict[str, subprocess.Popen], ports: set[int]) -> s
     processes += [child for process in processes for child in process.children(recursive=True)]
     sockets = [found for process in processes for found in process.net_connections("inet")]
     return {found.laddr.ip for found in sockets if found.status == "LISTEN" and found.laddr.port in ports}
-
-
-def free_port() -> int:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return taken.getsockname()[1]
 
 
 def wait_until_well(check: list[str], process: subprocess.Popen, log: Path) -> None:
