@@ -18,6 +18,7 @@ from scalemani.config.routes import ROUTES
 from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.runs.opened import open_run
 from scalemani.store.run_store import RunStore
+from tests.killed import killed_after
 
 pytestmark = pytest.mark.timeout(900)  # the first time includes the installation of Airflow
 
@@ -29,17 +30,14 @@ IMPORT_SECONDS = 0.5
 BAD_PARAMS = [["points", "roll.npy"], ["points", "--debug"], ["run", "run"], ["config", 3], ["memory", "much"]]
 BAD_PARAMS += [["workers", 0], ["block_rows", 1000], ["set", ["a b"]], ["set", "seed=1"], ["scheduler", "tcp://a@b:1"]]
 
-# Kills the stage `neighbors` without warning once a block of it is finished; the second attempt is left alone.
+# The stage `neighbors` is killed without warning once a block of it is finished; the second attempt is left alone.
 KILLING_COMMAND = """#!{python}
-import os, pathlib, signal, subprocess, sys
-process = subprocess.Popen([sys.executable, "-m", "scalemani", *sys.argv[1:]])
-ledger, killed = pathlib.Path(os.environ["{ledger}"]), pathlib.Path("{folder}/killed")
+import pathlib, subprocess, sys
+command, killed = [sys.executable, "-m", "scalemani"], pathlib.Path("{folder}/killed")
 if "neighbors" in sys.argv and not killed.exists():
-    while "neighbors" not in ledger.read_text():
-        pass
-    process.kill()
+    command = {killed_command!r}
     killed.touch()
-sys.exit(process.wait() % 256)
+sys.exit(subprocess.run([*command, *sys.argv[1:]]).returncode % 256)
 """
 
 PROBE = """
@@ -181,7 +179,8 @@ def test_a_dag_waits_for_a_held_run_outlives_a_kill_and_gives_the_run_of_embed(
 ):
     ledger, killing, config = tmp_path / "ledger", tmp_path / "killing", points.with_suffix(".toml")
     ledger.touch()
-    killing.write_text(KILLING_COMMAND.format(python=sys.executable, ledger=LEDGER_VARIABLE, folder=tmp_path))
+    killed = killed_after(1, "neighbors")
+    killing.write_text(KILLING_COMMAND.format(python=sys.executable, folder=tmp_path, killed_command=killed))
     killing.chmod(0o755)
     params = {"points": str(points), "run": str(tmp_path / "run"), "config": str(config), "workers": 1}
     params = {**params, "block_rows": 1024, "memory": "4GB", "set": ["neighbors.n_neighbors=12"]}

@@ -4,7 +4,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -26,6 +25,7 @@ from scalemani.runs.walk import run
 from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
+from tests.killed import killed_after
 
 BEFORE, N_POINTS, K = 2000, 2300, 10
 VALUES = {
@@ -240,16 +240,13 @@ def test_a_killed_append_leaves_the_run_and_goes_on_to_the_same_bits(earlier, gr
     folder, whole = tmp_path / "run", grown[0]["laplacian-eigenmaps"].run
     shutil.copytree(earlier / "laplacian-eigenmaps", folder)
     np.save(tmp_path / "new.npy", points[BEFORE:])
-    command = [sys.executable, "-m", "scalemani", "append", str(folder), str(tmp_path / "new.npy"), "--workers=2"]
+    arguments = ["append", str(folder), str(tmp_path / "new.npy"), "--workers=2"]
+    killed = subprocess.run([*killed_after(1, "neighbors"), *arguments], capture_output=True)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
     marks = folder / "stages" / "neighbors" / whole.keys["neighbors"] / "marks"
-    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    ends = time.monotonic() + 60
-    while not (marks.exists() and any(marks.iterdir())) and process.poll() is None and time.monotonic() < ends:
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.wait()
+    assert any(marks.iterdir())
     assert open_run(folder).dimensions.n_points == BEFORE
-    subprocess.run(command, check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "scalemani", *arguments], check=True, capture_output=True)
     np.testing.assert_array_equal(open_run(folder).embedding[...], whole.embedding[...])
 
 
