@@ -21,6 +21,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import SchedulerLostError, StoreError, WorkersLostError
 
 GIGABYTE = 10**9
+SECONDS = 120  # on a machine that does much else
 LOADED = """
 import sys
 from scalemani.stages.table import STAGES
@@ -31,10 +32,13 @@ print(*sorted(name for name in sys.argv[1:] if name in sys.modules))
 
 
 class Side:
-    """How many tasks were at work at the same moment, by thread of this process; what was called, and how often."""
+    """How many tasks were at work at the same moment, by thread of this process; what was called, and how often.
+
+    The first tasks wait until as many as are `awaited` are at work, however late the machine starts the last of them.
+    """
 
     def __init__(self):
-        self.lock, self.now, self.most, self.calls = threading.Lock(), 0, 0, []
+        self.changed, self.now, self.most, self.awaited, self.calls = threading.Condition(), 0, 0, 1, []
 
 
 SIDE = Side()
@@ -47,11 +51,14 @@ def side():
 
 
 def work(unit):
-    with SIDE.lock:
+    with SIDE.changed:
         SIDE.now += 1
         SIDE.most = max(SIDE.most, SIDE.now)
+        SIDE.changed.notify_all()
+        if not SIDE.changed.wait_for(lambda: SIDE.most >= SIDE.awaited, SECONDS):
+            SIDE.awaited = 0  # they do not come
     time.sleep(0.05)
-    with SIDE.lock:
+    with SIDE.changed:
         SIDE.now -= 1
     return unit
 
@@ -97,13 +104,13 @@ def summed(client, function, units, need=None):
 
 @pytest.mark.parametrize(("per_task", "side_by_side"), [(GIGABYTE, 4), (1.5 * GIGABYTE, 2), (3 * GIGABYTE, 1)])
 def test_no_more_tasks_run_side_by_side_than_fit_into_the_memory_of_workers(started, side, per_task, side_by_side):
-    client = started(threads=4)
+    client, side.awaited = started(threads=4), side_by_side
     assert summed(client, work, range(12), MemoryNeed(per_task=int(per_task))) == 66
     assert side.most == side_by_side
 
 
 def test_where_workers_declare_bytes_dask_divides_them(started, side):
-    client = started(threads=4, resources={clients.RESOURCE: 5 * GIGABYTE})
+    client, side.awaited = started(threads=4, resources={clients.RESOURCE: 5 * GIGABYTE}), 2
     assert summed(client, work, range(12), MemoryNeed(fixed=GIGABYTE, per_task=2 * GIGABYTE)) == 66
     assert side.most == 2
 
@@ -139,11 +146,15 @@ def test_where_the_only_worker_with_room_is_lost_another_one_takes_its_tasks(sta
     client.wait_for_workers(2)
 
     def replace():
+        with side.changed:
+            side.changed.wait_for(lambda: side.most)
         del client.cluster.worker_spec["larger"]
         add_worker(client, "another", 1, 4 * GIGABYTE)
 
-    threading.Timer(0.5, replace).start()
+    replacing = threading.Thread(target=replace)
+    replacing.start()
     assert summed(client, work, range(40), MemoryNeed(per_task=3 * GIGABYTE)) == 780
+    replacing.join()
     assert side.most == 1
 
 
@@ -169,7 +180,7 @@ def test_tasks_have_the_name_of_their_stage_and_block(started):
 def test_no_result_stays_on_the_cluster(started):
     client = started()
     summed(client, work, range(12))
-    end = time.monotonic() + 30
+    end = time.monotonic() + SECONDS
     while client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) and time.monotonic() < end:
         time.sleep(0.05)
     assert client.run_on_scheduler(lambda dask_scheduler: len(dask_scheduler.tasks)) == 0
