@@ -43,7 +43,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("fast")
 
 
-hypothesis.settings.register_profile("scalemani", deadline=None)  # the first call of a kernel compiles it
+# The first call of a kernel compiles it, and examples are drawn as fast as the machine is that does much else. They are
+# the same in every run: `--hypothesis-profile=drawn` draws others.
+EXAMPLES = {"deadline": None, "suppress_health_check": [hypothesis.HealthCheck.too_slow]}
+hypothesis.settings.register_profile("drawn", **EXAMPLES)
+hypothesis.settings.register_profile("scalemani", derandomize=True, **EXAMPLES)
 hypothesis.settings.load_profile("scalemani")
 
 

@@ -58,6 +58,9 @@ def test_an_array_in_a_file_is_never_taken_for_one_in_memory(group, values):
     np.testing.assert_array_equal(filed[:], values)
 
 
+UNCHECKED = [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+
+
 def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):
     np.testing.assert_array_equal(ArrayReader(group, "values").read(np.empty), values)
     found = ArrayReader(group, "values").read(MappedArrays(tmp_path).empty)
@@ -67,7 +70,7 @@ def test_a_large_array_lies_where_it_was_asked_to(group, values, tmp_path):
 
 
 @given(st.lists(st.integers(0, N_ROWS - 1), min_size=1, max_size=300), st.booleans())
-@settings(deadline=None, max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=25, suppress_health_check=UNCHECKED)
 def test_gathered_rows_are_the_rows_asked_for_in_their_order(group, values, rows, ascending):
     rows = np.array(sorted(rows) if ascending else rows)
     np.testing.assert_array_equal(ArrayReader(group, "values").gather(rows, 0), values[rows])
