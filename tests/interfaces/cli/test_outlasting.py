@@ -33,7 +33,7 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)  # a process started by nohup ignor
 from scalemani.interfaces.cli.process import ending_in_time
 with ending_in_time():
     os.kill(os.getpid(), signal.SIGHUP)
-    time.sleep(30)
+    time.sleep(3600)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 128 + signal.SIGHUP
