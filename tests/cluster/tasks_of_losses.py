@@ -56,14 +56,14 @@ def refuse(unit):
 
 def end_beside_the_first(folder, unit):
     """Note when a unit begins and ends; 0 takes long, and the next six end their worker until it is done."""
-    begun, path = time.time(), os.path.join(folder, f"{unit}-{os.getpid()}")
+    begun, path = time.monotonic(), os.path.join(folder, f"{unit}-{os.getpid()}")
     with open(path, "w") as file:
         file.write(f"{begun} {begun}")
     if 1 <= unit <= 6 and not os.path.exists(os.path.join(folder, "done")):
         os._exit(3)
     time.sleep(8.0 if unit == 0 else 0.2)
     with open(path, "w") as file:
-        file.write(f"{begun} {time.time()}")
+        file.write(f"{begun} {time.monotonic()}")
     if unit == 0:
         os.mkdir(os.path.join(folder, "done"))
     return unit

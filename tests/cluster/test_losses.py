@@ -233,15 +233,16 @@ def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster,
             for process in [nanny, *cluster.worker_processes()]:
                 process.send_signal(signal.SIGKILL)
 
+        ordinary = tasks.WORKERS_LOST_SECONDS
         monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
         threading.Timer(0.5, end_all).start()
         started = time.monotonic()
         with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there") as lost:
             mapped(executor, slow_square, range(100))
-        assert time.monotonic() - started < 30
+        assert time.monotonic() - started < ordinary
         assert lost.value.exit_status == 1
         threading.Timer(0.5, cluster.add_workers, [1]).start()
-        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 60.0)
+        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", SECONDS_ON_A_BUSY_MACHINE)
         assert mapped(executor, slow_square, range(3)) == [0, 1, 4]
 
 

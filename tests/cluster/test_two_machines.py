@@ -72,7 +72,7 @@ class Machines:
     def wait_for(self, port: int) -> None:
         """Wait until something listens on a port of the head, as the worker sees it."""
         tried = f"import socket, sys; sys.exit(socket.socket().connect_ex(({self.addresses['head']!r}, {port})))"
-        end = time.monotonic() + 60
+        end = time.monotonic() + SECONDS
         while self.python("worker", "-c", tried).returncode:
             assert time.monotonic() < end, f"nothing listens on port {port}"
 
