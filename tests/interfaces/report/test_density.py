@@ -14,6 +14,7 @@ from scalemani.interfaces.report.page import MAP_SCRIPTS, rendered
 from scalemani.io.figures.look import colours_of_labels
 from scalemani.io.figures.panels import cell_counts, layers_of, shade
 from scalemani.io.sources import open_points
+from tests.interfaces.report.resting import wait_for_rest, watch
 
 N_POINTS = 60_000
 WHITE = 255
@@ -74,6 +75,8 @@ def opened(open_browser, tmp_path_factory):
     browser = open_browser()
     browser.open(path)
     browser.wait("document.getElementById('map').dataset.ready === 'true'")
+    watch(browser)
+    browser.wait(f"document.getElementById('points').dataset.drawn === '{N_POINTS}'")
     return browser
 
 
@@ -87,9 +90,8 @@ def page(opened):
 
 def drawn(page) -> np.ndarray:
     """Return the map at rest, as pixels (h, w, 3)."""
-    page.value("new Promise(done => setTimeout(done, 300))")
-    page.wait(f"document.getElementById('points').dataset.drawn === '{N_POINTS}'")
-    page.value("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    wait_for_rest(page)
+    assert page.value("document.getElementById('points').dataset.drawn") == str(N_POINTS)
     return canvas_of(page)
 
 

@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 from scipy.spatial import cKDTree
 
+from tests.interfaces.report.resting import wait_for_rest, watch
+
 HOSTILE = "</script><img src=x onerror='window.hacked=1'>"
 CONTROLS = "button, input, select, canvas[tabindex], summary, [tabindex='0']"
 
@@ -158,6 +160,7 @@ def tiled(open_browser, runs, classes, tmp_path_factory):
     )
     assert page.value("document.getElementById('no-map').textContent") == ""
     page.wait("document.getElementById('in-sight').textContent")
+    watch(page)
     page.value("document.getElementById('map').scrollIntoView()")
     return page
 
@@ -170,7 +173,7 @@ def show_whole(page) -> None:
 
 def seen(page) -> np.ndarray:
     """Return the window as it is drawn: (h, w, 3)."""
-    page.value("new Promise(done => setTimeout(done, 250))")  # until the map is at rest
+    wait_for_rest(page)
     shot = base64.b64decode(page.send("Page.captureScreenshot", format="png")["data"])
     return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 

@@ -39,7 +39,7 @@ def test_a_live_map_is_drawn_in_its_frame(open_browser, model, classes, tmp_path
     (tmp_path / "notebook.html").write_text(f"<!doctype html><title>notebook</title>{shown}")
     browser = open_browser()
     browser.open(tmp_path / "notebook.html")
-    for _ in range(100):
+    for _ in range(2000):
         image = screenshot(browser)
         if has_colour(image, BLUE) and has_colour(image, ORANGE):
             break
