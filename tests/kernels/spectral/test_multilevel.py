@@ -82,6 +82,7 @@ def test_diagonals_of_full_graphs_are_taken_in_little_memory_beside_these():
     )
     graph.sort_indices()
     rows = (graph.indptr.astype(np.int64), graph.indices, graph.data)
+    loops_of((np.arange(2, dtype=np.int64), graph.indices[:1], graph.data[:1]))  # compiles
     tracemalloc.start()
     found = loops_of(rows)
     peak = tracemalloc.get_traced_memory()[1]
