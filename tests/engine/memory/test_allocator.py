@@ -1,6 +1,7 @@
 """The allocator is tuned in processes of ours, and left alone in those of others."""
 
 import ctypes
+import os
 import platform
 import subprocess
 import sys
@@ -63,11 +64,13 @@ libc.fdopen.restype = ctypes.c_void_p
 libc.malloc_info(0, ctypes.c_void_p(libc.fdopen(1, b"w")))
 libc.fflush(None)
 """
+TUNING = ("MALLOC_ARENA_MAX", "GLIBC_TUNABLES")  # with which a machine may limit arenas itself
 
 
 def said_by(program, *arguments):
     command = [sys.executable, "-c", program, *map(str, arguments)]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    untuned = {name: value for name, value in os.environ.items() if name not in TUNING}
+    return subprocess.run(command, check=True, capture_output=True, text=True, env=untuned).stdout
 
 
 @pytest.mark.parametrize(("work", "tuned"), [(ESTIMATOR, False), (COMMAND, True)])
