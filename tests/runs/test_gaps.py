@@ -24,8 +24,7 @@ COUNTS = "{} (1), {} (2), {} (1)"
 
 
 def fit(points, **given):
-    settings = LEAVE_OUT | given.pop("settings", {})
-    return sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30, settings=settings, **given).fit(points)
+    return sm.LaplacianEigenmaps(perplexity=10, n_neighbors=30, missing="leave-out", **given).fit(points)
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +162,7 @@ def test_what_cannot_leave_out_rows_is_refused():
 
 
 def test_clusters_of_rows_left_out_are_none():
-    found = sm.SpectralClustering(3, settings=LEAVE_OUT).fit(GAPS)
+    found = sm.SpectralClustering(3, missing="leave-out").fit(GAPS)
     assert np.array_equal(np.flatnonzero(found.labels_ == -1), [7, 200, 1299])
 
 

@@ -44,6 +44,14 @@ Metric = Annotated[
         "affinities.kind=precomputed); the same as --set points.metric=METRIC"
     ),
 ]
+Missing = Annotated[
+    str | None,
+    typer.Option(
+        metavar="refuse|leave-out",
+        help="rows with a gap: refuse them (default), or leave them out, with NaN in results; the same as --set "
+        "points.missing=leave-out",
+    ),
+]
 Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]
 Assignments = Annotated[
     list[str] | None, typer.Option("--set", metavar="STAGE.PARAM=VALUE", help="one parameter; may be repeated")
@@ -141,6 +149,7 @@ class Options(Resources):
         typer.Option(help=", ".join(ROUTES), autocompletion=methods),
     ] = "laplacian-eigenmaps"
     metric: Metric = None
+    missing: Missing = None
     config: Config = None
     assignments: Assignments = None
     labels: Annotated[
@@ -219,7 +228,8 @@ class Options(Resources):
             raise ConfigError(
                 "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
             )
-        found = {} if self.metric is None else {"points.metric": self.metric}
+        named = {"points.metric": self.metric, "points.missing": self.missing}
+        found = {name: value for name, value in named.items() if value is not None}
         if self.init is not None:
             found["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
         if self.given_lists is not None:

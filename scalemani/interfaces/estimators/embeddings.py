@@ -56,6 +56,7 @@ class LaplacianEigenmaps(GraphEmbedder):
     _method = "laplacian-eigenmaps"
 
     n_components: int = field(default=2, kw_only=False)
+    solver: str = "auto"
     landmarks: Any = "random"
     residual: float | None = None
     deduplicate: bool | float | None = None
@@ -159,6 +160,7 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
 
     n_clusters: int = field(default=10, kw_only=False)
     n_components: int | None = None
+    solver: str = "auto"
     landmarks: Any = "random"
     residual: float | None = None
 
@@ -191,8 +193,8 @@ class NonlinearEmbedding(GraphEmbedder):
     """A descent from the spectral embedding of the same affinities, or from another start.
 
     `settings` has the other numbers of the descent, "layout.direction", "layout.converged", "layout.repulsion",
-    "layout.homotopy" ..., and of the spectral start, whose "embedding.residual" is 1e-2 here. An array of landmarks for
-    that start is {"landmarks.method": array}.
+    "layout.homotopy" ..., and of the spectral start: "embedding.solver", "embedding.residual", which is 1e-2 here. An
+    array of landmarks for that start is {"landmarks.method": array}.
 
     Parameters
     ----------

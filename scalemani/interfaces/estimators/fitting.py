@@ -74,6 +74,9 @@ class Embedder(Fitted, Shown, RunEstimator):
         `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
         (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no
         more than a graph take it.
+    missing : {"refuse", "leave-out"}
+        Rows with a gap, NaN or none of a masked array or a table: an error, or left out, with NaN in results. New
+        points are treated alike.
     n_landmarks : int or None
         Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000 points.
     """
@@ -81,6 +84,7 @@ class Embedder(Fitted, Shown, RunEstimator):
     _method: ClassVar[str]
 
     metric: str = "euclidean"
+    missing: str = "refuse"
     n_landmarks: int | None = None
 
     def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
@@ -235,7 +239,6 @@ class GraphEmbedder(Embedder):
     perplexity: float | None = None
     n_neighbors: int | None = None
     affinity: str = "entropic"
-    solver: str = "auto"
     disconnected: str = "connect"
 
 

@@ -19,6 +19,7 @@ from scalemani.errors import ConfigError, nearest_name
 # The setting that an argument is.
 PARAMETERS = {
     "metric": "points.metric",
+    "missing": "points.missing",
     "deduplicate": "duplicates.tolerance",
     "n_components": "landmark_embedding.n_components",
     "n_neighbors": "neighbors.n_neighbors",

@@ -56,6 +56,7 @@ SMALL = "--set neighbors.n_neighbors=12 --set landmarks.n_landmarks=40"
 RUNNING = {
     "method": Effect("--method diffusion-maps"),
     "metric": Effect("--metric cosine"),
+    "missing": Effect("--missing leave-out", "status", instead="FOLDER/gaps.npy NOWHERE " + SMALL),
     "config": Effect("--config FOLDER/parameters.toml"),
     "assignments": Effect("--set affinities.perplexity=3"),
     "scheduler": Effect("--scheduler nowhere", "status"),
@@ -253,6 +254,7 @@ def folder(tmp_path_factory):
     draw = np.random.default_rng(0)
     arrays = {
         "points": POINTS,
+        "gaps": np.where(np.arange(n)[:, None] == 7, np.nan, POINTS),
         "new": POINTS[:20] * np.float32(1.1),
         "labels": np.arange(n) % 3,
         "other": np.arange(n) % 4,

@@ -241,7 +241,10 @@ def test_weights_over_landmarks_act_on_one_solver_and_are_told_of_by_the_other(s
             "below land",
         ),
         (sm.LaplacianEigenmaps(11, solver="nystrom", n_landmarks=11), "n_components must be below"),
-        (sm.TSNE(solver="nystrom"), "t-sne has another route: take one of laplacian-eigenmaps, spectral-clustering"),
+        (
+            sm.TSNE(settings={"embedding.solver": "nystrom"}),
+            "t-sne has another route: take one of laplacian-eigenmaps, spectral-clustering",
+        ),
         (sm.DiffusionMaps(solver="le-z"), "diffusion-maps has another route"),
     ],
 )
