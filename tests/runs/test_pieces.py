@@ -313,7 +313,7 @@ def test_appended_points_find_their_piece_or_a_new_one(cells, tmp_path):
     [
         (sm.LaplacianEigenmaps, {"solver": "lll"}),
         (sm.SpectralClustering, {"solver": "lll+refine"}),
-        (sm.TSNE, {"solver": "lll"}),
+        (sm.TSNE, {"settings": {"embedding.solver": "lll"}}),
         (sm.LandmarkIsomap, {}),
         (sm.LandmarkKernelPCA, {}),
     ],
