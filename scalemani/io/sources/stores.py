@@ -1,13 +1,14 @@
 """Points in zarr arrays, local or behind a URL, and in HDF5 files, dense or in compressed sparse rows."""
 
+import asyncio
 import contextlib
 import json
-from collections.abc import Iterator
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import zarr
-from zarr.abc.store import ByteRequest
+from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
 from zarr.storage import FsspecStore, LocalStore, ObjectStore
 
@@ -23,7 +24,7 @@ from scalemani.errors import (
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
-from scalemani.store.buckets import SCHEMES, bucket_errors, open_bucket
+from scalemani.store.buckets import SCHEMES, MissingObjectError, bucket_errors, open_bucket
 from scalemani.store.objects import leads_out
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
@@ -86,7 +87,11 @@ class RegularFiles(LocalStore):
 
 
 class UrlStore(ObjectStore):
-    """A zarr store in a bucket or at an http(s) address; each process opens it with credentials of its own."""
+    """A zarr store in a bucket or at an http(s) address; each process opens it with credentials of its own.
+
+    Requests wait in threads of Python. Answers to asynchronous ones come from threads of obstore, and one that still
+    waits for the interpreter when this ends aborts the process, before Python 3.14.
+    """
 
     def __init__(self, location: str, read_only: bool = True) -> None:
         super().__init__(open_bucket(location.rstrip("/")), read_only=read_only)
@@ -108,14 +113,71 @@ class UrlStore(ObjectStore):
         return UrlStore(self.location, read_only)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
-        """Return the object under `key`, or None where there is none."""
-        with bucket_errors(f"read {self}/{key}"):
-            return await super().get(key, prototype, byte_range)
+        """Return the object under `key`, or a part of it; None where there is none."""
+        content = await self._answer("read", key, self._read, byte_range)
+        return None if content is None else prototype.buffer.from_bytes(content)
+
+    async def get_partial_values(
+        self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
+    ) -> list[Buffer | None]:
+        """Return several objects or parts of objects."""
+        return await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges))
+
+    async def exists(self, key: str) -> bool:
+        """Return whether there is an object under `key`."""
+        return await self._answer("read", key, self.store.head) is not None
+
+    async def getsize(self, key: str) -> int:
+        """Return the bytes of the object under `key`."""
+        found = await self._answer("read", key, self.store.head)
+        if found is None:
+            raise FileNotFoundError(f"{self}/{key}")
+        return int(found["size"])
 
     async def set(self, key: str, value: Buffer) -> None:
         """Write the object under `key`."""
-        with bucket_errors(f"write {self}/{key}"):
-            await super().set(key, value)
+        self._check_writable()
+        await self._answer("write", key, self.store.put, value.as_buffer_like())
+
+    async def set_if_not_exists(self, key: str, value: Buffer) -> None:
+        """Write the object under `key` where there is none."""
+        if not await self.exists(key):
+            await self.set(key, value)
+
+    async def delete(self, key: str) -> None:
+        """Remove the object under `key` if it is there."""
+        self._check_writable()
+        await self._answer("delete", key, self.store.delete)
+
+    async def delete_dir(self, prefix: str) -> None:
+        """Remove all objects below `prefix`."""
+        self._check_writable()
+        if paths := [path async for path in self.list_prefix(f"{prefix.rstrip('/')}/" if prefix else "")]:
+            await self._answer("delete", prefix, lambda _: self.store.delete(paths))
+
+    async def list_dir(self, prefix: str) -> AsyncGenerator[str, None]:
+        """Yield the names directly below `prefix`."""
+        there = await self._answer("list", prefix, self.store.list_with_delimiter)
+        for path in (*there["common_prefixes"], *(found["path"] for found in there["objects"])):
+            yield path.removeprefix(prefix.rstrip("/")).lstrip("/")
+
+    async def _list(self, prefix: str | None = None) -> AsyncGenerator[Any, None]:
+        for found in await self._answer("list", prefix or "", lambda below: self.store.list(below).collect()):
+            yield found
+
+    async def _answer(self, verb: str, key: str, request: Callable[..., Any], *given: Any) -> Any:
+        """Return what a request for a key gives, None where there is no such object; errors say what was asked."""
+        with contextlib.suppress(MissingObjectError), bucket_errors(f"{verb} {self}/{key}"):
+            return await asyncio.to_thread(request, key, *given)
+
+    def _read(self, key: str, part: ByteRequest | None) -> Any:
+        if isinstance(part, RangeByteRequest):
+            return self.store.get_range(key, start=part.start, end=part.end)
+        if isinstance(part, SuffixByteRequest) and self.location.startswith("az://"):  # which does not count from ends
+            part = OffsetByteRequest(self.store.head(key)["size"] - part.suffix)
+        name = "suffix" if isinstance(part, SuffixByteRequest) else "offset"
+        options = None if part is None else {"range": {name: getattr(part, name)}}
+        return self.store.get(key, options=options).bytes()
 
 
 def store_at(url: str, read_only: bool = True) -> UrlStore | str:
