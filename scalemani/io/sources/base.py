@@ -34,7 +34,7 @@ from scalemani.errors import (
     without_user,
 )
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.metrics import METRICS, keeps_zeros, map_rows, mapped_dtype
+from scalemani.kernels.rows.metrics import METRICS, map_rows, mapped_dtype
 
 HDF5_SUFFIXES = (".h5ad", ".h5", ".hdf5")
 PARQUET_SUFFIXES = (".parquet", ".pq")
@@ -291,10 +291,10 @@ class MetricPoints(WrappedPoints):
     def __init__(self, points: PointsSource, metric: str) -> None:
         super().__init__(points, metric)
         self.metric, self.dtype = metric, mapped_dtype(points.dtype)
-        if self.nonzeros is not None and not keeps_zeros(metric):
+        if self.nonzeros is not None and not METRICS[metric].keeps_zeros:
             self.nonzeros = None
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
-            kept = ", ".join(name for name in METRICS if METRICS[name].nonzeros is not None)
+            kept = ", ".join(name for name in METRICS if METRICS[name].keeps_zeros)
             self.remark = (
                 f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
                 "keep it sparse"

@@ -41,7 +41,7 @@ from scalemani.io.sources.tables import (
     with_numbers,
 )
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.metrics import EUCLIDEAN, keeps_zeros, map_rows
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, map_rows
 from scalemani.store.buckets import SCHEMES
 from scalemani.store.places import remark_on
 
@@ -209,7 +209,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
     """Return all of (N, D) points as `points_in_memory` does; sparse ones stay so where the metric keeps zeros."""
     points = take_representation(points)
     source = open_points(points) if is_stored(points) else None
-    if source is None or source.nonzeros is None or not keeps_zeros(metric):
+    if source is None or source.nonzeros is None or not METRICS[metric].keeps_zeros:
         return points_in_memory(points if source is None else source, metric=metric)
     check_shape(source.shape)
     return MetricPoints(source, metric).read_sparse(0, source.shape[0])

@@ -21,169 +21,159 @@ COPIES_OF_MAPPED = 3  # scaled, shifted and mapped
 COPIES_OF_NONZEROS = 6  # as given, in float64, scaled, their squares and rows, and mapped
 LARGEST_EXPONENT = 1000  # of a factor: beyond, it overflows itself; squares of what is left over do not
 SET_WORDS = np.dtype(np.uint64)
-UNITS_PER_DISTANCE = np.sqrt(2.0)  # of unit vectors of square roots, which are at most so far apart
+
+
+class RowValues(NamedTuple):
+    """Values by row: `values` (n, D) of dense rows; of sparse ones their nonzeros, `ends` is then `indptr` (n + 1,)."""
+
+    values: np.ndarray
+    ends: np.ndarray | None
+    width: int  # D
+
+    def reduced(self, ufunc: np.ufunc, values: np.ndarray) -> np.ndarray:
+        """Return what a ufunc makes of the values of each row, which lie as these do: (n,), 0 of a sparse row of none.
+
+        Rows are taken one by one: what becomes of one does not depend on the others.
+        """
+        if self.ends is None:
+            return np.asarray(ufunc.reduce(values, axis=1))
+        filled = np.flatnonzero(np.diff(self.ends))
+        of_filled = ufunc.reduceat(values, self.ends[filled])
+        found = np.zeros(len(self.ends) - 1, of_filled.dtype)
+        found[filled] = of_filled
+        return found
+
+    def beside(self, of_rows: np.ndarray) -> np.ndarray:
+        """Return numbers (n,) of the rows, to be computed with the values of each."""
+        return of_rows[:, np.newaxis] if self.ends is None else np.repeat(of_rows, np.diff(self.ends))
+
+
+def values_of(rows: Points) -> RowValues:
+    """Return the values of rows (n, D)."""
+    return (
+        RowValues(rows.data, rows.indptr, rows.shape[1]) if sp.issparse(rows) else RowValues(rows, None, rows.shape[1])
+    )
 
 
 class Refusal(NamedTuple):
-    """Rows that a metric cannot take: which (n,) of the rows (n, D) these are, and what is wrong with them.
+    """Rows that a metric cannot take: which (n,) of rows these are, and what is wrong with them.
 
     `empty` says that such rows hold nothing that the metric compares, as rows with gaps.
     """
 
-    concerns: Callable[[Points], np.ndarray]
+    among: Callable[[RowValues], np.ndarray]
     why: str
     empty: bool = False
 
+    def concerns(self, rows: Points) -> np.ndarray:
+        """Return which rows (n, D) it concerns: (n,) bool."""
+        return self.among(values_of(rows))
+
 
 class Metric(NamedTuple):
-    """A metric: the rows it refuses, its map of rows (n, D) float64, and what a distance of mapped rows means in it.
+    """A metric: the rows it refuses, its map of values in float64, and what a distance of mapped rows means in it.
 
-    `geometry` says in words where mapped rows lie. `nonzeros` is the map of sparse rows float64 to the nonzeros of the
-    mapped ones; None where zeros do not stay zeros. `of_sets` says that distances to neighbours are those of sets
-    instead, see `compared_rows`, of which Euclidean distances of mapped rows are lower bounds.
+    `geometry` says in words where mapped rows lie. A distance of the metric is that of mapped rows to a `power`, over a
+    `unit`. `keeps_zeros` says that zeros stay zeros: the map then takes nonzeros too, else dense rows alone. `of_sets`
+    says that distances to neighbours are those of sets instead, see `compared_rows`, of which Euclidean distances of
+    mapped rows are lower bounds.
     """
 
     refusals: tuple[Refusal, ...]
-    mapped: Callable[[np.ndarray], np.ndarray]
-    distances: Callable[[np.ndarray], np.ndarray]
+    mapped: Callable[[RowValues], np.ndarray]
     geometry: str
-    nonzeros: Callable[[sp.csr_matrix], np.ndarray] | None = None
+    power: int = 1
+    unit: float = 1.0
+    keeps_zeros: bool = True
     of_sets: bool = False
 
 
-def as_given(values: np.ndarray) -> np.ndarray:
-    """Return what is given."""
-    return values
+def find_zero_rows(rows: RowValues) -> np.ndarray:
+    """Return which rows (n,) hold nothing but zeros."""
+    return ~rows.reduced(np.logical_or, rows.values)
 
 
-def find_zero_rows(rows: Points) -> np.ndarray:
-    """Return which rows (n, D) hold nothing but zeros."""
-    return np.diff(rows.indptr) == 0 if sp.issparse(rows) else ~rows.any(axis=1)
+def find_constant_rows(rows: RowValues) -> np.ndarray:
+    """Return which dense rows (n,) hold one value only."""
+    return rows.values.min(axis=1) == rows.values.max(axis=1)
 
 
-def find_constant_rows(rows: np.ndarray) -> np.ndarray:
-    """Return which rows (n, D) hold one value only."""
-    return rows.min(axis=1) == rows.max(axis=1)
+def find_negative_rows(rows: RowValues) -> np.ndarray:
+    """Return which rows (n,) hold a negative value."""
+    return rows.reduced(np.minimum, rows.values) < 0
 
 
-def find_negative_rows(rows: Points) -> np.ndarray:
-    """Return which rows (n, D) hold a negative value."""
-    least = rows.min(axis=1)
-    return (least.toarray().ravel() if sp.issparse(rows) else least) < 0
+def find_rows_beside_bits(rows: RowValues) -> np.ndarray:
+    """Return which rows (n,) hold other values than 0 and 1."""
+    return rows.reduced(np.logical_or, (rows.values != 0) & (rows.values != 1))
 
 
-def find_rows_beside_bits(rows: Points) -> np.ndarray:
-    """Return which rows (n, D) hold other values than 0 and 1."""
-    if not sp.issparse(rows):
-        return ((rows != 0) & (rows != 1)).any(axis=1)
-    found = np.zeros(rows.shape[0], bool)
-    found[np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr))[rows.data != 1]] = True
-    return found
+def as_given(rows: RowValues) -> np.ndarray:
+    """Return the values that are given."""
+    return rows.values
 
 
-def scale_factors(largest: np.ndarray) -> np.ndarray:
-    """Return powers of two (n,), by which rows of such largest magnitudes have no square that overflows.
-
-    That of the largest value is then normal.
-    """
-    return np.ldexp(1.0, -np.clip(np.frexp(largest)[1], -LARGEST_EXPONENT, LARGEST_EXPONENT))
+def scale_rows(rows: RowValues) -> np.ndarray:
+    """Return values times powers of two, exactly, by which no square overflows; the largest of a row is then normal."""
+    exponents = np.frexp(rows.reduced(np.maximum, np.abs(rows.values)))[1]
+    return rows.values * rows.beside(np.ldexp(1.0, -np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
 
-def scale_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows times powers of two, exactly: see `scale_factors`."""
-    return rows * scale_factors(np.abs(rows).max(axis=1))[:, np.newaxis]
-
-
-def scale_nonzeros(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the nonzeros of sparse rows as `scale_rows` scales them, where each row begins, and the row of each."""
-    starts = rows.indptr[:-1]
-    row_of = np.repeat(np.arange(len(starts)), np.diff(rows.indptr))
-    return rows.data * scale_factors(np.maximum.reduceat(np.abs(rows.data), starts))[row_of], starts, row_of
-
-
-def normalize_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows (n, D) float64 at unit length; none is zero."""
+def normalize_rows(rows: RowValues) -> np.ndarray:
+    """Return values of rows at unit length; none is zero."""
     scaled = scale_rows(rows)
-    return scaled / np.sqrt(np.square(scaled).sum(axis=1))[:, np.newaxis]
+    return scaled / rows.beside(np.sqrt(rows.reduced(np.add, np.square(scaled))))
 
 
-def normalize_nonzeros(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the nonzeros (m,) float64 of sparse rows at unit length; none is empty."""
-    scaled, starts, row_of = scale_nonzeros(rows)
-    return scaled / np.sqrt(np.add.reduceat(np.square(scaled), starts))[row_of]
-
-
-def standardize_rows(rows: np.ndarray) -> np.ndarray:
-    """Return rows (n, D) float64 less their mean, at unit length; none is constant."""
+def standardize_rows(rows: RowValues) -> np.ndarray:
+    """Return dense rows (n, D) less their mean, at unit length; none is constant."""
     shifted = scale_rows(rows)
     shifted = shifted - shifted[:, :1]  # what all values of a row share would take digits from the mean
-    return normalize_rows(shifted - shifted.mean(axis=1)[:, np.newaxis])
+    return normalize_rows(rows._replace(values=shifted - shifted.mean(axis=1)[:, np.newaxis]))
 
 
-def take_root_shares(rows: np.ndarray) -> np.ndarray:
-    """Return the square roots of rows (n, D) float64 that are divided by their sum: unit rows; none is zero."""
+def take_root_shares(rows: RowValues) -> np.ndarray:
+    """Return the square roots of values of rows that are divided by their sum: unit rows; none is zero."""
     scaled = scale_rows(rows)
-    return np.sqrt(scaled / scaled.sum(axis=1)[:, np.newaxis])
+    return np.sqrt(scaled / rows.beside(rows.reduced(np.add, scaled)))
 
 
-def take_root_shares_of_nonzeros(rows: sp.csr_matrix) -> np.ndarray:
-    """Return the square roots of the nonzeros (m,) float64 of sparse rows that are divided by their sum."""
-    scaled, starts, row_of = scale_nonzeros(rows)
-    return np.sqrt(scaled / np.add.reduceat(scaled, starts)[row_of])
+def divide_by_root_width(rows: RowValues) -> np.ndarray:
+    """Return bits over the square root of D: squares of distances of rows are shares of differing bits."""
+    return np.asarray(rows.values / np.sqrt(rows.width))
 
 
-def divide_by_root_width(rows: Points) -> np.ndarray:
-    """Return rows (n, D) of bits, or the nonzeros of sparse ones, over the square root of D.
-
-    Squares of their distances are shares of differing bits.
-    """
-    return np.asarray((rows.data if sp.issparse(rows) else rows) / np.sqrt(rows.shape[1]))
-
-
-def halve_normalized_bits(rows: Points) -> np.ndarray:
-    """Return rows (n, D) of bits, or the nonzeros of sparse ones, at length sqrt(1 / 2); zeros stay.
+def halve_normalized_bits(rows: RowValues) -> np.ndarray:
+    """Return bits of rows at length sqrt(1 / 2); zeros stay.
 
     Of two sets a and b, i the number of what both have, squares of their distances are 1 - i / sqrt(|a| |b|), at most
     the Jaccard distance 1 - i / (|a| + |b| - i), since the geometric mean of |a| and |b| is at most their mean.
     """
-    sizes = np.asarray(rows.sum(axis=1)).ravel()
-    lengths = np.sqrt(2.0 * np.maximum(sizes, 1.0))
-    if sp.issparse(rows):
-        return np.asarray(rows.data / np.repeat(lengths, np.diff(rows.indptr)))
-    return np.asarray(rows / lengths[:, np.newaxis])
+    sizes = rows.reduced(np.add, rows.values)
+    return np.asarray(rows.values / rows.beside(np.sqrt(2.0 * np.maximum(sizes, 1.0))))
 
 
-def square_distances(distances: np.ndarray) -> np.ndarray:
-    """Return the distances of which those given are the square roots."""
-    return np.square(distances.astype(np.float64)).astype(distances.dtype)
-
-
-def halve_squares(distances: np.ndarray) -> np.ndarray:
-    """Return one less the cosine of the angle between unit rows at Euclidean distances, without a difference."""
-    return (np.square(distances.astype(np.float64)) / 2).astype(distances.dtype)
-
-
-def shrink_distances(distances: np.ndarray) -> np.ndarray:
-    """Return distances of square roots of frequencies, in [0, 1], at Euclidean distances."""
-    return (distances / UNITS_PER_DISTANCE).astype(distances.dtype)
-
+ONLY_BITS = (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),)
 
 EUCLIDEAN = "euclidean"
 PRECOMPUTED = "precomputed"
 METRICS = {
-    EUCLIDEAN: Metric((), as_given, as_given, "the points as given"),
+    EUCLIDEAN: Metric((), as_given, "the points as given"),
+    # Half the square between unit rows is one less the cosine of their angle, without a difference.
     "cosine": Metric(
         (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
         normalize_rows,
-        halve_squares,
         "rows at unit length",
-        normalize_nonzeros,
+        power=2,
+        unit=2.0,
     ),
     "correlation": Metric(
         (Refusal(find_constant_rows, "hold one value only, which correlates with nothing", True),),
         standardize_rows,
-        halve_squares,
         "rows less their mean, at unit length",
+        power=2,
+        unit=2.0,
+        keeps_zeros=False,
     ),
     "hellinger": Metric(
         (
@@ -191,26 +181,12 @@ METRICS = {
             Refusal(find_zero_rows, "hold nothing but zeros, which are no frequencies", True),
         ),
         take_root_shares,
-        shrink_distances,
         "square roots of rows that are divided by their sum",
-        take_root_shares_of_nonzeros,
+        unit=np.sqrt(2.0),  # unit vectors of square roots are at most so far apart
     ),
-    "hamming": Metric(
-        (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),),
-        divide_by_root_width,
-        square_distances,
-        "rows of bits, over the square root of their width",
-        divide_by_root_width,
-    ),
-    "jaccard": Metric(
-        (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),),
-        halve_normalized_bits,
-        square_distances,
-        "rows of bits at length sqrt(1 / 2)",
-        halve_normalized_bits,
-        of_sets=True,
-    ),
-    PRECOMPUTED: Metric((), as_given, as_given, "nowhere: neighbours were given, without points"),
+    "hamming": Metric(ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", power=2),
+    "jaccard": Metric(ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", power=2, of_sets=True),
+    PRECOMPUTED: Metric((), as_given, "nowhere: neighbours were given, without points", keeps_zeros=False),
 }
 
 
@@ -224,11 +200,6 @@ def rows_at_once(n_features: int) -> int:
     return max(1, MAPPED_BYTES // (8 * n_features))
 
 
-def keeps_zeros(metric: str) -> bool:
-    """Return whether sparse rows, mapped for a metric, are as sparse."""
-    return metric == EUCLIDEAN or METRICS[metric].nonzeros is not None
-
-
 def map_rows(rows: Points, metric: str) -> Points:
     """Return rows (n, D) mapped for a metric, none of which it refuses, in `mapped_dtype`; Euclidean ones as given.
 
@@ -239,21 +210,24 @@ def map_rows(rows: Points, metric: str) -> Points:
     """
     if metric == EUCLIDEAN:
         return rows
-    of_nonzeros = METRICS[metric].nonzeros
+    to_values, dtype = METRICS[metric].mapped, mapped_dtype(rows.dtype)
     if sp.issparse(rows):
-        if of_nonzeros is None:
+        if not METRICS[metric].keeps_zeros:
             return map_rows(rows.toarray(), metric)
-        values = of_nonzeros(rows.astype(np.float64)) if rows.nnz else rows.data
-        return sp.csr_matrix((values.astype(mapped_dtype(rows.dtype)), rows.indices, rows.indptr), shape=rows.shape)
-    mapped = np.empty(rows.shape, mapped_dtype(rows.dtype))
+        values = to_values(values_of(rows.astype(np.float64)))
+        return sp.csr_matrix((values.astype(dtype), rows.indices, rows.indptr), shape=rows.shape)
+    mapped = np.empty(rows.shape, dtype)
     for part in slices(len(rows), rows_at_once(rows.shape[1])):
-        mapped[part] = METRICS[metric].mapped(np.ascontiguousarray(rows[part], dtype=np.float64))
+        mapped[part] = to_values(values_of(np.ascontiguousarray(rows[part], dtype=np.float64)))
     return mapped
 
 
 def convert_distances(metric: str, distances: np.ndarray) -> np.ndarray:
     """Return Euclidean distances of mapped rows as distances of a metric, in the dtype that they have."""
-    return METRICS[metric].distances(distances)
+    power, unit = METRICS[metric].power, METRICS[metric].unit
+    if power == unit == 1:
+        return distances
+    return (distances.astype(np.float64) ** power / unit).astype(distances.dtype)
 
 
 def compared_rows(rows: Points, metric: str) -> Points:

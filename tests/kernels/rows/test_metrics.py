@@ -20,7 +20,6 @@ from scalemani.kernels.rows.metrics import (
     METRICS,
     compared_rows,
     convert_distances,
-    keeps_zeros,
     map_rows,
     mapped_dtype,
     n_words,
@@ -76,7 +75,7 @@ def test_sparse_rows_are_mapped_as_the_same_rows_with_their_zeros_are(metric, ro
     rows = np.where(np.random.default_rng(seed).random(rows.shape) < 0.5, 0.0, rows)
     rows[:, 1] = 20.0
     found, expected = map_rows(sparse.csr_matrix(rows), metric), map_rows(rows, metric)
-    assert sparse.issparse(found) == keeps_zeros(metric)
+    assert sparse.issparse(found) == METRICS[metric].keeps_zeros
     found = found.toarray() if sparse.issparse(found) else found
     np.testing.assert_allclose(found, expected, rtol=1e-15)
 
