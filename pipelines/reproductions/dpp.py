@@ -24,8 +24,8 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.datasets.generator import FishBowl, Generator, SwissRoll
-from scalemani.kernels.landmarks.selection import Diversity
-from scalemani.methods.determinantal.kernels import determinantal_rows, repulsive_rows
+from scalemani.kernels.landmarks.selection import Choice
+from scalemani.methods.determinantal.rules import determinantal, repulsive
 
 N_POINTS, SIGMA = 1000, 1.0
 SIZES = (25, 50, 60, 70, 80, 90, 100)
@@ -122,8 +122,8 @@ def seeds(surface: Surface, n_landmarks: int, seed: int) -> np.ndarray:
 
 
 def efficient(surface: Surface, n_landmarks: int, seed: int) -> np.ndarray:
-    diversity = Diversity(SIGMA, neighborhood=surface.neighborhood)
-    return surface.points[repulsive_rows(surface.points, n_landmarks, seed, diversity, N_POINTS).rows]
+    choice = Choice(n_landmarks, "dpp", seed, N_POINTS, sigma=SIGMA, neighborhood=surface.neighborhood)
+    return repulsive(surface.points, choice).points
 
 
 METHODS: dict[str, Callable[[Surface, int, int], np.ndarray]] = {
@@ -142,15 +142,11 @@ def draw_figure(roll: np.ndarray, scale: float, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    def rows_of(diversity: Diversity, exact: bool, seed: int) -> np.ndarray:
-        if exact:
-            return determinantal_rows(roll, FIGURE_LANDMARKS, seed, diversity).rows
-        return repulsive_rows(roll, FIGURE_LANDMARKS, seed, diversity, N_POINTS).rows
-
+    choice = Choice(FIGURE_LANDMARKS, sample_points=N_POINTS, sigma=SIGMA)
     samplers = {
-        "standard k-DPP": (Diversity(SIGMA), True),
-        "geodesic k-DPP": (Diversity(SIGMA, geodesic=True), True),
-        "efficient DPP": (Diversity(SIGMA, neighborhood=FIGURE_NEIGHBORHOOD), False),
+        "standard k-DPP": (determinantal, choice),
+        "geodesic k-DPP": (determinantal, choice._replace(geodesic=True)),
+        "efficient DPP": (repulsive, choice._replace(neighborhood=FIGURE_NEIGHBORHOOD)),
     }
     angle = SwissRoll(N_POINTS, 0).labels(0, N_POINTS)
     length = scale * 0.5 * (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle))
@@ -159,8 +155,8 @@ def draw_figure(roll: np.ndarray, scale: float, path: Path) -> None:
     figure, axes = pyplot.subplots(1, len(samplers), figsize=(15, 3), sharey=True)
     print(f"\n| {FIGURE_LANDMARKS} landmarks | landmarks in the inner third | distance to them there: mean | largest |")
     print("| --- | --- | --- | --- |")
-    for axis, (name, (diversity, exact)) in zip(axes, samplers.items(), strict=True):
-        draws = [rows_of(diversity, exact, seed) for seed in range(FIGURE_DRAWS)]
+    for axis, (name, (sampler, choice)) in zip(axes, samplers.items(), strict=True):
+        draws = [sampler(roll, choice._replace(seed=seed)).rows for seed in range(FIGURE_DRAWS)]
         distances = np.array([cdist(flat[inner], flat[rows]).min(axis=1) for rows in draws])
         counts = np.mean([inner[rows].sum() for rows in draws])
         print(f"| {name} | {counts:.1f} | {distances.mean():.3f} | {distances.max(axis=1).mean():.3f} |", flush=True)

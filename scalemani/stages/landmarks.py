@@ -18,8 +18,6 @@ from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
 from scalemani.kernels.landmarks.selection import (
     SPARE_FRACTION,
     Choice,
-    Diversity,
-    Process,
     Selected,
     n_spread_candidates,
     selected_landmarks,
@@ -124,7 +122,4 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def choice_of(params: Parameters) -> Choice:
     """Return how parameters say that landmarks are chosen."""
-    asked = params.landmarks
-    diversity = Diversity(asked.sigma, asked.update, asked.neighborhood, asked.geodesic)
-    process = Process(asked.eta, asked.projection, asked.batch_points, asked.steps)
-    return Choice(params.n_landmarks, asked.method, params.seed, asked.sample_points, asked.snap, diversity, process)
+    return Choice(**vars(params.landmarks) | {"n_landmarks": params.n_landmarks, "seed": params.seed})

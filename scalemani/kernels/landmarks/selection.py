@@ -49,40 +49,8 @@ RELATIVE_MARGIN = 2.0**-11
 NORM_MARGIN = 2.0**-34
 
 
-class Diversity(NamedTuple):
-    """What determinantal landmarks depend on beside their number.
-
-    Parameters
-    ----------
-    sigma : bandwidth of the kernel, in the unit of the points; None chooses it by `spacing_sigma`
-    update, neighborhood : of the approximation, as in `Repulsion`
-    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
-    """
-
-    sigma: float | None = None
-    update: str = "gaussian"
-    neighborhood: int | None = None
-    geodesic: bool = False
-
-
-class Process(NamedTuple):
-    """How landmarks of a Gaussian process are found.
-
-    Parameters
-    ----------
-    eta : bandwidth, in squared units of the points; None: the sum of the variances of their columns
-    projection : "none", "orthant" or "sphere", the set S that landmarks stay in
-    batch_points : B; None: 1,000, or twice the landmarks if more
-    """
-
-    eta: float | None = None
-    projection: str = "none"
-    batch_points: int | None = None
-    steps: int = 1000
-
-
 class Choice(NamedTuple):
-    """How landmarks are chosen.
+    """How landmarks are chosen: a seed, and what parameters of the same names say.
 
     Parameters
     ----------
@@ -91,6 +59,17 @@ class Choice(NamedTuple):
     sample_points : points that k-means takes in batches, and among which the methods choose that compare every
         candidate with every landmark
     snap : whether a centroid of k-means gives way to the data point nearest to it
+    sigma : bandwidth of the kernel of determinantal landmarks, in the unit of the points; None: by `spacing_sigma`
+    update : f of the distance x by which a landmark lowers the probability of points. "gaussian":
+        1 - exp(-x^2 / (2 sigma^2)); "sine": sin^2(x / tau) up to its first peak and one beyond, with tau = sqrt(2)
+        sigma, at which the two begin alike
+    neighborhood : m, the points nearest to a landmark, itself left out, whose probability it lowers; all as near as the
+        m-th are among them. None: all points
+    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
+    eta : bandwidth of Gaussian processes, in squared units of the points; None: the sum of the variances of columns
+    projection : "none", "orthant" or "sphere", the set S that landmarks of "gp" stay in
+    batch_points : B, points of a batch of "gp"; None: 1,000, or twice the landmarks if more
+    steps : by which "gp" finds each landmark
     advance : called after each landmark by rules that a method lists as `ONE_BY_ONE`
     """
 
@@ -99,8 +78,14 @@ class Choice(NamedTuple):
     seed: int = 0
     sample_points: int = 100_000
     snap: bool = True
-    diversity: Diversity = Diversity()
-    process: Process = Process()
+    sigma: float | None = None
+    update: str = "gaussian"
+    neighborhood: int | None = None
+    geodesic: bool = False
+    eta: float | None = None
+    projection: str = "none"
+    batch_points: int | None = None
+    steps: int = 1000
     advance: Callable[[], None] | None = None
 
 
@@ -119,6 +104,14 @@ def at_rows(points: PointsByRow, rows: np.ndarray) -> Selected:
     """Return the points at rows as landmarks."""
     ascending = np.sort(rows)
     return Selected(points[ascending], ascending)
+
+
+def too_few_rows(n_landmarks: int, n_points: int, n_distinct: int) -> DataError:
+    """Return the error of fewer distinct points than landmarks."""
+    return DataError(
+        f"{n_landmarks} landmarks were asked for, but these {n_points} points have only {n_distinct} distinct rows; "
+        f"ask for at most {n_distinct} landmarks"
+    )
 
 
 def sample_of(points: PointsByRow, choice: Choice) -> np.ndarray:
@@ -145,13 +138,9 @@ def draw_rows(n_rows: int, n_drawn: int, seed: int, stage: str) -> np.ndarray:
 def random_landmarks(points: PointsByRow, n_landmarks: int, seed: int, stage: str = "random") -> np.ndarray:
     """Return rows (n_landmarks,) int64, ascending, drawn uniformly without replacement, no two with equal coordinates.
 
-    Points are read at ascending rows. Fewer points, or fewer distinct ones, than landmarks are a DataError.
+    Points are read at ascending rows. Fewer distinct points than landmarks are a DataError.
     """
     n_rows = len(points)
-    if n_landmarks > n_rows:
-        raise DataError(
-            f"{n_landmarks} landmarks were asked for, but there are {n_rows} points; ask for at most {n_rows}"
-        )
     n_drawn = n_landmarks  # no spare ones at first: each lies in another block of a store, which is read for it
     while True:
         drawn = draw_rows(n_rows, n_drawn, seed, f"landmarks/{stage}")
@@ -160,10 +149,7 @@ def random_landmarks(points: PointsByRow, n_landmarks: int, seed: int, stage: st
         if len(distinct) >= n_landmarks:
             return np.sort(drawn[distinct[:n_landmarks]])
         if n_drawn >= n_rows:
-            raise DataError(
-                f"{n_landmarks} landmarks were asked for, but these {n_rows} points have only {len(distinct)} distinct "
-                f"rows; ask for at most {len(distinct)} landmarks"
-            )
+            raise too_few_rows(n_landmarks, n_rows, len(distinct))
         n_drawn = 2 * n_drawn if n_drawn > n_landmarks else n_landmarks + n_landmarks // SPARE_FRACTION + 1
 
 
@@ -258,10 +244,7 @@ def _seed(points: np.ndarray, n_landmarks: int, first: int, uniforms: np.ndarray
     picked[0] = first
     n_picked = _pick(rows, sketch, scale**2, picked, uniforms)
     if n_picked < n_landmarks:
-        raise DataError(
-            f"{n_landmarks} landmarks were asked for, but these {len(points)} points have only {n_picked} distinct "
-            f"rows; ask for at most {n_picked} landmarks"
-        )
+        raise too_few_rows(n_landmarks, len(points), n_picked)
     return picked
 
 

@@ -1,4 +1,4 @@
-"""Determinantal landmarks: exact draws of a fixed size, an approximation by rejection, and sigma from the points.
+"""Determinantal landmarks: exact draws of a fixed size, and an approximation by rejection.
 
 Exact draws (k-DPP) are sets J with a probability in proportion to det(K_J) among the sets of one size. Everything is
 decided by the eigenvectors of K, (N, N): N^2 numbers and N^3 operations.
@@ -17,14 +17,11 @@ import scipy.sparse as sp
 from scipy.linalg import eigh
 from scipy.sparse.csgraph import shortest_path
 from scipy.spatial.distance import cdist
-from threadpoolctl import threadpool_limits
 
-from scalemani.errors import ConfigError, DataError
-from scalemani.kernels.arrays.draws import generator, sample_rows
-from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
-from scalemani.kernels.landmarks.quality import spacing_sigma
-from scalemani.kernels.landmarks.selection import Diversity
+from scalemani.errors import ConfigError
+from scalemani.kernels.arrays.draws import generator
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.landmarks.selection import Choice, sample_of
 from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
@@ -187,34 +184,14 @@ SAME_SHAPE = np.sqrt(2.0)  # tau / sigma at which sin^2(x / tau) and 1 - exp(-x^
 NO_REPULSION = 75.0  # (x / sigma)^2 at which exp(-x^2 / 2 sigma^2) is below half of the last bit of one
 
 
-class Repulsion(NamedTuple):
-    """How landmarks repel points.
-
-    Parameters
-    ----------
-    sigma : in the unit of the points
-    update : "gaussian": f(x) = 1 - exp(-x^2 / (2 sigma^2)); "sine": f(x) = sin^2(x / tau) up to its first peak and one
-        beyond, with tau = sqrt(2) sigma, at which the two begin alike
-    neighborhood : m, the points nearest to a landmark, itself left out, that it repels; all as near as the m-th are
-        repelled. None: all points
-    sample_points : among which the distance to the m-th point is looked for, as that of the share m / N of them: it is
-        exact where there are no more points than that, and a random estimate beyond
-    """
-
-    sigma: float
-    update: str = "gaussian"
-    neighborhood: int | None = None
-    sample_points: int = 100_000
-
-
-class RepulsiveDraw(NamedTuple):
-    """Rows (l,) int64 in the order drawn, how many points were proposed in all, and whether any was repelled.
+class Draw(NamedTuple):
+    """Rows (l,) int64 in the order drawn, what was measured on the way, and whether any point was repelled.
 
     Fewer rows than were asked for where the probabilities died out.
     """
 
     rows: np.ndarray
-    n_proposed: int
+    certificates: dict[str, float]
     repelled: bool
 
 
@@ -237,28 +214,29 @@ class _Rule(NamedTuple):
     position: int
 
 
-def draw_repulsive(points: PointsByRow, n_landmarks: int, repulsion: Repulsion, seed: int) -> RepulsiveDraw:
+def draw_repulsive(points: PointsByRow, choice: Choice, sigma: float) -> Draw:
     """Return rows drawn one after the other in proportion to D, which falls to zero at rows that were drawn.
 
-    The distribution is that of algorithm 2 with the neighbourhood m as `Repulsion` has it. A landmark costs one look at
-    the others for every point proposed; no distance between a landmark and all points is computed but those to the
-    sample that settle its m-th neighbour.
+    A landmark costs one look at the others for every point proposed; no distance between a landmark and all points is
+    computed but those to the sample that settle its m-th neighbour.
 
     Parameters
     ----------
     points : N points, of which at most `PROPOSED` are read at a time, and the sample where m is given
-    n_landmarks : L, at most the number of distinct points
+    choice : of a number of landmarks that the distinct points are enough for. The m-th neighbour is that of the same
+        share of its sample: exact where these are all points, and a random estimate beyond
+    sigma : in the unit of the points
 
     Returns
     -------
-    RepulsiveDraw: no two rows have equal coordinates. Fewer than `n_landmarks` where every D is zero in double
+    Draw: no two rows have equal coordinates. Fewer than there should be landmarks where every D is zero in double
     precision, or where more than `READ_PER_LANDMARK` points a landmark had to be read, and `sample_points`
 
     References
     ----------
     [DPP] 3.2, algorithm 2.
     """
-    n_points, rule = len(points), _rule_of(points, repulsion, seed)
+    n_points, n_landmarks, rule = len(points), choice.n_landmarks, _rule_of(points, choice, sigma)
     taken = _Taken(
         np.empty((n_landmarks, rule.sample.shape[1]), dtype=rule.sample.dtype),
         np.empty(n_landmarks),
@@ -267,9 +245,9 @@ def draw_repulsive(points: PointsByRow, n_landmarks: int, repulsion: Repulsion, 
     )
     bounds = np.ones(n_points)
     sums = np.add.reduceat(bounds, np.arange(0, n_points, SUM_BLOCK))
-    most_read, n_read, batch, repelled = max(repulsion.sample_points, READ_PER_LANDMARK * n_landmarks), 0, 0, False
+    most_read, n_read, batch, repelled = max(choice.sample_points, READ_PER_LANDMARK * n_landmarks), 0, 0, False
     while taken.count[0] < n_landmarks and sums.any() and n_read <= most_read:
-        uniforms = generator(seed, "landmarks/dpp", batch).random((PROPOSED, 2))
+        uniforms = generator(choice.seed, "landmarks/dpp", batch).random((PROPOSED, 2))
         rows = _proposed_rows(bounds, sums, uniforms[:, 0])
         distinct, places = np.unique(rows, return_inverse=True)
         n_read += int(np.count_nonzero(bounds[distinct] == 1.0))
@@ -282,22 +260,22 @@ def draw_repulsive(points: PointsByRow, n_landmarks: int, repulsion: Repulsion, 
             sums[block] = bounds[block * SUM_BLOCK : (block + 1) * SUM_BLOCK].sum()
         batch += 1
     n_taken, n_proposed = (int(count) for count in taken.count)
-    return RepulsiveDraw(taken.rows[:n_taken], n_proposed, repelled)
+    return Draw(taken.rows[:n_taken], {"acceptance": n_taken / n_proposed}, repelled)
 
 
-def _rule_of(points: PointsByRow, repulsion: Repulsion, seed: int) -> _Rule:
+def _rule_of(points: PointsByRow, choice: Choice, sigma: float) -> _Rule:
     """Return the rule with the sample in which the m-th neighbour of a landmark is looked for."""
     n_points, rows, position = len(points), np.zeros(0, dtype=np.int64), -1
-    if repulsion.neighborhood is not None and repulsion.neighborhood < n_points - 1:
-        rows = sample_rows(seed, "landmarks/sample", n_points, repulsion.sample_points)
+    if choice.neighborhood is not None and choice.neighborhood < n_points - 1:
+        rows = sample_of(points, choice)
         # Among all points a landmark finds itself first; in a sample it is hardly ever found.
-        found = round(repulsion.neighborhood * len(rows) / n_points) - 1
-        position = repulsion.neighborhood if len(rows) == n_points else max(found, 0)
+        found = round(choice.neighborhood * len(rows) / n_points) - 1
+        position = choice.neighborhood if len(rows) == n_points else max(found, 0)
     sample = points[rows]
-    if repulsion.update == "sine":
-        scale = SAME_SHAPE * repulsion.sigma
+    if choice.update == "sine":
+        scale = SAME_SHAPE * sigma
         return _Rule(scale, True, (0.5 * np.pi * scale) ** 2, sample, position)
-    return _Rule(repulsion.sigma, False, NO_REPULSION * repulsion.sigma**2, sample, position)
+    return _Rule(sigma, False, NO_REPULSION * sigma**2, sample, position)
 
 
 @compiled
@@ -371,123 +349,3 @@ def _sample_reach(values: np.ndarray, place: int, rule: _Rule) -> float:
     for row in range(squares.shape[0]):
         squares[row] = squared_row_distance(values, place, rule.sample, row, np.inf)
     return np.partition(squares, rule.position)[rule.position]
-
-
-FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
-COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
-
-
-class DiverseRows(NamedTuple):
-    """Rows (L,) int64 in the order drawn, and what is known of how good they are."""
-
-    rows: np.ndarray
-    certificates: dict[str, float]
-
-
-def repulsive_rows(
-    points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity, sample_points: int
-) -> DiverseRows:
-    """Return landmarks by algorithm 2; a sigma that is left open is halved until its probabilities last.
-
-    Parameters
-    ----------
-    points : N points
-    n_landmarks : L, N at most
-    sample_points : as of `Repulsion`
-
-    Raises
-    ------
-    DataError
-        For fewer distinct points than landmarks, and points that are next to all repeated.
-    ConfigError
-        For a sigma at which the probabilities die out, or at which no landmark repels any point.
-    """
-    usual = spacing_sigma(points, n_landmarks, seed)
-    sigma = diversity.sigma or usual
-    while True:
-        repulsion = Repulsion(sigma, diversity.update, diversity.neighborhood, sample_points)
-        draw = draw_repulsive(points, n_landmarks, repulsion, seed)
-        if len(draw.rows) == n_landmarks:
-            break
-        if not draw.repelled:
-            raise DataError(
-                f"only {len(draw.rows)} of {n_landmarks} landmarks with coordinates of their own were found among "
-                f"{draw.n_proposed} random points: most are repeated; drop repeated rows, or give more sample_points"
-            )
-        if diversity.sigma is not None:
-            raise ConfigError(
-                f"landmarks.sigma={sigma:g} is too large for these points: the probabilities of determinantal sampling "
-                f"die out after {len(draw.rows)} of {n_landmarks} landmarks; landmarks.sigma="
-                f"{min(usual, sigma / 2):.3g} would do"
-            )
-        sigma /= 2
-    if diversity.sigma is not None and not draw.repelled:
-        _refuse_small(sigma, usual, n_landmarks)
-    taken = n_landmarks / draw.n_proposed
-    return DiverseRows(draw.rows, {"sigma": sigma, "acceptance": taken} | coverage(points, draw.rows, seed))
-
-
-def determinantal_rows(points: PointsByRow, n_landmarks: int, seed: int, diversity: Diversity) -> DiverseRows:
-    """Return landmarks by the exact k-DPP; a sigma that is left open is halved until the kernel has the rank.
-
-    Parameters
-    ----------
-    points : N points, few enough for a kernel (N, N) float64
-    n_landmarks : L, N at most
-
-    Raises
-    ------
-    DataError
-        For fewer distinct points than landmarks.
-    ConfigError
-        For too many points, a sigma at which the kernel has too low a rank, or at which it is the identity.
-    """
-    refuse_large(len(points))
-    usual = spacing_sigma(points, n_landmarks, seed)
-    table = points[np.arange(len(points))]
-    make, sigma = geodesic_kernel if diversity.geodesic else euclidean_kernel, diversity.sigma or usual
-    while True:
-        kernel = make(table, sigma)
-        with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
-            spectrum = kernel_spectrum(kernel)
-        if len(spectrum.values) >= n_landmarks:
-            break
-        if diversity.sigma is not None:
-            raise ConfigError(
-                f"landmarks.sigma={sigma:g} is too large for these points: their kernel has rank "
-                f"{len(spectrum.values)} in double precision, for {n_landmarks} landmarks; landmarks.sigma="
-                f"{min(usual, sigma / 2):.3g} would do"
-            )
-        sigma /= 2
-    # Equal points have the kernel one at any sigma.
-    if diversity.sigma is not None and not np.any((kernel > np.finfo(np.float64).eps) & (kernel < 1.0)):
-        _refuse_small(sigma, usual, n_landmarks)
-    with threadpool_limits(1, user_api="blas"):
-        rows = draw_k_dpp(spectrum, n_landmarks, generator(seed, "landmarks/dpp-exact"))
-    return DiverseRows(rows, {"sigma": sigma, "rank": float(len(spectrum.values))} | coverage(points, rows, seed))
-
-
-def _refuse_small(sigma: float, usual: float, n_landmarks: int) -> None:
-    if n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
-        raise ConfigError(
-            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
-            f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
-        )
-
-
-def coverage(points: PointsByRow, rows: np.ndarray, seed: int) -> dict[str, float]:
-    """Return the mean and the largest distance of random points to their nearest landmark, in the unit of the points.
-
-    Parameters
-    ----------
-    points : N points, of which 10,000 are looked at, or all
-    rows : (L,) int64, of the landmarks
-    """
-    prepared = prepare_landmarks(points[np.sort(rows)])
-    looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)
-    tiles = slices(len(looked), TILE_ROWS)
-    squares = np.concatenate([nearest_landmarks(points[looked[tile]], prepared, 1)[1][:, 0] for tile in tiles])
-    return {
-        "mean_distance_to_nearest_landmark": float(np.sqrt(squares).mean()),
-        "largest_distance_to_nearest_landmark": float(np.sqrt(squares.max())),
-    }

@@ -1,33 +1,115 @@
-"""The rules of landmarks: what a choice draws of N points."""
+"""The rules of landmarks: what a choice draws of N points, at a sigma that lasts."""
+
+from collections.abc import Callable
+
+import numpy as np
+from threadpoolctl import threadpool_limits
 
 from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
-from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.quality import SIGMA_QUERIES
+from scalemani.errors import ConfigError, DataError
+from scalemani.kernels.arrays.draws import generator, sample_rows
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import SIGMA_QUERIES, spacing_sigma
 from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows
 from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.methods.determinantal.kernels import (
-    COVERAGE_POINTS,
     PROPOSED,
-    determinantal_rows,
+    Draw,
+    draw_k_dpp,
+    draw_repulsive,
+    euclidean_kernel,
+    geodesic_kernel,
+    kernel_spectrum,
     refuse_large,
-    repulsive_rows,
 )
+
+FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
+COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
 
 
 def repulsive(points: PointsByRow, choice: Choice) -> Selected:
-    """Return landmarks by the approximation, which reads few points at a time."""
-    n_landmarks, seed, n_sampled = choice.n_landmarks, choice.seed, max(choice.sample_points, choice.n_landmarks)
-    found = repulsive_rows(points, n_landmarks, seed, choice.diversity, n_sampled)
-    return at_rows(points, found.rows)._replace(certificates=found.certificates)
+    """Return landmarks by the approximation, algorithm 2, which reads few points at a time."""
+
+    def draw(sigma: float) -> Draw:
+        found = draw_repulsive(points, choice, sigma)
+        if len(found.rows) < choice.n_landmarks and not found.repelled:
+            raise DataError(
+                f"only {len(found.rows)} of {choice.n_landmarks} landmarks with coordinates of their own were found "
+                "among random points: most are repeated; drop repeated rows, or give more sample_points"
+            )
+        return found
+
+    return at_lasting_sigma(points, choice, draw)
 
 
 def determinantal(points: PointsByRow, choice: Choice) -> Selected:
-    """Return landmarks by the process itself, of few points."""
-    found = determinantal_rows(points, choice.n_landmarks, choice.seed, choice.diversity)
-    return at_rows(points, found.rows)._replace(certificates=found.certificates)
+    """Return landmarks by the process itself, the exact k-DPP, of few enough points for a kernel (N, N) float64."""
+    refuse_large(len(points))
+    table = points[np.arange(len(points))]
+
+    def draw(sigma: float) -> Draw:
+        kernel = geodesic_kernel(table, sigma) if choice.geodesic else euclidean_kernel(table, sigma)
+        with threadpool_limits(1, user_api="blas"):  # the last bits of eigenvectors decide which rows are drawn
+            spectrum = kernel_spectrum(kernel)
+            rank = len(spectrum.values)
+            rows = draw_k_dpp(spectrum, min(choice.n_landmarks, rank), generator(choice.seed, "landmarks/dpp-exact"))
+        # Equal points have the kernel one at any sigma.
+        repelled = bool(np.any((kernel > np.finfo(np.float64).eps) & (kernel < 1.0)))
+        return Draw(rows, {"rank": float(rank)}, repelled)
+
+    return at_lasting_sigma(points, choice, draw)
+
+
+def at_lasting_sigma(points: PointsByRow, choice: Choice, draw: Callable[[float], Draw]) -> Selected:
+    """Return landmarks drawn at the sigma of the choice; one that is left open is halved until a draw has them all.
+
+    Raises
+    ------
+    DataError
+        For fewer distinct points than landmarks, and points that are next to all repeated.
+    ConfigError
+        For a sigma at which a draw ends early, or at which no landmark repels any point.
+    """
+    n_landmarks, usual = choice.n_landmarks, spacing_sigma(points, choice.n_landmarks, choice.seed)
+    sigma = choice.sigma or usual
+    while len((drawn := draw(sigma)).rows) < n_landmarks:
+        if choice.sigma is not None:
+            raise ConfigError(
+                f"landmarks.sigma={sigma:g} is too large for these points: determinantal sampling ends after "
+                f"{len(drawn.rows)} of {n_landmarks} landmarks, where what is left is zero in double precision; "
+                f"landmarks.sigma={min(usual, sigma / 2):.3g} would do"
+            )
+        sigma /= 2
+    if choice.sigma is not None and not drawn.repelled and n_landmarks > 1 and sigma < usual / FAR_TOO_SMALL:
+        raise ConfigError(
+            f"landmarks.sigma={sigma:g} is too small for these points: no landmark repels any of them, and landmarks "
+            f"come as with method 'random'; landmarks.sigma={usual:.3g} would do"
+        )
+    selected = at_rows(points, drawn.rows)
+    covered = coverage(points, selected.points, choice.seed)
+    return selected._replace(certificates={"sigma": sigma, **drawn.certificates, **covered})
+
+
+def coverage(points: PointsByRow, landmarks: np.ndarray, seed: int) -> dict[str, float]:
+    """Return the mean and the largest distance of random points to their nearest landmark, in the unit of the points.
+
+    Parameters
+    ----------
+    points : N points, of which 10,000 are looked at, or all
+    landmarks : (L, D)
+    """
+    prepared = prepare_landmarks(landmarks)
+    looked = sample_rows(seed, "landmarks/coverage", len(points), COVERAGE_POINTS)
+    tiles = slices(len(looked), TILE_ROWS)
+    squares = np.concatenate([nearest_landmarks(points[looked[tile]], prepared, 1)[1][:, 0] for tile in tiles])
+    return {
+        "mean_distance_to_nearest_landmark": float(np.sqrt(squares).mean()),
+        "largest_distance_to_nearest_landmark": float(np.sqrt(squares.max())),
+    }
 
 
 def check_landmarks(params: Parameters, n_points: int) -> None:

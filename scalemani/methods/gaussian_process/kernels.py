@@ -12,7 +12,6 @@ of points keeps an orthonormal basis of these features, which grows by a column 
 Source: [GP] 3 and 4, algorithm 1.
 """
 
-from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +19,7 @@ import numpy as np
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.features import moments, total_variance
-from scalemani.kernels.landmarks.selection import Process, draw_rows
+from scalemani.kernels.landmarks.selection import Choice, draw_rows, too_few_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
@@ -83,10 +82,7 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
     """
     n_distinct = len(first_of_equal_rows(points))
     if n_distinct < n_landmarks:
-        return DataError(
-            f"{n_landmarks} landmarks were asked for, but these {len(points)} points have only {n_distinct} distinct "
-            f"rows; ask for at most {n_distinct} landmarks"
-        )
+        return too_few_rows(n_landmarks, len(points), n_distinct)
     return DataError(
         f"{n_landmarks} landmarks were asked for, but at landmarks.eta={bandwidth:.4g} {n_found} of them determine all "
         f"points; ask for at most {n_found} landmarks, or give a smaller landmarks.eta"
@@ -142,26 +138,17 @@ class Batches(NamedTuple):
     deviation: np.ndarray
 
 
-def drawn_batches(
-    points: PointsByRow, n_landmarks: int, seed: int, sample_points: int, batch_points: int | None = None
-) -> Batches:
-    """Return batches of points whose row numbers are a function of the seed and the step that takes them.
-
-    Parameters
-    ----------
-    points : N points
-    n_landmarks : L, below the points of a batch
-    sample_points : points of all batches, N at most
-    batch_points : B; None: 1,000, or twice the landmarks if more; N at most
+def drawn_batches(points: PointsByRow, choice: Choice) -> Batches:
+    """Return batches of N points, whose row numbers are a function of the seed and the step that takes them.
 
     Raises
     ------
     ConfigError
         Where a batch has no more points than there are landmarks: their features would span it.
     """
-    size = batch_size(len(points), n_landmarks, batch_points)
-    n_batches = max(1, min(sample_points, len(points)) // size)
-    drawn = draw_rows(len(points), n_batches * size, seed, "landmarks/gp/batches")
+    size = batch_size(len(points), choice.n_landmarks, choice.batch_points)
+    n_batches = max(1, min(choice.sample_points, len(points)) // size)
+    drawn = draw_rows(len(points), n_batches * size, choice.seed, "landmarks/gp/batches")
     order = np.argsort(drawn)
     sample = np.ascontiguousarray(points[drawn[order]][np.argsort(order)])
     mean, variances = moments(sample)
@@ -169,7 +156,7 @@ def drawn_batches(
 
 
 def batch_size(n_points: int, n_landmarks: int, batch_points: int | None) -> int:
-    """Return the points of a batch.
+    """Return the points of a batch: 1,000, or twice the landmarks if more, where `batch_points` is None; N at most.
 
     Raises
     ------
@@ -341,19 +328,13 @@ class Learned(NamedTuple):
     starts: np.ndarray
 
 
-def learned_landmarks(
-    batches: Batches, n_landmarks: int, process: Process, seed: int, advance: Callable[[], None] | None = None
-) -> Learned:
-    """Return landmarks, each found by `process.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
+def learned_landmarks(batches: Batches, choice: Choice) -> Learned:
+    """Return landmarks, each found by `choice.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
     A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
     (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
     projection. That of the paper goes along the gradient of the objective itself, so that its way depends on the unit
     of the points and on the size of a batch.
-
-    Parameters
-    ----------
-    n_landmarks : L, below the points of a batch
 
     Raises
     ------
@@ -361,17 +342,17 @@ def learned_landmarks(
         For points outside the set S; for an eta far too small or so large that the features of fewer landmarks span
         all; for fewer distinct points than landmarks.
     """
-    n_batches, size, n_features = batches.points.shape
-    check_in_set(batches, process.projection)
+    n_landmarks, (n_batches, size, n_features) = choice.n_landmarks, batches.points.shape
+    check_in_set(batches, choice.projection)
     sample = batches.points.reshape(-1, n_features)
-    eta = total_variance(sample) if process.eta is None else process.eta
+    eta = total_variance(sample) if choice.eta is None else choice.eta
     bases = np.zeros((n_batches, n_landmarks, size))
     found = np.empty((n_landmarks, n_features))
     objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
     for number in range(n_landmarks):
-        draw = generator(seed, "landmarks/gp/start", number).standard_normal(n_features)
-        start = projected(batches.mean + batches.deviation * draw, process.projection)
-        landmark = climbed(batches.points, bases[:, :number], start, eta, process)
+        draw = generator(choice.seed, "landmarks/gp/start", number).standard_normal(n_features)
+        start = projected(batches.mean + batches.deviation * draw, choice.projection)
+        landmark = climbed(batches.points, bases[:, :number], start, eta, choice)
         starts[number], _ = mean_objective(batches.points, bases[:, :number], start, eta)
         objectives[number], share = mean_objective(batches.points, bases[:, :number], landmark, eta)
         if number == 0:
@@ -381,12 +362,12 @@ def learned_landmarks(
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
         found[number] = landmark
-        if advance is not None:
-            advance()
+        if choice.advance is not None:
+            choice.advance()
     return Learned(found, objectives, starts)
 
 
-def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, process: Process) -> np.ndarray:
+def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, choice: Choice) -> np.ndarray:
     """Return where the steps lead from a start: (D,) float64.
 
     Parameters
@@ -397,12 +378,12 @@ def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: floa
     eta : bandwidth, in squared units of the points
     """
     landmark = start
-    for step in range(process.steps):
+    for step in range(choice.steps):
         batch = step % len(batches)
         value, gradient = objective(batches[batch], bases[batch], landmark, eta)
         if value > LEAST_OBJECTIVE:
             rate = (STEP_OFFSET + step) ** STEP_POWER * eta / (4.0 * value)
-            landmark = projected(landmark + rate * gradient, process.projection)
+            landmark = projected(landmark + rate * gradient, choice.projection)
     return landmark
 
 

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, Process, selected_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
 
 
 def selected_rows(points, *choice):
@@ -97,7 +97,7 @@ def test_as_many_centroids_as_distinct_points_are_the_points():
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_landmarks_of_a_gaussian_process_are_the_same_however_points_are_read(dtype):
     points = np.random.default_rng(4).integers(0, 255, (3000, 4)).astype(dtype)
-    choice = Choice(15, "gp", 3, 2000, process=Process(steps=40, batch_points=700))
+    choice = Choice(15, "gp", 3, 2000, steps=40, batch_points=700)
     landmarks, rows, certificates = selected_landmarks(Reader(points), choice)
     assert (rows, landmarks.shape, landmarks.dtype) == (None, (15, 4), np.float64)
     assert certificates["first_objective"] > certificates["last_objective"] > 0
@@ -109,8 +109,5 @@ def test_landmarks_of_a_gaussian_process_are_the_same_however_points_are_read(dt
 @pytest.mark.parametrize("method", ["gp", "gp-active"])
 def test_landmarks_of_a_gaussian_process_follow_its_bandwidth(method):
     points = np.random.default_rng(4).normal(size=(800, 6))
-    narrow, wide = (
-        selected_landmarks(points, Choice(10, method, process=Process(eta=eta, steps=100))).points
-        for eta in (1.0, 50.0)
-    )
+    narrow, wide = (selected_landmarks(points, Choice(10, method, eta=eta, steps=100)).points for eta in (1.0, 50.0))
     assert not np.array_equal(narrow, wide)

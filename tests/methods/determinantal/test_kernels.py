@@ -8,14 +8,11 @@ import pytest
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.quality import spacing_sigma
-from scalemani.kernels.landmarks.selection import Diversity
+from scalemani.kernels.landmarks.selection import Choice
 from scalemani.methods.determinantal.kernels import (
     MOST_POINTS,
     PROPOSED,
-    Repulsion,
     Spectrum,
-    coverage,
-    determinantal_rows,
     draw_from_span,
     draw_k_dpp,
     draw_repulsive,
@@ -24,14 +21,10 @@ from scalemani.methods.determinantal.kernels import (
     kernel_spectrum,
     log_elementary_polynomials,
     refuse_large,
-    repulsive_rows,
 )
+from scalemani.methods.determinantal.rules import coverage, determinantal, repulsive
 
-CHOSEN = Diversity()
-METHODS = {
-    "dpp": lambda points, n, diversity=CHOSEN: repulsive_rows(points, n, 0, diversity, 100_000),
-    "dpp-exact": lambda points, n, diversity=CHOSEN: determinantal_rows(points, n, 0, diversity),
-}
+METHODS = {"dpp": repulsive, "dpp-exact": determinantal}
 
 
 def drawn(n_points=400, n_columns=2, seed=0):
@@ -58,9 +51,9 @@ def test_coverage_at_the_chosen_sigma_is_near_the_best(n_points, n_columns, n_la
     points = np.random.default_rng(2).random(size=(n_points, n_columns))
 
     def mean_distance(sigma):
-        draws = [draw_repulsive(points, n_landmarks, Repulsion(sigma), seed).rows for seed in range(4)]
+        draws = [draw_repulsive(points, Choice(n_landmarks, seed=seed), sigma).rows for seed in range(4)]
         full = [rows for rows in draws if len(rows) == n_landmarks]
-        return np.mean([coverage(points, rows, 0)["mean_distance_to_nearest_landmark"] for rows in full])
+        return np.mean([coverage(points, points[rows], 0)["mean_distance_to_nearest_landmark"] for rows in full])
 
     usual = spacing_sigma(points, n_landmarks, 0)
     best = min(mean_distance(usual * factor) for factor in (0.25, 0.5, 0.7, 1.4))
@@ -71,54 +64,54 @@ def test_coverage_at_the_chosen_sigma_is_near_the_best(n_points, n_columns, n_la
 def test_a_sigma_that_is_too_large_is_refused_with_one_that_does(method):
     points, select = drawn(), METHODS[method]
     with pytest.raises(ConfigError, match=r"sigma=1e\+08 is too large for these points: .* would do") as refused:
-        select(points, 100, Diversity(1e8))
+        select(points, Choice(100, sigma=1e8))
     offered = float(re.search(r"sigma=(\S+) would do", str(refused.value)).group(1))
-    assert len(set(select(points, 100, Diversity(offered)).rows.tolist())) == 100
+    assert len(set(select(points, Choice(100, sigma=offered)).rows.tolist())) == 100
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_sigma_that_is_too_small_is_refused_with_one_that_does(method):
     points, select = drawn(), METHODS[method]
     with pytest.raises(ConfigError, match=r"sigma=1e-09 is too small for these points: .* would do") as refused:
-        select(points, 100, Diversity(1e-9))
+        select(points, Choice(100, sigma=1e-9))
     offered = float(re.search(r"sigma=(\S+) would do", str(refused.value)).group(1))
-    assert len(set(select(points, 100, Diversity(offered)).rows.tolist())) == 100
+    assert len(set(select(points, Choice(100, sigma=offered)).rows.tolist())) == 100
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_sigma_is_too_small_for_one_landmark_which_has_none_to_repel(method):
-    assert METHODS[method](drawn(), 1, Diversity(1e-9)).rows.shape == (1,)
+    assert METHODS[method](drawn(), Choice(1, sigma=1e-9)).rows.shape == (1,)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_landmarks_of_repeated_points_are_distinct(method):
     points = np.repeat(drawn(60), 5, axis=0)
     points[:100] = points[0]
-    rows = METHODS[method](points, 41).rows
+    rows = METHODS[method](points, Choice(41)).rows
     assert len(np.unique(points[rows], axis=0)) == 41
     with pytest.raises(DataError, match="42 landmarks were asked for, but these 300 points have only 41 distinct rows"):
-        METHODS[method](points, 42)
+        METHODS[method](points, Choice(42))
 
 
 def test_landmarks_among_points_that_are_next_to_all_equal_are_refused():
     points = np.zeros((200_000, 1))
     points[:20, 0] = np.arange(20)
     with pytest.raises(DataError, match="most are repeated; drop repeated rows"):
-        repulsive_rows(points, 15, 0, Diversity(), 1000)
+        repulsive(points, Choice(15, sample_points=1000))
 
 
 @pytest.mark.parametrize(("geodesic", "kernel"), [(False, euclidean_kernel), (True, geodesic_kernel)])
 def test_exact_landmarks_are_drawn_from_the_kernel_that_was_asked_for(geodesic, kernel):
     angles = np.linspace(0, 1.9 * np.pi, 200)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    found = determinantal_rows(points, 8, 5, Diversity(0.8, geodesic=geodesic))
+    found = determinantal(points, Choice(8, seed=5, sigma=0.8, geodesic=geodesic))
     expected = draw_k_dpp(kernel_spectrum(kernel(points, 0.8)), 8, generator(5, "landmarks/dpp-exact"))
-    np.testing.assert_array_equal(np.sort(found.rows), np.sort(expected))
+    np.testing.assert_array_equal(found.rows, np.sort(expected))
 
 
 def test_certificates_say_how_landmarks_were_drawn_and_what_they_cover():
     points = drawn()
-    found = repulsive_rows(points, 30, 0, Diversity(0.3), 100_000)
+    found = repulsive(points, Choice(30, sigma=0.3))
     distances = np.linalg.norm(points[:, np.newaxis] - points[found.rows], axis=2).min(axis=1)
     assert found.certificates["sigma"] == 0.3
     assert 0.1 < found.certificates["acceptance"] < 1
@@ -132,7 +125,7 @@ def test_exact_sampling_of_many_points_is_refused_before_they_are_read():
             return MOST_POINTS + 1
 
     with pytest.raises(ConfigError, match="take method 'dpp'"):
-        determinantal_rows(Unread(), 10, 0, Diversity())
+        determinantal(Unread(), Choice(10))
 
 
 DRAWS = 20_000
@@ -265,27 +258,27 @@ def test_more_points_than_can_be_decomposed_are_refused():
 SEQUENCES = 12_000
 
 
-def update(distances, repulsion):
-    if repulsion.update == "gaussian":
-        return 1 - np.exp(-(distances**2) / (2 * repulsion.sigma**2))
-    ratio = distances / (np.sqrt(2) * repulsion.sigma)
+def update(distances, sigma, rule="gaussian"):
+    if rule == "gaussian":
+        return 1 - np.exp(-(distances**2) / (2 * sigma**2))
+    ratio = distances / (np.sqrt(2) * sigma)
     return np.where(ratio < np.pi / 2, np.sin(ratio) ** 2, 1.0)
 
 
-def sequences(points, n_landmarks, repulsion):
+def sequences(points, choice, sigma):
     """Return the probability of every sequence of rows under algorithm 2, with all of D at hand."""
     distances = np.sqrt(((points[:, np.newaxis] - points) ** 2).sum(axis=2))
     found = {}
 
     def go_on(rows, D, probability):
-        if len(rows) == n_landmarks:
+        if len(rows) == choice.n_landmarks:
             found[rows] = probability
             return
         for i in np.flatnonzero(D > 0):
-            m = len(points) - 1 if repulsion.neighborhood is None else repulsion.neighborhood
+            m = len(points) - 1 if choice.neighborhood is None else choice.neighborhood
             nearest = np.argsort(distances[i], kind="stable")[: m + 1]  # itself first
             lowered = D.copy()
-            lowered[nearest] *= update(distances[i, nearest], repulsion)
+            lowered[nearest] *= update(distances[i, nearest], sigma, choice.update)
             go_on((*rows, int(i)), lowered, probability * D[i] / D.sum())
 
     go_on((), np.ones(len(points)), 1.0)
@@ -296,9 +289,10 @@ def sequences(points, n_landmarks, repulsion):
 @pytest.mark.parametrize(("neighborhood", "sigma"), [(None, 0.8), (6, 0.8), (3, 1.5), (1, 5.0)])
 def test_landmarks_are_drawn_as_algorithm_2_draws_them(rule, neighborhood, sigma):
     points = np.random.default_rng(0).normal(size=(7, 2))
-    repulsion = Repulsion(sigma, rule, neighborhood)
-    expected = sequences(points, 3, repulsion)
-    counts = Counter(tuple(draw_repulsive(points, 3, repulsion, seed).rows.tolist()) for seed in range(SEQUENCES))
+    choice = Choice(3, update=rule, neighborhood=neighborhood)
+    expected = sequences(points, choice, sigma)
+    draws = (draw_repulsive(points, choice._replace(seed=seed), sigma) for seed in range(SEQUENCES))
+    counts = Counter(tuple(draw.rows.tolist()) for draw in draws)
     assert set(counts) <= set(expected)
     likely = {rows: SEQUENCES * share for rows, share in expected.items() if SEQUENCES * share >= 5}
     rest = SEQUENCES - sum(likely.values())
@@ -312,10 +306,10 @@ def test_landmarks_are_drawn_as_algorithm_2_draws_them(rule, neighborhood, sigma
 def test_most_landmarks_of_few_points_are_drawn_where_probabilities_are_tiny():
     """By the last landmarks every D is far below one in a million; what is left is drawn in proportion all the same."""
     points = np.random.default_rng(1).normal(size=(60, 2))
-    draw = draw_repulsive(points, 30, Repulsion(2.0), 0)
+    draw = draw_repulsive(points, Choice(30), 2.0)
     assert len(set(draw.rows.tolist())) == 30
     distances = np.sqrt(((points[:, np.newaxis] - points[draw.rows[:29]]) ** 2).sum(axis=2))
-    assert update(distances, Repulsion(2.0)).prod(axis=1).max() < 1e-6
+    assert update(distances, 2.0).prod(axis=1).max() < 1e-6
 
 
 class Reader:
@@ -337,25 +331,26 @@ class Reader:
 @pytest.mark.parametrize("neighborhood", [None, 100])
 def test_rows_do_not_depend_on_how_points_are_read(dtype, neighborhood):
     points = (np.random.default_rng(2).normal(size=(3000, 3)) * 20 + 128).astype(dtype)
-    reader, repulsion = Reader(points), Repulsion(5.0, neighborhood=neighborhood, sample_points=1000)
-    rows = draw_repulsive(points, 50, repulsion, 4).rows
-    np.testing.assert_array_equal(draw_repulsive(reader, 50, repulsion, 4).rows, rows)
+    reader, choice = Reader(points), Choice(50, seed=4, neighborhood=neighborhood, sample_points=1000)
+    rows = draw_repulsive(points, choice, 5.0).rows
+    np.testing.assert_array_equal(draw_repulsive(reader, choice, 5.0).rows, rows)
     assert reader.most <= PROPOSED
-    assert not np.array_equal(draw_repulsive(points, 50, repulsion, 5).rows, rows)
+    assert not np.array_equal(draw_repulsive(points, choice._replace(seed=5), 5.0).rows, rows)
 
 
 def test_few_of_many_points_are_read():
     reader = Reader(np.random.default_rng(3).random(size=(400_000, 2)))
-    draw = draw_repulsive(reader, 200, Repulsion(0.02), 0)
+    draw = draw_repulsive(reader, Choice(200), 0.02)
     assert len(draw.rows) == 200
     assert reader.read < 3 * PROPOSED
     assert draw.repelled
 
 
-@pytest.mark.parametrize("repulsion", [Repulsion(0.02), Repulsion(0.05, "sine", 3000)])
-def test_landmarks_are_farther_from_each_other_than_random_ones(repulsion):
+@pytest.mark.parametrize(("rule", "neighborhood", "sigma"), [("gaussian", None, 0.02), ("sine", 3000, 0.05)])
+def test_landmarks_are_farther_from_each_other_than_random_ones(rule, neighborhood, sigma):
     points = np.random.default_rng(4).random(size=(20_000, 2))
-    chosen = points[draw_repulsive(points, 100, repulsion, 1).rows]
+    choice = Choice(100, seed=1, update=rule, neighborhood=neighborhood)
+    chosen = points[draw_repulsive(points, choice, sigma).rows]
     random = points[:100]
     nearest = [np.sort(((some[:, np.newaxis] - some) ** 2).sum(axis=2), axis=1)[:, 1] for some in (chosen, random)]
     assert np.sqrt(nearest[0]).min() > 5 * np.sqrt(nearest[1]).min()
@@ -365,7 +360,7 @@ def test_a_neighbourhood_is_estimated_from_a_sample_of_many_points():
     """Of points evenly on a circle, the hundredth of a thousandth reaches as far as the hundred-thousandth's does."""
     angles = np.linspace(0, 2 * np.pi, 50_000, endpoint=False)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    draw = draw_repulsive(points, 20, Repulsion(1e4, neighborhood=5000, sample_points=5000), 0)
+    draw = draw_repulsive(points, Choice(20, neighborhood=5000, sample_points=5000), 1e4)
     # Nothing within a twentieth of the circle either way of another can be drawn, as f is next to zero there.
     gaps = np.diff(np.sort(draw.rows), append=np.sort(draw.rows)[0] + 50_000)
     assert len(draw.rows) < 20
@@ -374,7 +369,7 @@ def test_a_neighbourhood_is_estimated_from_a_sample_of_many_points():
 
 def test_repeated_points_are_drawn_once():
     points = np.repeat(np.random.default_rng(5).normal(size=(40, 2)), 50, axis=0)
-    draw = draw_repulsive(points, 40, Repulsion(0.1), 0)
+    draw = draw_repulsive(points, Choice(40), 0.1)
     assert len(np.unique(points[draw.rows], axis=0)) == 40
 
 
@@ -382,12 +377,12 @@ def test_repeated_points_are_drawn_once():
 def test_probabilities_that_die_out_end_the_draw(n_points):
     points = np.random.default_rng(6).random(size=(n_points, 1))
     reader = Reader(points)
-    draw = draw_repulsive(reader, 100, Repulsion(1e6), 0)
+    draw = draw_repulsive(reader, Choice(100), 1e6)
     assert 1 <= len(draw.rows) < 100
     assert reader.read < 120_000
 
 
 def test_a_sigma_below_all_distances_repels_nothing():
     points = np.arange(1000.0)[:, np.newaxis]
-    draw = draw_repulsive(points, 50, Repulsion(0.01), 0)
+    draw = draw_repulsive(points, Choice(50), 0.01)
     assert (len(draw.rows), draw.repelled) == (50, False)
