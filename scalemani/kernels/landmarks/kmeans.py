@@ -6,6 +6,7 @@ the points are stored. `neighbors.cell_index` needs no more than compact cells.
 """
 
 import warnings
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -13,109 +14,101 @@ from threadpoolctl import threadpool_limits
 
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
-    NearestRows,
     basis_of_landmarks,
-    nearer_rows,
     nearest_landmarks,
+    nearest_rows,
     prepare_landmarks,
 )
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis
 
 SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
-SNAP_ROWS = 8192  # rows of a block held in float32 at a time
 
 N_RESTARTS = 10
 MAX_ITERATIONS = 300
 TOLERANCE = 1e-4  # of the squared movement of the centres, in units of the mean variance of the columns
 
 
-class MinibatchState(NamedTuple):
-    """What one batch hands to the next; points are taken less `mean` and divided by `scale`."""
+@dataclass(frozen=True)
+class ScaledPoints:
+    """Points (N, D) less a mean (D,) and divided by a scale, in float32, read by row numbers."""
 
-    centroids: np.ndarray  # (L, D) float64, in these coordinates
-    counts: np.ndarray  # (L,) int64, points taken so far
-    mean: np.ndarray  # (D,) float64
+    points: PointsByRow
+    mean: np.ndarray
     scale: float
-    basis: SketchBasis  # of the sketches that prune distances, in these coordinates
-    step: int  # batches taken
+
+    def __len__(self) -> int:
+        """Return N."""
+        return len(self.points)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        """Return the points (m, D) at rows (m,)."""
+        return ((self.points[rows] - self.mean) / self.scale).astype(np.float32)
 
 
-def minibatch_start(sample: np.ndarray, seeds: np.ndarray) -> MinibatchState:
+class Minibatch(NamedTuple):
+    """What one batch hands to the next."""
+
+    points: ScaledPoints
+    basis: SketchBasis  # of the sketches that prune distances of scaled points
+    centroids: np.ndarray  # (L, D) float64, scaled
+    counts: np.ndarray  # (L,) int64, points taken so far
+
+    def unscaled(self) -> np.ndarray:
+        """Return the centroids (L, D) float64 where the points lie."""
+        return self.centroids * self.points.scale + self.points.mean
+
+
+def minibatch_start(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray) -> Minibatch:
     """Return the state before the first batch.
 
     Parameters
     ----------
-    sample : (S, D) real, points that fix the origin, the unit and the directions of the sketches, none of which changes
-        the result beyond rounding
+    points : N points
+    sample : (S, D) real, points that fix the origin and the directions of the sketches, none of which changes the
+        result beyond rounding
     seeds : (L, D) real, first centroids, as from `random_landmarks` or `kmeans_plus_plus`
     """
     basis = basis_of_landmarks(sample)
-    mean = basis.mean
-    largest = float(np.abs(seeds - mean).max())
-    scale = largest if largest > 0 else 1.0
-    counts = np.zeros(len(seeds), dtype=np.int64)
-    return MinibatchState(
-        (seeds - mean) / scale, counts, mean, scale, basis._replace(mean=np.zeros_like(mean), scale=1.0), 0
-    )
+    scaled = ScaledPoints(points, basis.mean, float(np.abs(seeds - basis.mean).max()) or 1.0)
+    of_scaled = basis._replace(mean=np.zeros_like(basis.mean), scale=1.0)
+    return Minibatch(scaled, of_scaled, (seeds - scaled.mean) / scaled.scale, np.zeros(len(seeds), dtype=np.int64))
 
 
-def minibatch_step(state: MinibatchState, batch: np.ndarray) -> MinibatchState:
-    """Return the state after one batch: each centroid is the mean of all the points it was ever the nearest to.
+def minibatch_step(state: Minibatch, rows: np.ndarray) -> Minibatch:
+    """Return the state after a batch of points at rows (n,): each centroid is the mean of all it was the nearest to.
 
     The batch's points of a centroid are taken at once, so that their order does not matter. A centroid that is nearest
     to no point stays where it is.
-
-    Parameters
-    ----------
-    batch : (n, D) real
 
     References
     ----------
     Sculley, Web-scale k-means clustering, 2010, algorithm 1.
     """
-    rows = _normalised(state, batch)
-    labels = nearest_landmarks(rows, prepare_landmarks(state.centroids.astype(np.float32), state.basis), 1)[0][:, 0]
+    batch = state.points[rows]
+    labels = nearest_landmarks(batch, prepare_landmarks(state.centroids.astype(np.float32), state.basis), 1)[0][:, 0]
     sums, counts = state.centroids * state.counts[:, np.newaxis], state.counts.copy()
-    _add_rows(rows, labels, sums, counts)
+    _add_rows(batch, labels, sums, counts)
     taken = counts > 0
     centroids = state.centroids.copy()
     centroids[taken] = sums[taken] / counts[taken, np.newaxis]
-    return state._replace(centroids=centroids, counts=counts, step=state.step + 1)
+    return state._replace(centroids=centroids, counts=counts)
 
 
-def snap_step(snapped: NearestRows, state: MinibatchState, block: np.ndarray, first_row: int) -> NearestRows:
-    """Return the state after one block of points; blocks may come in any order, each once.
-
-    Parameters
-    ----------
-    snapped : before the block; distances are in units of the state's scale
-    block : (n, D) real, points [first_row, first_row + n)
-    """
-    centroids = state.centroids.astype(np.float32)
-    for part in slices(len(block), SNAP_ROWS):
-        rows = _normalised(state, block[part])
-        snapped = nearer_rows(snapped, centroids, rows, first_row + part.start, state.basis)
-    return snapped
-
-
-def snap_rows(snapped: NearestRows) -> np.ndarray:
+def snapped_rows(state: Minibatch) -> np.ndarray:
     """Return distinct rows (L,) int64: a centroid's nearest that no closer one has taken, -1 where all are taken."""
-    chosen = np.full(len(snapped.rows), -1, dtype=np.int64)
+    nearest, squares = nearest_rows(state.points, state.centroids.astype(np.float32), SNAP_CANDIDATES, state.basis)
+    chosen = np.full(len(nearest), -1, dtype=np.int64)
     taken: set[int] = set()
-    pairs = np.argsort(snapped.squared_distances, axis=None, kind="stable")
-    for centroid, row in zip(pairs // SNAP_CANDIDATES, snapped.rows.ravel()[pairs], strict=True):
-        if row >= 0 and chosen[centroid] < 0 and row not in taken:
+    pairs = np.argsort(squares, axis=None, kind="stable")
+    for centroid, row in zip(pairs // nearest.shape[1], nearest.ravel()[pairs], strict=True):
+        if chosen[centroid] < 0 and row not in taken:
             chosen[centroid] = row
             taken.add(int(row))
     return chosen
-
-
-def _normalised(state: MinibatchState, points: np.ndarray) -> np.ndarray:
-    return ((points - state.mean) / state.scale).astype(np.float32)
 
 
 @compiled

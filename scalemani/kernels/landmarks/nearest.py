@@ -1,4 +1,4 @@
-"""The nearest landmarks of each point, exactly, and the rows nearest to each landmark, block by block."""
+"""The nearest landmarks of each point, exactly, and the rows nearest to each landmark, tile by tile."""
 
 from typing import NamedTuple
 
@@ -8,6 +8,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, tile_rows
 from scalemani.kernels.neighbors.rerank import no_neighbors
+from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, sketch_points
 
@@ -88,26 +89,27 @@ def squares_to(rows: np.ndarray, columns: np.ndarray, indices: np.ndarray) -> np
     return squares
 
 
-class NearestRows(NamedTuple):
-    """The rows nearest to each landmark so far, ascending by distance, ties by row."""
+def nearest_rows(
+    points: PointsByRow, landmarks: np.ndarray, n_nearest: int, basis: SketchBasis
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows nearest to each landmark (L, D), ascending by distance, ties by row; a tile is held at a time.
 
-    rows: np.ndarray  # (L, c) int64, -1 where there are none yet
-    squared_distances: np.ndarray  # (L, c) float64; inf where there are none
+    Parameters
+    ----------
+    points : N points
+    n_nearest : c; N where there are fewer
+    basis : of sketches of the points
 
-
-def no_rows(n_landmarks: int, n_nearest: int) -> NearestRows:
-    """Return the state before the first block of points."""
-    shape = (n_landmarks, n_nearest)
-    return NearestRows(np.full(shape, -1, dtype=np.int64), np.full(shape, np.inf))
-
-
-def nearer_rows(
-    before: NearestRows, landmarks: np.ndarray, block: np.ndarray, first_row: int, basis: SketchBasis
-) -> NearestRows:
-    """Return the state after the points [first_row, first_row + n); blocks may come in any order, each once."""
-    n_nearest = before.rows.shape[1]
-    indices, squares = nearest_landmarks(landmarks, prepare_landmarks(block, basis), min(n_nearest, len(block)))
-    candidates = np.concatenate([before.rows, indices + np.int64(first_row)], axis=1)
-    distances = np.concatenate([before.squared_distances, squares], axis=1)
-    order = np.lexsort((candidates, distances), axis=1)[:, :n_nearest]
-    return NearestRows(np.take_along_axis(candidates, order, axis=1), np.take_along_axis(distances, order, axis=1))
+    Returns
+    -------
+    rows : (L, c) int64
+    squared_distances : (L, c) float64
+    """
+    rows, squares = np.empty((len(landmarks), 0), np.int64), np.empty((len(landmarks), 0))
+    for start, tile in tiles(points):
+        indices, found = nearest_landmarks(landmarks, prepare_landmarks(tile, basis), min(n_nearest, len(tile)))
+        rows = np.concatenate([rows, indices + np.int64(start)], axis=1)
+        squares = np.concatenate([squares, found], axis=1)
+        order = np.lexsort((rows, squares), axis=1)[:, :n_nearest]
+        rows, squares = np.take_along_axis(rows, order, axis=1), np.take_along_axis(squares, order, axis=1)
+    return rows, squares

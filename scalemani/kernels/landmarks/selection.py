@@ -23,17 +23,10 @@ from scalemani.config.methods import declared, load
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator, row_words, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.kmeans import (
-    SNAP_CANDIDATES,
-    MinibatchState,
-    minibatch_start,
-    minibatch_step,
-    snap_rows,
-    snap_step,
-)
-from scalemani.kernels.landmarks.nearest import nearest_landmarks, no_rows
+from scalemani.kernels.landmarks.kmeans import minibatch_start, minibatch_step, snapped_rows
+from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.machine.compile import compiled, inlined_sums
-from scalemani.kernels.rows.compressed import PointsByRow, tiles
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import sketch_distance, squared_row_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.sketches import SketchBasis, pruning_basis, sketch_precisely
@@ -379,31 +372,22 @@ def _kmeans_plus_plus(points: PointsByRow, choice: Choice) -> Selected:
 
 
 def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choice: Choice) -> Selected:
-    """Return the centroids of mini-batch k-means over tiles of all points in random order, or the rows next to them."""
-    state, parts = minibatch_start(sample, points[seeds]), slices(len(points), TILE_ROWS)
+    """Return the centroids of mini-batch k-means over tiles of all points in random order, or the rows next to them.
+
+    Centroids that another one equals, or whose nearest points were all taken, or are repeated, give way to the seeds.
+    """
+    first = points[seeds]
+    state, parts = minibatch_start(points, sample, first), slices(len(points), TILE_ROWS)
     order = generator(choice.seed, "landmarks/tiles").permutation(len(parts))
     for number in order[: max(1, choice.sample_points // TILE_ROWS)]:
-        state = minibatch_step(state, points[np.arange(parts[number].start, parts[number].stop)])
+        state = minibatch_step(state, np.arange(parts[number].start, parts[number].stop))
     if not choice.snap:
-        return Selected(_distinct(state.centroids * state.scale + state.mean, points[seeds]), None)
-    return at_rows(points, _snapped(points, state, seeds))
-
-
-def _distinct(centroids: np.ndarray, seeds: np.ndarray) -> np.ndarray:
-    """Return centroids (L, D) float64; one that another one equals gives way to a seed."""
-    candidates = np.concatenate([centroids, seeds.astype(np.float64)])
-    return candidates[first_of_equal_rows(candidates)[: len(seeds)]]
-
-
-def _snapped(points: PointsByRow, state: MinibatchState, seeds: np.ndarray) -> np.ndarray:
-    snapped = no_rows(len(seeds), SNAP_CANDIDATES)
-    for start, tile in tiles(points):
-        snapped = snap_step(snapped, state, tile, start)
-    nearest = snap_rows(snapped)
-    # Centroids whose nearest points were all taken, or are repeated, give way to the seeds.
+        centroids = np.concatenate([state.unscaled(), first.astype(np.float64)])
+        return Selected(centroids[first_of_equal_rows(centroids)[: len(seeds)]], None)
+    nearest = snapped_rows(state)
     candidates = np.concatenate([nearest[nearest >= 0], seeds])
     candidates = candidates[np.sort(np.unique(candidates, return_index=True)[1])]
-    return candidates[first_of_equal_rows(points[candidates])[: len(seeds)]]
+    return at_rows(points, candidates[first_of_equal_rows(points[candidates])[: len(seeds)]])
 
 
 def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:

@@ -15,12 +15,11 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
     PreparedLandmarks,
     basis_of_landmarks,
-    nearer_rows,
     nearest_landmarks,
-    no_rows,
+    nearest_rows,
 )
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
-from scalemani.kernels.rows.compressed import PointsByRow, tiles
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import comparable
 
 # More landmarks than columns leave the weights undetermined: the value of locally linear embedding spreads them evenly.
@@ -330,13 +329,10 @@ class Anchored(NamedTuple):
 
 def anchored(points: PointsByRow, landmarks: np.ndarray) -> Anchored:
     """Return where landmarks (L, D) float64 stand among the points, of which a tile is held at a time."""
-    basis = basis_of_landmarks(landmarks)
-    nearest = no_rows(len(landmarks), min(ANCHORS, len(points)))
-    for start, tile in tiles(points):
-        nearest = nearer_rows(nearest, landmarks, tile, start, basis)
-    weights = np.empty(nearest.rows.shape)
+    nearest, squares = nearest_rows(points, landmarks, ANCHORS, basis_of_landmarks(landmarks))
+    weights = np.empty(nearest.shape)
     for some in slices(len(landmarks), LANDMARKS_AT_ONCE):
-        rows, places = np.unique(nearest.rows[some], return_inverse=True)
-        near = places.reshape(nearest.rows[some].shape)
+        rows, places = np.unique(nearest[some], return_inverse=True)
+        near = places.reshape(nearest[some].shape)
         weights[some] = local_weights(landmarks[some], points[rows], near, SINGULAR_REGULARIZATION)
-    return Anchored(nearest.rows, weights, np.sqrt(nearest.squared_distances[:, 0]))
+    return Anchored(nearest, weights, np.sqrt(squares[:, 0]))

@@ -14,8 +14,8 @@ import scipy.sparse.csgraph
 from scalemani.errors import DisconnectedGraphError
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
-from scalemani.kernels.landmarks.nearest import basis_of_landmarks, nearer_rows, nearest_landmarks, no_rows
-from scalemani.kernels.rows.compressed import PointsByRow, tiles
+from scalemani.kernels.landmarks.nearest import basis_of_landmarks, nearest_landmarks, nearest_rows
+from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.spectral.eigenmaps import Eigenmaps, exact_eigenmaps
 
 LANDMARKS_TOGETHER = 64  # whose points are in memory
@@ -67,12 +67,9 @@ def nearest_points(points: PointsByRow, landmarks: np.ndarray, n_near: int) -> t
     """Return points near each landmark, (L, m) int64 rows, and which of them (L, m) are no farther than its n-th."""
     n_listed, basis = min(n_near + 1, len(points)), basis_of_landmarks(landmarks)
     while True:
-        found = no_rows(len(landmarks), n_listed)
-        for start, tile in tiles(points):
-            found = nearer_rows(found, landmarks, tile, start, basis)
-        squares = found.squared_distances
+        rows, squares = nearest_rows(points, landmarks, n_listed, basis)
         if n_listed == len(points) or np.all(squares[:, -1] > squares[:, n_near - 1]):
-            return found.rows, squares <= squares[:, n_near - 1 : n_near]
+            return rows, squares <= squares[:, n_near - 1 : n_near]
         n_listed = min(2 * n_listed, len(points))
 
 
