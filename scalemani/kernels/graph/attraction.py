@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 from llvmlite import ir
+from numba.core import cgutils
 from numba.extending import intrinsic
 
 from scalemani.kernels.arrays.coordinates import bounding_box
@@ -210,8 +211,8 @@ class _Emitter:
         lanes = [_COUNTS(list(range(axis, 2 * LANES_AT_ONCE, 2))) for axis in range(2)]
         return [builder.shuffle_vector(both, both, each) for each in lanes]
 
-    def added(self, first: Any, mask: Any, sums: list[Any]) -> list[Any]:
-        """Return sums with the terms of the neighbours from the `first` on, of lanes under a mask."""
+    def add(self, first: Any, mask: Any, sums: list[Any]) -> None:
+        """Add the terms of the neighbours from the `first` on, of lanes under a mask, to the sums at two addresses."""
         builder = self.builder
         rows, weights = self.read(self.columns, first, _COUNTS, mask), self.read(self.weights, first, _SINGLES, mask)
         places = zip(self.own, self.gathered(rows, mask), strict=True)
@@ -219,44 +220,24 @@ class _Emitter:
         squares = builder.fadd(*(builder.fmul(one, one, flags=REORDER) for one in apart), flags=REORDER)
         scaled = builder.fmul(squares, spread(builder, self.square), flags=REORDER)
         pulls = builder.fdiv(weights, builder.fadd(_SINGLES(1.0), scaled, flags=REORDER))
-        terms = [builder.fmul(pulls, one, flags=REORDER) for one in apart]
-        return [builder.fadd(total, term, flags=REORDER) for total, term in zip(sums, terms, strict=True)]
+        for total, one in zip(sums, apart, strict=True):
+            term = builder.fmul(pulls, one, flags=REORDER)
+            builder.store(builder.fadd(builder.load(total), term, flags=REORDER), total)
 
     def total(self) -> list[Any]:
         """Return the sums over all neighbours: whole groups of 16, then those that are left under a mask."""
-        builder, before = self.builder, self.builder.block
-        names = ("test", "group", "rest", "part", "after")
-        test, group, rest, part, after = (builder.append_basic_block(f"pulls.{name}") for name in names)
-        builder.branch(test)
-        builder.position_at_end(test)
-        first, sums = builder.phi(_PLACE), [builder.phi(_SINGLES) for _ in range(2)]
-        following = builder.add(first, _PLACE(LANES_AT_ONCE))
-        builder.cbranch(builder.icmp_signed("<=", following, self.count), group, rest)
-
-        builder.position_at_end(group)
-        added = self.added(first, _MASK(1), sums)
-        builder.branch(test)
-        none = _SINGLES(None)
-        for phi, begun, later in zip((first, *sums), (_PLACE(0), none, none), (following, *added), strict=True):
-            phi.add_incoming(begun, before)
-            phi.add_incoming(later, group)
-
-        builder.position_at_end(rest)
-        builder.cbranch(builder.icmp_signed("<", first, self.count), part, after)
-        builder.position_at_end(part)
-        left = spread(builder, builder.trunc(builder.sub(self.count, first), _COUNT))
-        mask = builder.icmp_signed("<", _COUNTS(list(range(LANES_AT_ONCE))), left)
-        with_rest = self.added(first, mask, sums)
-        builder.branch(after)
-
-        builder.position_at_end(after)
-        totals = [builder.phi(_SINGLES) for _ in range(2)]
-        for phi, whole, masked in zip(totals, sums, with_rest, strict=True):
-            phi.add_incoming(whole, rest)
-            phi.add_incoming(masked, part)
+        builder = self.builder
+        sums = [cgutils.alloca_once_value(builder, _SINGLES(None)) for _ in range(2)]  # the optimiser holds registers
+        whole = builder.and_(self.count, _PLACE(-LANES_AT_ONCE))
+        with cgutils.for_range_slice(builder, _PLACE(0), whole, _PLACE(LANES_AT_ONCE)) as (first, _):
+            self.add(first, _MASK(1), sums)
+        with builder.if_then(builder.icmp_signed("<", whole, self.count)):
+            left = spread(builder, builder.trunc(builder.sub(self.count, whole), _COUNT))
+            mask = builder.icmp_signed("<", _COUNTS(list(range(LANES_AT_ONCE))), left)
+            self.add(whole, mask, sums)
         signature = ir.FunctionType(_SINGLE, [_SINGLE, _SINGLES])
         over_lanes = builder.module.declare_intrinsic(f"llvm.vector.reduce.fadd.v{LANES_AT_ONCE}f32", (), signature)
-        return [builder.call(over_lanes, [_SINGLE(0.0), phi], fastmath=REORDER) for phi in totals]
+        return [builder.call(over_lanes, [_SINGLE(0.0), builder.load(one)], fastmath=REORDER) for one in sums]
 
 
 @in_plain_mode(reference_sum_pulls)
