@@ -307,23 +307,15 @@ def _thresholds(indptr: np.ndarray, values: np.ndarray, kappa: int) -> np.ndarra
 
 
 @compiled
-def _filter_edges(
-    rows: Rows,
-    thresholds: np.ndarray,
-    indptr: np.ndarray,
-    out: tuple[np.ndarray, np.ndarray] | None,
-) -> None:
-    """Fill `indptr` of the edges that are strong enough, and `out` (indices, values) with these edges."""
-    starts, indices, values = rows
-    count = 0
+def _are_strong(rows: Rows, thresholds: np.ndarray) -> np.ndarray:
+    """Return whether each edge is as strong as the threshold of either end."""
+    indptr, indices, values = rows
+    strong = np.empty(values.shape[0], np.bool_)
     for row in range(thresholds.shape[0]):
-        for entry in range(starts[row], starts[row + 1]):
+        for entry in range(indptr[row], indptr[row + 1]):
             # Values are symmetric to the last bit, so both directions of an edge stay or both go.
-            if values[entry] >= min(thresholds[row], thresholds[indices[entry]]):
-                if out is not None:
-                    out[0][count], out[1][count] = indices[entry], values[entry]
-                count += 1
-        indptr[row + 1] = count
+            strong[entry] = values[entry] >= min(thresholds[row], thresholds[indices[entry]])
+    return strong
 
 
 def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
@@ -332,17 +324,18 @@ def strongest_neighbors(rows: AffinityRows, kappa: int) -> AffinityRows:
     Of each point `kappa` edges are sure to stay, and those as strong as the weakest of them stay too. Source: [PH] 3.3,
     where kappa sparsifies the attractive Hessian.
     """
-    thresholds = _thresholds(rows.indptr, rows.values, kappa)
-    indptr = np.zeros_like(rows.indptr)
-    _filter_edges(tuple(rows), thresholds, indptr, None)
-    edges = (np.empty(indptr[-1], rows.indices.dtype), np.empty(indptr[-1], rows.values.dtype))
-    _filter_edges(tuple(rows), thresholds, indptr, edges)
-    return AffinityRows(indptr, *edges)
+    if np.diff(rows.indptr).max(initial=0) <= kappa:
+        return rows
+    return _some_edges(rows, _are_strong(tuple(rows), _thresholds(rows.indptr, rows.values, kappa)))
 
 
 def without_loops(rows: AffinityRows) -> AffinityRows:
     """Return the edges between different points, in the dtypes of `rows`."""
     sources = np.repeat(np.arange(rows.n_points, dtype=rows.indices.dtype), np.diff(rows.indptr))
-    between = rows.indices != sources
-    indptr = np.concatenate([np.zeros(1, np.int64), np.cumsum(between)])[rows.indptr]
-    return AffinityRows(indptr, rows.indices[between], rows.values[between])
+    return _some_edges(rows, rows.indices != sources)
+
+
+def _some_edges(rows: AffinityRows, chosen: np.ndarray) -> AffinityRows:
+    """Return the edges that are `chosen` (E,) bool."""
+    places = np.flatnonzero(chosen)
+    return AffinityRows(np.searchsorted(places, rows.indptr), rows.indices[places], rows.values[places])
