@@ -14,6 +14,7 @@ from scalemani.errors import DataError, MemoryBudgetError, ScalemaniWarning, Sto
 from scalemani.io.sources import open_points
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.sliced import SlicedPoints
+from scalemani.runs.incoming import SelectedRows
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.new_points.transforming import sampled_recall
@@ -196,6 +197,16 @@ def test_the_sample_of_the_recall_is_read_by_chunks_and_is_that_of_a_file_withou
     assert 6 <= len(reads) <= 7  # the first row of the sample need not begin a chunk
     assert max(stop - start for start, stop in reads) <= 500
     assert by_chunks == sampled_recall(runs["t-sne"], open_points(new), 1024)
+
+
+def test_no_more_rows_are_read_at_once_than_may_be(tmp_path, monkeypatch):
+    values = np.arange(120.0).reshape(60, 2)
+    zarr.create_array(str(tmp_path / "x.zarr"), shape=(60, 2), dtype="f8", chunks=(20, 2))[:] = values
+    reads, read, rows = [], SlicedPoints.rows, np.array([0, 19, 20, 39, 41, 59])
+    monkeypatch.setattr(SlicedPoints, "rows", lambda *given: reads.append(given[1:]) or read(*given))
+    found = SelectedRows(open_points(str(tmp_path / "x.zarr")), rows, 20).read(0, 6)
+    np.testing.assert_array_equal(found, values[rows])
+    assert reads == [(0, 20), (20, 40), (41, 60)]
 
 
 def test_what_cannot_be_is_refused_before_anything_is_written(runs, new, tmp_path):
