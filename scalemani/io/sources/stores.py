@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import json
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from scalemani.errors import (
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
-from scalemani.store.buckets import SCHEMES, MissingObjectError, bucket_errors, open_bucket
+from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, bucket_errors, open_bucket
 from scalemani.store.objects import leads_out
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
@@ -140,9 +141,11 @@ class UrlStore(ObjectStore):
         await self._answer("write", key, self.store.put, value.as_buffer_like())
 
     async def set_if_not_exists(self, key: str, value: Buffer) -> None:
-        """Write the object under `key` where there is none."""
-        if not await self.exists(key):
-            await self.set(key, value)
+        """Write the object under `key` where there is none, in one request."""
+        self._check_writable()
+        with contextlib.suppress(ConflictError):
+            create = functools.partial(self.store.put, mode="create")
+            await self._answer("write", key, create, value.as_buffer_like())
 
     async def delete(self, key: str) -> None:
         """Remove the object under `key` if it is there."""

@@ -56,6 +56,8 @@ def test_objects_and_parts_of_them_are_given_counted_and_removed(store):
         await store.set("a/b", kind.buffer.from_bytes(b"0123456789"))
         await store.set_if_not_exists("a/b", kind.buffer.from_bytes(b"other"))
         await store.set_if_not_exists("c", kind.buffer.from_bytes(b"c"))
+        with pytest.raises(ValueError, match="read-only"):
+            await UrlStore(store.location).set_if_not_exists("a/b", kind.buffer.from_bytes(b"other"))
         parts = [None, RangeByteRequest(2, 5), OffsetByteRequest(7), SuffixByteRequest(2)]
         found = await store.get_partial_values(kind, [("a/b", part) for part in parts])
         assert [part.to_bytes() for part in found] == [b"0123456789", b"234", b"789", b"89"]
