@@ -293,7 +293,7 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
 
 def check_squares(largest: float, name: str) -> None:
     """Refuse values, of which the largest is given, whose squares overflow or vanish in float64; zeros may be."""
-    if largest > 0 and not LEAST_SQUARED <= largest <= MOST_SQUARED:
+    if largest > 0 and not LEAST_SQUARED <= largest < MOST_SQUARED:
         raise DataError(f"squares of {name} leave float64: the largest is {largest:.3g}; multiply {name} by a constant")
 
 

@@ -391,8 +391,9 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     if a.shape != b.shape or a.shape[0] != a.shape[1]:
         raise DataError(f"A and B must both be (L, L), got {a.shape} and {b.shape}")
     for matrix, name in ((a, "A"), (b, "B")):
-        check_squares(float(abs(matrix).max()), name)
-        if abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * abs(matrix).max():
+        largest = float(abs(matrix).max())
+        check_squares(largest, name)
+        if abs(matrix - matrix.T).max() > SYMMETRY_TOLERANCE * largest:
             raise DataError(f"{name} must be symmetric: pass ({name} + {name}.T) / 2 if it is up to rounding")
     n_wanted = check_count(n_components, "n_components", 1, a.shape[0] - 1, "the number of landmarks less one")
     solution = eigenproblem.solve_reduced(symmetric_part(a), symmetric_part(b), n_wanted)

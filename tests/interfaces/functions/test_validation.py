@@ -56,6 +56,8 @@ def test_distances_and_matrices_whose_squares_leave_float64_are_refused(scale):
     distances = np.sort(np.random.default_rng(0).uniform(1, 2, (20, 9)), axis=1)
     with pytest.raises(DataError, match=r"squares of distances leave float64: the largest is .*multiply distances"):
         entropic_affinities(scale * distances, perplexity=3)
+    with pytest.raises(DataError, match="squares of distances leave float64"):
+        entropic_affinities(np.linspace(1e149, 1e150, 9)[None], perplexity=3)
     a, b = scale * np.array([[1.0, -1.0], [-1.0, 1.0]]), scale * np.eye(2)
     with pytest.raises(DataError, match="squares of A leave float64"):
         solve_reduced(a, b, 1)
