@@ -86,9 +86,14 @@ def squared(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, neighbors: 
 
 
 def recall(graph: Judged, found: np.ndarray) -> float:
-    """Return the share of found neighbours (Q, k), -1 for none, that are no farther than the true k-th."""
-    found = np.asarray(found, dtype=np.int64)
-    squares = np.where(found < 0, np.inf, squared(graph.points, graph.queries, found))
+    """Return the share of the k true neighbours that are found (Q, k): distinct rows no farther than the true k-th.
+
+    -1 stands for none; the query itself is none.
+    """
+    found = np.sort(np.asarray(found, dtype=np.int64), axis=1)
+    counted = (found >= 0) & (found != graph.queries[:, None])
+    counted[:, 1:] &= found[:, 1:] != found[:, :-1]
+    squares = np.where(counted, squared(graph.points, graph.queries, found), np.inf)
     inexact = graph.points.dtype.kind in "bf"  # what is equally far in float32 ties
     rounding = 4 * np.finfo(np.float32).eps if inexact else 0.0
     return float(np.mean(squares <= graph.truth[:, None] * (1 + rounding)))

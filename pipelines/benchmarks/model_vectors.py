@@ -7,9 +7,9 @@ leading axes, or a table ROWSxCOLUMNS that the tokens begin with. Every side is 
 threads, in turn, --repeats times; the least processor seconds count. It first searches 3,000 rows, which compiles, and
 is then measured from points in memory to the graph: seconds of all threads, and wall seconds; the peak memory is that
 of the process. Ours has stores and a certificate; of its search alone the seconds and those predicted are told too.
-Recall is that of 1,000 rows among all points, of the k nearest, ties counted. Settings of peers are --lists of
-descents, --ef of small worlds and --probes of inverted lists, of which FAISS has 4 sqrt(N); --prototype FILE.py names a
-module whose graph(points, k) joins. Peers that are not installed are left out.
+Recall is that of 1,000 rows among all points: the distinct rows of a list that are among the k nearest, ties counted.
+Settings of peers are --lists of descents, --ef of small worlds and --probes of inverted lists, of which FAISS has
+4 sqrt(N); --prototype FILE.py names a module whose graph(points, k) joins. Peers that are not installed are left out.
 
     python pipelines/benchmarks/model_vectors.py tokens384.npz --rows 1000000 --write rows.npy
     scalemani embed rows.npy run --method t-sne --memory 4GB
@@ -136,14 +136,14 @@ PEERS = {"pynndescent": pynndescent, "rinnd": rinnd, "hnswlib": hnswlib, "usearc
 
 
 def true_recall(points: np.ndarray, found: np.ndarray, k: int) -> float:
-    """Return the share of the k nearest that some rows have, ties counted."""
+    """Return the share of the k nearest that some rows have, ties counted, a row that is listed twice once."""
     rows = np.random.default_rng(9).choice(len(points), min(N_QUERIES, len(points)), replace=False)
     shares = []
     for start in range(0, len(rows), QUERIES_AT_ONCE):
         for row, products in zip(rows[start:], points[rows[start : start + QUERIES_AT_ONCE]] @ points.T, strict=False):
             products[row] = -np.inf
             least = np.partition(products, -k)[-k]
-            listed = [other for other in found[row] if other not in (row, -1)][:k]
+            listed = [other for other in dict.fromkeys(found[row]) if other not in (row, -1)][:k]
             shares.append(np.mean(np.pad(points[listed] @ points[row] >= least - 1e-6, (0, k - len(listed)))))
     return float(np.mean(shares))
 

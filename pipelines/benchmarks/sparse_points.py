@@ -128,12 +128,14 @@ class Truth:
     farthest: np.ndarray
 
     def recall(self, found: np.ndarray) -> float:
-        """Return the share of found neighbours (Q, k) that are no farther than the true k-th."""
-        squares = np.empty(found.shape)
+        """Return the share of the true neighbours that are found (Q, k): distinct rows no farther than the k-th."""
+        found = np.sort(found, axis=1)
+        squares = np.full(found.shape, np.inf)
         for start, block in squared_blocks(self.points, self.queries):
             inside = (found >= start) & (found < start + len(block))
             query = np.nonzero(inside)[0]
             squares[inside] = block[found[inside] - start, query]
+        squares[:, 1:][found[:, 1:] == found[:, :-1]] = np.inf
         return float(np.mean(squares <= self.farthest[:, np.newaxis] * (1 + 1e-5) + 1e-9))
 
 

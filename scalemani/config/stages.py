@@ -65,7 +65,7 @@ NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),
     seeded=True,
-    version=12,
+    version=13,
     continues=("neighbors", "work_points"),
     continued_version=3,
 )

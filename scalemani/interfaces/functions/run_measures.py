@@ -14,6 +14,7 @@ from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POIN
 from scalemani.interfaces.functions.validation import check_labels
 from scalemani.io.sources import open_labels
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import (
     PAIRS_AT_ONCE,
@@ -110,7 +111,8 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
     closer = count_closer(run, rows, np.hstack(tables))
     found: dict[str, Measure | float] = {}
     if width:
-        found["recall"] = mean_of(np.mean(closer[:, :width] < width, axis=1), n_points)
+        counted = ~repeated_in_rows(tables[0])
+        found["recall"] = mean_of(np.mean((closer[:, :width] < width) & counted, axis=1), n_points)
     if positions is not None:
         ranks = closer[:, width:]
         found["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)

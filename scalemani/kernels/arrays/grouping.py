@@ -155,3 +155,12 @@ def compact_rows(lists: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
             if lists[i, j] >= 0:
                 numbers[i, j] = number_in_slot[_slot_of(table, bits, lists[i, j])]
     return distinct, numbers
+
+
+def repeated_in_rows(numbers: np.ndarray) -> np.ndarray:
+    """Return which entries (n, k) bool of rows of integers stand in their row already, further to the left."""
+    order = np.argsort(numbers, axis=1, kind="stable")
+    ascending = np.take_along_axis(numbers, order, axis=1)
+    repeated = np.zeros(numbers.shape, bool)
+    np.put_along_axis(repeated, order[:, 1:], ascending[:, 1:] == ascending[:, :-1], axis=1)
+    return repeated

@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.neighbors.exact import about
-from scalemani.kernels.neighbors.rerank import found_shares
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
@@ -47,7 +46,8 @@ def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
     ranked = np.take_along_axis(exact, np.argpartition(by_sketches, count - 1, axis=1)[:, :count], axis=1)
     k = min(N_NEAREST, count)
     nearest, kept = (np.sort(np.partition(squares, k - 1, axis=1)[:, :k], axis=1) for squares in (exact, ranked))
-    return Difficulty(float(found_shares(kept, nearest).mean()), intrinsic_dimension(nearest))
+    reached = nearest[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)  # ties count as kept
+    return Difficulty(float(np.mean(kept <= reached)), intrinsic_dimension(nearest))
 
 
 def squares_to(vectors: Points, queries: np.ndarray) -> np.ndarray:

@@ -31,20 +31,20 @@ class NeighborLists(NamedTuple):
 def propose_neighbors(
     sketches: np.ndarray,
     start: int,
-    own: NeighborLists,
-    sources: np.ndarray,
+    known: np.ndarray,
+    visited: NeighborLists,
     lists: NeighborLists,
     limits: np.ndarray,
     n_candidates: int,
 ) -> np.ndarray:
-    """Return the rows of smallest sketch distance among the neighbours of each query's neighbours.
+    """Return the rows of smallest sketch distance in the lists that each query looks through.
 
     Parameters
     ----------
     sketches : (N, s) float32 or int8, of all work rows
     start : the queries are the n work rows from `start` on
-    own : (n, k) lists of the queries
-    sources : (n, w) int, w <= k, the row of `lists` that is the list of each of the first w neighbours, -1 for none
+    known : (n, k) int32, all neighbours of the queries, -1 for none: these are no candidates
+    visited : (n, w), which rows of `lists` each query looks through, -1 for none; fresh where it has not done so yet
     lists : (u, any width) lists of neighbours
     limits : (n,) float32, squared sketch distance from which on a row cannot become a neighbour
 
@@ -53,20 +53,20 @@ def propose_neighbors(
     (n, n_candidates) int32, in no particular order: at least four fifths of `n_candidates` if there are as many, -1 in
     the rest; never the query, never one of its neighbours, no row twice
     """
-    n_queries, n_neighbors = own.indices.shape
+    n_queries, n_known = known.shape
     candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
     values = np.empty((1, POOL_PER_CANDIDATE * n_candidates + POOL_MARGIN), dtype=np.float32)
     labels = np.empty(values.shape, dtype=np.int32)
     # the query and its neighbours, then what is new to it; one entry more, since rows are written before they count
-    rows = np.empty(2 + n_neighbors + sources.shape[1] * lists.indices.shape[1], dtype=np.int32)
+    rows = np.empty(2 + n_known + visited.indices.shape[1] * lists.indices.shape[1], dtype=np.int32)
     seen = np.zeros((sketches.shape[0] + 63) // 64, dtype=np.uint64)
     for i in range(n_queries):
-        n_known = _known_rows(start + i, i, own, seen, rows)
-        n_rows = _new_rows(i, own, sources, lists, seen, rows, n_known)
+        first = _known_rows(start + i, i, known, seen, rows)
+        n_rows = _new_rows(i, visited, lists, seen, rows, first)
         for j in range(np.uint64(n_rows)):
             seen[np.uint64(rows[j]) >> WORD_BITS] = ZERO
         count, bound = 0, limits[i]
-        for j in range(np.uint64(n_known), np.uint64(n_rows)):
+        for j in range(np.uint64(first), np.uint64(n_rows)):
             prefetch_row(sketches, rows[min(j + PREFETCH_AHEAD, np.uint64(n_rows - 1))])
             value = sketch_distance(sketches, start + i, rows[j])
             values[0, count], labels[0, count] = value, rows[j]
@@ -80,13 +80,13 @@ def propose_neighbors(
 
 
 @compiled
-def _known_rows(row: int, query: int, own: NeighborLists, seen: np.ndarray, rows: np.ndarray) -> int:
+def _known_rows(row: int, query: int, known: np.ndarray, seen: np.ndarray, rows: np.ndarray) -> int:
     """Write a query and its neighbours into `rows` and mark them in `seen`; return how many they are."""
     i, count = np.uint64(query), ONE
     rows[ZERO] = row
-    for j in range(np.uint64(own.indices.shape[1])):
-        if own.indices[i, j] >= 0:
-            rows[count] = own.indices[i, j]
+    for j in range(np.uint64(known.shape[1])):
+        if known[i, j] >= 0:
+            rows[count] = known[i, j]
             count += ONE
     for j in range(count):
         seen[np.uint64(rows[j]) >> WORD_BITS] |= ONE << (np.uint64(rows[j]) & BIT_MASK)
@@ -95,27 +95,21 @@ def _known_rows(row: int, query: int, own: NeighborLists, seen: np.ndarray, rows
 
 @compiled
 def _new_rows(
-    query: int,
-    own: NeighborLists,
-    sources: np.ndarray,
-    lists: NeighborLists,
-    seen: np.ndarray,
-    rows: np.ndarray,
-    n_known: int,
+    query: int, visited: NeighborLists, lists: NeighborLists, seen: np.ndarray, rows: np.ndarray, first: int
 ) -> int:
-    """Append the neighbours of a query's neighbours that are not marked in `seen`, and mark them; return how many.
+    """Append the rows of the lists that a query visits and that are not marked in `seen`; mark them; return how many.
 
     A bit for every row: counting a row that was seen as none is quicker than branching on it, which no processor can
     predict.
     """
-    i, count = np.uint64(query), np.uint64(n_known)
-    for j in range(np.uint64(sources.shape[1])):
-        if sources[i, j] < 0:
+    i, count = np.uint64(query), np.uint64(first)
+    for j in range(np.uint64(visited.indices.shape[1])):
+        if visited.indices[i, j] < 0:
             continue
-        source = np.uint64(sources[i, j])
+        source = np.uint64(visited.indices[i, j])
         for l in range(np.uint64(lists.indices.shape[1])):
             row = lists.indices[source, l]
-            if row >= 0 and (own.fresh[i, j] or lists.fresh[source, l]):
+            if row >= 0 and (visited.fresh[i, j] or lists.fresh[source, l]):
                 word, bit = np.uint64(row) >> WORD_BITS, ONE << (np.uint64(row) & BIT_MASK)
                 marks = seen[word]
                 rows[count] = row

@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.machine.compile import compiled, square_of
 from scalemani.kernels.rows.distances import Rows, prefetch_for_distance, squared_row_distance
 from scalemani.kernels.rows.smallest import insert_neighbor
@@ -45,13 +46,13 @@ def refine_neighbors(
     queries : (n, D) real, dense or sparse
     rows : (u, D) of the same dtype, as the queries are
     labels : (u,) int, the index of each row
-    candidates : (n, c) int, positions in `rows`, -1 for none; no candidate is the query, comes twice, or is among the
-        known neighbours of its query
+    candidates : (n, c) int, positions in `rows`, -1 for none; no candidate is the query. One that comes twice, or that
+        is known, is taken once
     known : (n, k) neighbours
 
     Returns
     -------
-    neighbors : Neighbors (n, k) in the dtypes of `known`
+    neighbors : Neighbors (n, k) in the dtypes of `known`, each index once if those known are
     fresh : (n, k) bool, true where a candidate entered
     """
     indices, distances = known.indices.copy(), known.distances.copy()
@@ -92,7 +93,10 @@ def _order_entries(entries: Entries, n_entries: int) -> None:
     raw, ordered = np.uint64(0), np.uint64(1)
     for j in range(np.uint64(n_entries)):
         label, distance, rank = labels[raw, j], distances[raw, j], np.int32(0)
-        for l in range(np.uint64(n_entries)):
+        for l in range(j):  # an entry that comes twice has two places
+            tied = (distances[raw, l] == distance) & (labels[raw, l] <= label)
+            rank += np.int32((distances[raw, l] < distance) | tied)
+        for l in range(j, np.uint64(n_entries)):
             tied = (distances[raw, l] == distance) & (labels[raw, l] < label)
             rank += np.int32((distances[raw, l] < distance) | tied)
         labels[ordered, np.uint64(rank)], distances[ordered, np.uint64(rank)] = label, distance
@@ -127,18 +131,25 @@ def _join_entries(
 def _last_kept(
     indices: np.ndarray, distances: np.ndarray, query: int, entries: Entries, n_entries: int
 ) -> tuple[int, int]:
-    """Return the numbers of the last old neighbour and of the last ordered entry among the k nearest of both."""
-    i, old, new = query, 0, 0
-    while old + new < indices.shape[1]:
-        first = new < n_entries and (
-            entries.distances[1, new] < distances[i, old]
-            or (entries.distances[1, new] == distances[i, old] and entries.labels[1, new] < indices[i, old])
-        )
-        if first:
+    """Return the numbers of the last old neighbour and of the last ordered entry among the k nearest of both.
+
+    The ordered entries that are old neighbours, or come twice, are taken out: equal indices have equal distances, and
+    so meet in the order.
+    """
+    labels, measured, ordered = entries.labels, entries.distances, 1
+    i, old, new, kept = query, 0, 0, 0
+    while old + kept < indices.shape[1]:
+        nearer = new < n_entries and measured[ordered, new] <= distances[i, old]
+        tied = nearer and measured[ordered, new] == distances[i, old]
+        if nearer and not (tied and labels[ordered, new] >= indices[i, old]):
+            labels[ordered, kept], measured[ordered, kept] = labels[ordered, new], measured[ordered, new]
+            kept += np.int64(kept == 0 or labels[ordered, kept - 1] != labels[ordered, kept])
+            new += 1
+        elif tied and labels[ordered, new] == indices[i, old]:
             new += 1
         else:
             old += 1
-    return old - 1, new - 1
+    return old - 1, kept - 1
 
 
 @compiled
@@ -173,17 +184,18 @@ def _contains(indices: np.ndarray, index: int) -> bool:
     return False
 
 
-def found_shares(found_distances: np.ndarray, true_distances: np.ndarray) -> np.ndarray:
+def found_shares(found: Neighbors, true_distances: np.ndarray) -> np.ndarray:
     """Return the share of neighbours that are no farther than the true k-th neighbour: ties count as found.
 
     Parameters
     ----------
-    found_distances : (n, k) float32 or float64, to the neighbours of n queries that a search found, inf for none
-    true_distances : (n, k) likewise, to the true neighbours, ascending
+    found : neighbours (n, k) that a search found; an index that comes twice counts once
+    true_distances : (n, k) float32 or float64, to the true neighbours, ascending
 
     Returns
     -------
     (n,) float64 in [0, 1]. Distances that differ by the rounding of float32 count as equal
     """
+    counted = (found.indices >= 0) & ~repeated_in_rows(found.indices)
     reached = true_distances[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)
-    return np.mean(found_distances <= reached, axis=1)
+    return np.mean((found.distances <= reached) & counted, axis=1)

@@ -55,13 +55,16 @@ def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int)
     sketches, unit, lists = list_tables(task, round_step(number - 1), asked.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
         limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
-    if asked.of_leaves:
-        own = NeighborLists(*(np.ascontiguousarray(table[start:stop]) for table in lists))
-    visited = np.ascontiguousarray(own.indices[:, : task.params.neighbors.most_visited])
+    looked_at = own
+    if asked.of_leaves:  # their heads, and the rows in whose heads a row is
+        looked_at = NeighborLists(*(table[start:stop] for table in lists))
+    width = task.params.neighbors.most_visited
+    visited = NeighborLists(*(np.ascontiguousarray(part[:, :width]) for part in looked_at))
     if asked.of_changed:
-        visited = np.where(own.fresh.any(axis=1, keepdims=True), visited, np.int32(-1))
+        changed = own.fresh.any(axis=1, keepdims=True)
+        visited = visited._replace(indices=np.where(changed, visited.indices, np.int32(-1)))
     count = asked.candidates * n_candidates(task, number)
-    candidates = propose_by_tiles(sketches, start, own, visited, lists, limits, count)
+    candidates = propose_by_tiles(sketches, start, known.indices, visited, lists, limits, count)
     found, fresh = settled(task, start, candidates, known)
     if asked.of_changed:
         fresh |= still_fresh(own, found.indices)

@@ -14,7 +14,7 @@ from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
-from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
@@ -61,6 +61,8 @@ def continued_block(task: StageTask, block: int) -> Arrays:
     step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
     known.distances[places] = stored.distances(step).gather(rows)
+    # Graphs of earlier versions may list a neighbour several times: it is taken once, and others fill its places.
+    known = merge_neighbors(known, empty_lists(task, stop - start), task.params.n_neighbors)
     return round_arrays(*settled(task, start, candidates_of_block(task, start, places, known), known))
 
 

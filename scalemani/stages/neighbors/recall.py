@@ -95,7 +95,8 @@ def find_truth(work: StageWork) -> None:
 def measured_recall(task: StageTask, number: int) -> Measure:
     """Return the share of the true neighbours of the sampled points that a round has found."""
     output = StoredNeighbors(task.output)
-    found = output.distances(round_step(number)).gather(task.once(sampled).rows)
+    rows, step = task.once(sampled).rows, round_step(number)
+    found = Neighbors(output.indices(step).gather(rows), output.distances(step).gather(rows))
     return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
 
 

@@ -52,8 +52,8 @@ def tiles_with_room(
 def propose_by_tiles(
     sketches: Table,
     start: int,
-    own: NeighborLists,
-    visited: np.ndarray,
+    known: np.ndarray,
+    visited: NeighborLists,
     lists: tuple[Table, Table],
     limits: np.ndarray,
     n_candidates: int,
@@ -63,7 +63,8 @@ def propose_by_tiles(
     Parameters
     ----------
     sketches : (N, s) float32 or int8, of all points
-    visited : (n, w) int, rows of all points whose lists are looked at, -1 for none
+    known : (n, k) int32, rows of all points, as of `propose_neighbors`
+    visited : (n, w), the rows of all points whose lists are looked at, -1 for none
     lists : the fields of `NeighborLists`, of all points
     limits : (n,) float32, as of `propose_neighbors`
 
@@ -73,28 +74,28 @@ def propose_by_tiles(
     """
     indices, fresh = lists
     if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
-        return propose_neighbors(sketches, start, own, visited, NeighborLists(indices, fresh), limits, n_candidates)
+        return propose_neighbors(sketches, start, known, visited, NeighborLists(indices, fresh), limits, n_candidates)
 
-    def copied(tile: slice, most_rows: int) -> tuple[NeighborLists, NeighborLists, np.ndarray, np.ndarray] | None:
-        """Return own lists, those visited, which of these, and rows: all that is looked at is numbered anew.
+    def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, NeighborLists, NeighborLists, np.ndarray] | None:
+        """Return known rows, which lists are visited, these lists, and rows: all that is looked at is numbered anew.
 
         The numbers are in the order of the rows: to the kernel there are no other rows.
         """
-        sources, places = compact_rows(visited[tile])
-        near, far = own.indices[tile], indices[sources]
+        sources, places = compact_rows(visited.indices[tile])
+        near, far = known[tile], indices[sources]
         queries = np.arange(start + tile.start, start + tile.stop, dtype=np.int32)
         everything = np.concatenate([queries, near.ravel(), far.ravel()])
         rows, numbers = compact_rows(everything[:, np.newaxis])
         if len(rows) > most_rows:
             return None
         _, near_places, far_places = np.split(numbers[:, 0], np.cumsum([len(queries), near.size]))
-        near_lists = NeighborLists(near_places.reshape(near.shape), own.fresh[tile])
-        return near_lists, NeighborLists(far_places.reshape(far.shape), fresh[sources]), places, rows
+        far_lists = NeighborLists(far_places.reshape(far.shape), fresh[sources])
+        return near_places.reshape(near.shape), NeighborLists(places, visited.fresh[tile]), far_lists, rows
 
-    per_query = 1 + own.indices.shape[1] + visited.shape[1] * indices.shape[1]
+    per_query = 1 + known.shape[1] + visited.indices.shape[1] * indices.shape[1]
     row_bytes = sketches.dtype.itemsize * sketches.shape[1]
     found = np.empty((len(limits), n_candidates), np.int32)
-    for tile, (near, far, places, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
+    for tile, (near, places, far, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
         first = int(np.searchsorted(rows, start + tile.start))
         candidates = propose_neighbors(sketches[rows], first, near, places, far, limits[tile], n_candidates)
         found[tile] = np.where(candidates < 0, candidates, rows[candidates])

@@ -29,7 +29,7 @@ def test_proposals_are_the_best_unseen_neighbours_of_neighbours(dtype, n_dims, l
     limits = np.full(n_points, limit, dtype=np.float32)
     start, stop = 100, 300
     own = NeighborLists(graph.indices[start:stop], graph.fresh[start:stop])
-    got = propose_neighbors(sketches, start, own, own.indices, graph, limits[start:stop], n_candidates)
+    got = propose_neighbors(sketches, start, own.indices, own, graph, limits[start:stop], n_candidates)
     squares = cdist(sketches.astype(float), sketches.astype(float)) ** 2
     for i in range(start, stop):
         pairs = [
@@ -50,10 +50,20 @@ def test_proposals_through_gathered_lists_are_the_same():
     graph = random_graph(300, 6, 2)
     limits = np.full(50, np.inf, dtype=np.float32)
     own = NeighborLists(graph.indices[:50], graph.fresh[:50])
-    whole = propose_neighbors(sketches, 0, own, own.indices, graph, limits, 10)
+    whole = propose_neighbors(sketches, 0, own.indices, own, graph, limits, 10)
     rows, places = compact_rows(own.indices)
-    gathered = NeighborLists(graph.indices[rows], graph.fresh[rows])
-    np.testing.assert_array_equal(propose_neighbors(sketches, 0, own, places, gathered, limits, 10), whole)
+    gathered, visited = NeighborLists(graph.indices[rows], graph.fresh[rows]), NeighborLists(places, own.fresh)
+    np.testing.assert_array_equal(propose_neighbors(sketches, 0, own.indices, visited, gathered, limits, 10), whole)
+
+
+def test_known_neighbours_that_are_not_visited_are_no_candidates():
+    sketches = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
+    graph, limits = random_graph(300, 12, 2), np.full(300, np.inf, dtype=np.float32)
+    heads = NeighborLists(np.ascontiguousarray(graph.indices[:, :4]), np.ones((300, 4), bool))
+    found = propose_neighbors(sketches, 0, graph.indices, heads, heads, limits, 40)
+    assert (found >= 0).any(axis=1).mean() > 0.9
+    for row, candidates in enumerate(found):
+        assert not {*candidates[candidates >= 0]} & {row, *graph.indices[row]}
 
 
 def test_the_whole_search_reaches_its_recall():
@@ -77,7 +87,7 @@ def test_the_whole_search_reaches_its_recall():
     for _ in range(2):
         graph = NeighborLists(neighbors.indices, fresh)
         limits = ((neighbors.distances[:, -1] / basis.scale) ** 2).astype(np.float32)
-        proposals = propose_neighbors(sketches, 0, graph, graph.indices, graph, limits, 20)
+        proposals = propose_neighbors(sketches, 0, graph.indices, graph, graph, limits, 20)
         neighbors, fresh = refine_neighbors(points, points, labels, proposals, neighbors)
         recalls.append(np.mean(neighbors.distances[:500] <= reached))
     assert recalls[0] < recalls[1] <= recalls[2]

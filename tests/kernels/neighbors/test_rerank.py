@@ -57,8 +57,15 @@ def test_lists_kept_in_float32_stay_ascending_with_ties_by_index():
 
 
 @settings(max_examples=100, deadline=None, derandomize=True)
-@given(st.integers(0, 2**32 - 1), st.integers(1, 40), st.integers(0, 90), st.integers(2, 256), st.booleans())
-def test_refined_lists_are_the_sorted_union(seed, k, n_candidates, spread, partly_known):
+@given(
+    st.integers(0, 2**32 - 1),
+    st.integers(1, 40),
+    st.integers(0, 90),
+    st.integers(2, 256),
+    st.booleans(),
+    st.booleans(),
+)
+def test_refined_lists_are_the_sorted_union(seed, k, n_candidates, spread, partly_known, repeating):
     """Small spreads make many ties; labels are shuffled so that their order is not that of the rows."""
     generator = np.random.default_rng(seed)
     points = generator.integers(0, spread, (120, 2)).astype(np.uint8)
@@ -77,7 +84,11 @@ def test_refined_lists_are_the_sorted_union(seed, k, n_candidates, spread, partl
 
     known = filled(nearest(drawn[:n_known]))
     candidates = drawn[n_known : n_known + n_candidates].astype(np.int32)
-    candidates = np.concatenate([candidates, np.full(3, -1, dtype=np.int32)])[np.newaxis]
+    candidates = np.concatenate([candidates, np.full(3, -1, dtype=np.int32)])
+    if repeating:  # some of them twice, and known ones
+        again = generator.permutation(np.concatenate([candidates, drawn[:n_known]]))[:20].astype(np.int32)
+        candidates = generator.permutation(np.concatenate([candidates, again]))
+    candidates = candidates[np.newaxis]
     found, fresh = refine_neighbors(points[:1], points, labels, candidates, known)
     expected = filled(nearest(drawn[: n_known + n_candidates]))
     np.testing.assert_array_equal(found.indices, expected.indices)
@@ -108,8 +119,14 @@ def test_merged_lists_are_the_sorted_union_without_repeats(seed, k, n_first, n_s
 
 
 def test_neighbours_as_far_as_the_true_last_one_count_as_found():
-    true = np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 3.0]])
-    assert found_shares(true, true).tolist() == [1.0, 1.0]
-    found = np.array([[1.0, 2.0, 2.0], [1.0, 3.1, np.inf]])
+    true, rows = np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 3.0]]), np.array([[4, 1, 7], [3, 0, 2]])
+    assert found_shares(Neighbors(rows, true), true).tolist() == [1.0, 1.0]
+    found = Neighbors(np.array([[4, 1, 7], [3, 0, -1]]), np.array([[1.0, 2.0, 2.0], [1.0, 3.1, np.inf]]))
     np.testing.assert_allclose(found_shares(found, true), [1.0, 1 / 3])
-    assert found_shares(true.astype(np.float32), true).tolist() == [1.0, 1.0]
+    assert found_shares(Neighbors(rows, true.astype(np.float32)), true).tolist() == [1.0, 1.0]
+
+
+def test_a_neighbour_that_is_listed_twice_counts_once():
+    true = np.array([[1.0, 2.0, 2.0, 3.0]])
+    found = Neighbors(np.array([[5, 8, 8, 5]]), np.array([[1.0, 2.0, 2.0, 1.0]]))
+    assert found_shares(found, true).tolist() == [0.5]

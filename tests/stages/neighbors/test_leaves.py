@@ -73,6 +73,22 @@ def test_the_recall_is_reached_and_true_and_distances_are_exact(points, finished
     assert certificate["draws"] >= 2
 
 
+@pytest.mark.parametrize(
+    "executor", [Executor(workers=2), Executor("processes", workers=2)], ids=["threads", "processes"]
+)
+def test_no_neighbour_comes_twice_and_the_certificate_counts_rows(tmp_path, executor):
+    """Lists are longer than their heads, which alone say through whom a point looks further."""
+    points = np.random.default_rng(3).normal(size=(4000, 40)).astype(np.float32)
+    asked = {"n_neighbors": 50, "max_rounds": 4, "leaf_points": 200, "recall": 0.97, "sampled_queries": 1000}
+    found = run(open_points(points), tmp_path / "run", "knn-graph", params_of(**asked), executor, 1024)
+    indices, certificate = found.group("graph").read("indices"), found.certificates["neighbors"]
+    assert certificate["rounds"] >= 1
+    assert all(len(set(row) - {i}) == 50 for i, row in enumerate(indices.tolist()))
+    true = np.argsort(distances_of(points), axis=1)[:, :50]
+    share = np.mean([len({*one} & {*other}) / 50 for one, other in zip(indices, true, strict=True)])
+    assert abs(share - certificate["recall"]) < 3 * certificate["recall_error"] + 1e-3
+
+
 def test_each_round_over_leaves_keeps_what_was_found_and_tells_what_is_new(finished):
     group = finished.group("neighbors")
     before, after = (group.read(f"round_{number}/indices") for number in (0, 1))
