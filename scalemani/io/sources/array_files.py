@@ -28,6 +28,7 @@ from scalemani.io.sources.base import (
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.tables import check_same
 
+PIECE_BYTES = 2**20  # of an archive, read at once
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
 
 PICTURES = (".png", ".jpg", ".jpeg", ".tif", ".tiff", ".bmp")
@@ -108,7 +109,14 @@ def whole_array(path: Place, member: str | None = None) -> np.ndarray:
     with opened_array(path, member) as (file, _, _):
         file.seek(0)
         array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        read_to_end(file)
         return array
+
+
+def read_to_end(file: IO[bytes]) -> None:
+    """Read what is left of a file: the checksum of a member of an archive is compared at its end alone."""
+    while file.read(PIECE_BYTES):
+        pass
 
 
 def read_array(path: Path, member: str | None, dimensions: tuple[int, ...] = (1,)) -> np.ndarray:
@@ -174,9 +182,16 @@ class CompressedPoints(Source):
 
 
 def open_npz(path: Place, member: str | None) -> Source:
-    """Open a member of an .npz archive, which is read by rows where it is not compressed."""
+    """Open a member of an .npz archive, which is read by rows where it is not compressed.
+
+    Rows are read past the archive, in any order and in several processes, so the checksum is compared here.
+    """
     points = NpyPoints(path, member)
-    return CompressedPoints(points) if points.offset is None else points
+    if points.offset is None:
+        return CompressedPoints(points)
+    with opened_array(path, member) as (file, _, _):
+        read_to_end(file)
+    return points
 
 
 def npz_members(path: Path) -> dict[str, Header]:

@@ -13,6 +13,7 @@ from scalemani.config.limits import check_limit
 from scalemani.errors import ConfigError, DataError, StoreError, warn
 from scalemani.io.sources.array_files import read_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
+from scalemani.io.sources.chunks import missing_chunks
 from scalemani.io.sources.label_values import (
     categories_of,
     colours_of_categories,
@@ -21,7 +22,6 @@ from scalemani.io.sources.label_values import (
     with_categories,
     with_missing,
 )
-from scalemani.io.sources.sliced import missing_chunks
 from scalemani.io.sources.stores import h5ad_node, open_h5, zarr_node
 from scalemani.io.sources.tables import INDEX, check_names, columns_of, opened, table_files
 

@@ -1,33 +1,27 @@
 """Points in arrays that are read by slices of rows: zarr, HDF5, memory maps, labelled arrays, other libraries' own.
 
-Sparse rows are three such arrays. Libraries read chunks that are missing as a fill value without a warning;
-`missing_chunks` finds them. What the attributes of an array say of its numbers, by the CF conventions that xarray and
-netCDF follow, is applied: scale, offset, and the values that stand for gaps.
+Sparse rows are three such arrays. What the attributes of an array say of its numbers, by the CF conventions that xarray
+and netCDF follow, is applied: scale, offset, and the values that stand for gaps.
 """
 
 import base64
 import contextlib
-import math
 import mmap
-import re
 import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import zarr
 from scipy import sparse
-from zarr.core.sync import sync
 
 from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_given
+from scalemani.io.sources.chunks import chunks_of, missing_chunks
 
-CHUNK_KEY = re.compile(r"(c[/.])?\d+([/.]\d+)*")  # below an array of zarr, of formats 2 and 3
-FILL_DECLARED = 2  # H5D_FILL_VALUE_USER_DEFINED: by the writer of a dataset
-LOOK = "look whether it was copied whole, if these rows should hold anything else"
 SPARSE_PARTS = ("data", "indices", "indptr")
 BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
 INDEX_BYTES = 4  # of the column of a nonzero
@@ -35,78 +29,6 @@ INDEX_BYTES = 4  # of the column of a nonzero
 GAPS, SCALES, UNSIGNED = ("_FillValue", "missing_value"), ("scale_factor", "add_offset"), "_Unsigned"
 XARRAY = "_ARRAY_DIMENSIONS"  # an attribute of arrays that xarray writes to zarr of format 2
 LEAST_SAVING = 4  # times as many bytes as sparse rows that dense ones take, for rows to stay sparse
-
-
-class Chunks(NamedTuple):
-    """Rows of the largest chunk, rows of a stored object (a shard or chunk; None: they differ), and stored objects."""
-
-    most_rows: int = 0
-    stored_rows: int | None = None
-    n_stored: int = 0
-
-
-def chunks_of(array: Any, description: str) -> Chunks:
-    """Return the chunks of an array, of one shape or, in zarr, of several; none of an array that tells of none."""
-    try:
-        read = getattr(array, "chunks", None)
-    except NotImplementedError:  # of zarr, which from 3.2 on has other names for those of several shapes
-        n_stored = math.prod(map(len, array.write_chunk_sizes))
-        return Chunks(max(array.read_chunk_sizes[0], default=0), None, n_stored)
-    if not isinstance(read, tuple) or not read or not isinstance(read[0], int):
-        return Chunks()
-    stored = getattr(array, "shards", None) or read
-    if any(piece < 1 <= length for length, piece in zip(array.shape * 2, (*stored, *read), strict=True)):
-        raise DataError(
-            f"{description} of shape {array.shape} has chunks of shape {read}, which hold no value: write it again"
-        )
-    n_stored = math.prod(-(-length // piece) for length, piece in zip(array.shape, stored, strict=True))
-    return Chunks(read[0], stored[0], n_stored)
-
-
-def missing_chunks(array: Any, description: str) -> str:
-    """Return a warning about missing chunks of an array of zarr or h5py; empty where there are none, and of others.
-
-    zarr may leave out chunks of nothing but fill values on purpose. HDF5 writes chunks of zeros like any others: where
-    no fill value was declared, those that were never written are refused. A contiguous dataset is one chunk.
-    """
-    wanted, in_hdf5 = (
-        chunks_of(array, description).n_stored,
-        hasattr(array, "id") and hasattr(array.id, "get_num_chunks"),
-    )
-    if isinstance(array, zarr.Array):
-        there = objects_of(array)
-    elif not in_hdf5:
-        return ""
-    elif array.chunks:
-        there = array.id.get_num_chunks()
-    else:
-        wanted, there = 1, int(not array.size or array.id.get_storage_size() > 0)
-    if there >= wanted:
-        return ""
-    what = f"{wanted - there} of {wanted} chunks of {description}"
-    if not in_hdf5 or array.id.get_create_plist().fill_value_defined() == FILL_DECLARED:
-        fill = array.fillvalue if in_hdf5 else array.fill_value
-        return f"{what} are missing and read as {fill}: {LOOK}"
-    raise DataError(
-        f"{what} were never written, and HDF5 reads them as {array.fillvalue!r}: the program that wrote the file did "
-        "not finish; write it again, or declare a fill value where it is meant"
-    )
-
-
-def objects_of(array: zarr.Array) -> float:
-    """Return how many chunks or shards of an array are there; infinitely many where its store does not list them."""
-
-    async def count() -> int:
-        place = array.store_path
-        start = len(place.path) + 1 if place.path else 0
-        return sum([CHUNK_KEY.fullmatch(key[start:]) is not None async for key in place.store.list_prefix(place.path)])
-
-    if array.store.supports_listing:
-        with contextlib.suppress(
-            Exception
-        ):  # servers that list nothing say so in many ways, and rows are read all the same
-            return sync(count())
-    return math.inf
 
 
 @dataclass(frozen=True)
@@ -195,7 +117,7 @@ class SlicedPoints(Source):
         self.gapped = bool(self.packing.fills) or np.ma.isMaskedArray(given)
         super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else dtype, where)
         self.array, self.remark = array, missing_chunks(array, self.description)
-        most_rows, self.preferred_rows, _ = chunks_of(array, where)
+        most_rows, self.preferred_rows, *_ = chunks_of(array, where)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
 
     def rows(self, start: int, stop: int) -> np.ndarray:

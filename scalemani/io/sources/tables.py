@@ -295,7 +295,9 @@ class ParquetReader:
     def __init__(self, place: Place) -> None:
         parquet = optional_module("pyarrow.parquet", "parquet")
         file = place.open(BUFFER_BYTES) if isinstance(place, BucketFile) else place
-        self.file = parquet.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
+        self.file = parquet.ParquetFile(
+            file, buffer_size=BUFFER_BYTES, pre_buffer=False, page_checksum_verification=True
+        )
         self.schema = self.file.schema_arrow
         self.schema.names  # noqa: B018 - letters that are none come to light here
 
