@@ -342,10 +342,16 @@ def writable_folder() -> Path | None:
 
 
 def is_compiled() -> bool:
-    """Return whether this machine has machine code of kernels, of the wheel or in the cache."""
+    """Return whether this machine has machine code of kernels that can be loaded, of the wheel or in the cache."""
     processor = cpu_target.target_context.codegen().magic_tuple()
     folder = _folder_for(processor)
-    return installed_code(processor).level is not None or (folder is not None and any(folder.glob("*")))
+    if installed_code(processor).level is not None:
+        return True
+    with contextlib.suppress(OSError):
+        if folder is not None:
+            with _opened(folder) as descriptor:
+                return bool(os.listdir(descriptor))
+    return False
 
 
 def distrust() -> str:

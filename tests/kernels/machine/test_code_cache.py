@@ -383,6 +383,29 @@ def test_where_nothing_can_be_written_kernels_are_compiled_in_memory(tmp_path, u
     assert not list((tmp_path / "closed").iterdir())
 
 
+HOME_OF_ANOTHER = """
+from scalemani.kernels.machine.code_cache import distrust, is_compiled, writable_folder
+{as_user}
+compiled = is_compiled(), writable_folder(), distrust()
+assert compiled == (False, None, ""), compiled
+"""
+
+
+@pytest.mark.parametrize("below", [".", ".cache", ".cache/scalemani", ".cache/scalemani/kernels"])
+def test_a_home_of_another_user_that_is_closed_is_as_good_as_none(tmp_path, below):
+    home = tmp_path / "home"
+    (home / ".cache" / "scalemani" / "kernels").mkdir(parents=True)
+    for path in home.parents:
+        if path.stat().st_uid == os.geteuid() and path != Path("/"):
+            path.chmod(path.stat().st_mode | 0o555)
+    (home / below).chmod(0o000 if os.geteuid() else 0o700)
+    program = HOME_OF_ANOTHER.format(as_user=AS_USER.format(user=NOBODY)) + LOGARITHM
+    try:
+        assert run(program, HOME=home)[1:] == [0, 1]
+    finally:
+        (home / below).chmod(0o755)
+
+
 def test_a_cache_that_can_only_be_read_is_read(filled):
     closed = [path for path in (filled, *filled.rglob("*")) if path.is_dir()]
     for path in entries(filled):
