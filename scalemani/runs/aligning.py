@@ -11,6 +11,7 @@ from scalemani.config.stages import COMPUTED_STARTS
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource, open_labels, open_points
+from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.side_data import AccompaniedPoints, with_init
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.measures import similarity_of
@@ -56,6 +57,8 @@ def checked_ids(given: Any, count: int) -> np.ndarray:
     ids = open_labels(given, count)
     if ids.dtype.kind not in "iuU":
         raise DataError(f"identifiers must be integers or text, got {ids.dtype}")
+    if (absent := np.flatnonzero(is_absent(ids))).size:
+        raise DataError(f"identifiers must name every row, and {len(absent)} rows have none, the first row {absent[0]}")
     values, first, counts = np.unique(ids, return_index=True, return_counts=True)
     if len(values) < len(ids):
         twice = counts > 1

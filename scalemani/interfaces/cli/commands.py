@@ -71,7 +71,8 @@ def embed(**given: Any) -> None:
         return
     show_records(finished)
     if options.labels is not None and finished.embeds:
-        show_label_accuracy(finished, finished.of_points(open_labels(options.labels, source.shape[0])))
+        labels = finished.of_points(open_labels(options.labels, source.shape[0]))
+        show_label_accuracy(finished, labels, partial=params.follows_classes and not options.learns_from_labels)
 
 
 @app.command()

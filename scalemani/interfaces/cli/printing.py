@@ -15,6 +15,8 @@ from scalemani.interfaces.functions.measures import knn_accuracy
 from scalemani.interfaces.report.certificates import VERDICTS, counted, judged_certificates
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources.base import optional_module
+from scalemani.io.sources.label_values import is_absent
+from scalemani.io.sources.side_data import has_label
 from scalemani.kernels.measures import Measure
 from scalemani.runs.aligning import Alignment
 from scalemani.runs.opened import Run, StoredResult
@@ -70,13 +72,23 @@ def certificate_text(certificates: Mapping[str, Any]) -> str:
     )
 
 
-def show_label_accuracy(run: Run, labels: np.ndarray) -> None:
-    """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these."""
-    if labels.dtype.kind == "f" and np.any(labels != np.rint(labels)):
+def show_label_accuracy(run: Run, labels: np.ndarray, partial: bool) -> None:
+    """Print the share of points whose nearest other point in the embedding has their label, of (N,) labels of these.
+
+    Where they may be `partial`, -1 is no label either.
+    """
+    known = has_label(labels) if partial else ~is_absent(labels)
+    given, n_others = labels[known], int(np.count_nonzero(~known))
+    if given.dtype.kind == "f" and np.any(given != np.rint(given)):
         say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
-    found = knn_accuracy(run.stored_embedding.read(), labels)
-    say(f"{found.value:.4f} of {found.n_sampled} points have the label of their nearest neighbour in the embedding")
+    others = f"; {n_others} of {len(labels)} points have no label and do not count" if n_others else ""
+    if len(given) < 2:
+        say(f"labels are too few: no agreement is counted{others}")
+        return
+    found = knn_accuracy(run.stored_embedding.read()[known], given)
+    share = f"{found.value:.4f} of {found.n_sampled} points"
+    say(f"{share} have the label of their nearest neighbour in the embedding{others}")
 
 
 def show_measures(found: Mapping[str, Any], as_json: bool) -> None:

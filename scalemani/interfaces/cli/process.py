@@ -2,6 +2,7 @@
 
 import contextlib
 import faulthandler
+import functools
 import os
 import signal
 import sys
@@ -9,14 +10,15 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
 import typer
 
-from scalemani.errors import FULL, ScalemaniError, is_lasting, printable, remedy_of, without_secrets
+from scalemani.errors import FULL, ScalemaniError, ScalemaniWarning, is_lasting, printable, remedy_of, without_secrets
 from scalemani.interfaces.cli.commands import app
 from scalemani.interfaces.cli.output import outlasting, say, tell
 
@@ -38,12 +40,21 @@ UsageError: Any = typer.BadParameter.__base__
 
 def main() -> None:
     """Run the command line and end the process: status 0, 1 for a failure, 2 for arguments, input or state."""
-    with contextlib.redirect_stderr(outlasting(sys.stderr)), ending_in_time():
+    with contextlib.redirect_stderr(outlasting(sys.stderr)), warnings.catch_warnings(), ending_in_time():
+        warnings.showwarning = functools.partial(show_warning, warnings.showwarning)
         try:
             status = app(standalone_mode=False) or 0
         except Exception as error:
             status = report_failure(error)
         sys.exit(status)
+
+
+def show_warning(others: Callable[..., None], message: Warning | str, kind: type[Warning], *where: Any) -> None:
+    """Print what concerns a result as one line; hand warnings of other libraries on to what shows `others`."""
+    if issubclass(kind, ScalemaniWarning):
+        tell("warning", str(message), before="warning: ")
+    else:
+        others(message, kind, *where)
 
 
 def report_failure(error: Exception) -> int:

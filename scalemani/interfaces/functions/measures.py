@@ -12,6 +12,7 @@ from scalemani.interfaces.functions.validation import (
     check_clusterings,
     check_labels,
     checked_neighbors,
+    labelled_points,
     measured_rows,
     sampled,
 )
@@ -184,8 +185,9 @@ def knn_accuracy(
     Parameters
     ----------
     embedding : (N, d) finite numbers
-    labels : (N,) classes of any type
-    n_neighbors : k, below N; of labels that win equally often the first in sorted order counts
+    labels : (N,) classes of any type; points without one, None, NaN, NA or an empty text, are left out, with a warning
+    n_neighbors : k, below the number of points with a label; of labels that win equally often the first in sorted order
+        counts
     n_sampled, random_state : as in `recall`
 
     Returns
@@ -206,7 +208,9 @@ def knn_accuracy(
     """
     positions = points_in_memory(embedding, "embedding")
     classes = check_labels(labels, "labels", len(positions))
-    k = check_count(n_neighbors, "n_neighbors", 1, len(positions) - 1, "the number of other points")
+    labelled = labelled_points(classes, least=2)
+    positions, classes = positions[labelled], classes[labelled]
+    k = check_count(n_neighbors, "n_neighbors", 1, len(positions) - 1, "the number of other points with a label")
     rows = sampled(len(positions), n_sampled, random_state, "knn accuracy")
     return mean_of(measures.label_hits(positions, classes, k, rows), len(positions))
 
@@ -272,7 +276,8 @@ def clustering_error(labels: Any, reference: Any) -> float:
 
     Parameters
     ----------
-    labels, reference : (N,) classes of any type; their numbers may differ
+    labels, reference : (N,) classes of any type; their numbers may differ. Points without one are left out, as in
+        `knn_accuracy`
 
     Returns
     -------
@@ -296,7 +301,8 @@ def normalized_mutual_information(labels: Any, reference: Any) -> float:
 
     Parameters
     ----------
-    labels, reference : (N,) classes of any type; their numbers may differ
+    labels, reference : (N,) classes of any type; their numbers may differ. Points without one are left out, as in
+        `knn_accuracy`
 
     Returns
     -------
@@ -324,7 +330,8 @@ def adjusted_rand_index(labels: Any, reference: Any) -> float:
 
     Parameters
     ----------
-    labels, reference : (N,) classes of any type; their numbers may differ
+    labels, reference : (N,) classes of any type; their numbers may differ. Points without one are left out, as in
+        `knn_accuracy`
 
     Returns
     -------

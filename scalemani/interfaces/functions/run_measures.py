@@ -11,7 +11,7 @@ import numpy as np
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
 from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
-from scalemani.interfaces.functions.validation import check_labels
+from scalemani.interfaces.functions.validation import check_labels, labelled_points
 from scalemani.io.sources import open_labels
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.grouping import repeated_in_rows
@@ -48,7 +48,8 @@ def measure_run(
     ----------
     run : a finished run
     labels : (N,) classes in input order, or a file of them; None: nothing that needs them is measured. Where equal rows
-        are one point, that of the first of them counts, and each point once
+        are one point, that of the first of them counts, and each point once. Points without one are left out, with a
+        warning
     n_neighbors : k, below half of the points; None: 15, or fewer where the points are few
     n_sampled : how many points are looked at, drawn by `random_state`; ten times as many for labels
     random_state : a seed, None, or a generator to draw one
@@ -72,20 +73,22 @@ def measure_run(
     k = min(NEIGHBORS, most) if n_neighbors is None else n_neighbors
     check_count(k, "n_neighbors", 1, most, "less than half of the points")
     wanted = check_count(n_sampled, "n_sampled")
-    classes = None
+    classes, labelled = None, np.arange(0)
     if labels is not None:
         classes = check_labels(run.of_points(open_labels(labels, run.n_input_points)), "labels", n_points)
+        labelled = labelled_points(classes, least=2)
+        classes = classes[labelled]
     rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
     found = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
         many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
-        for nearest in sorted({1, k}):
+        for nearest in sorted({1, min(k, len(labelled) - 1)}):
             found[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
-                positions, classes, nearest, n_sampled=many, random_state=seed
+                positions[labelled], classes, nearest, n_sampled=many, random_state=seed
             )
     if classes is not None and StoredClustering.STAGE in run.keys:
-        clusters = np.asarray(run.labels[...])  # of points that are a row each: clustering takes no weights
+        clusters = np.asarray(run.labels[...])[labelled]  # of points that are a row each: clustering takes no weights
         for measure in (
             measures.clustering_error,
             measures.normalized_mutual_information,

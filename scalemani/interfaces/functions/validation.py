@@ -7,9 +7,9 @@ import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed, check_shape, check_squares, unmasked
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import ConfigError, DataError, warn
 from scalemani.io.sources import points_in_memory, rows_in_memory
-from scalemani.io.sources.label_values import values_of
+from scalemani.io.sources.label_values import is_absent, values_of
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.rows.compressed import Points
@@ -163,23 +163,37 @@ def check_alike(one: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
 
 
 def check_labels(labels: Any, name: str, n_points: int | None) -> np.ndarray:
-    """Return classes (N,), or raise DataError."""
-    classes = labels if isinstance(labels, np.ndarray) else values_of(labels, name)
+    """Return classes (N,) of one type, of which some may be none, or raise DataError; see `is_absent`."""
+    classes = values_of(labels, name)
     if classes.ndim != 1 or len(classes) == 0 or len(classes) != (n_points or len(classes)):
         wanted = "(N,)" if n_points is None else f"({n_points},)"
         raise DataError(f"{name} must be one class for each point, {wanted}, got shape {classes.shape}")
     try:
-        kinds = np.unique(classes)
+        kinds = np.unique(np.asarray(classes)[~is_absent(classes)])
     except TypeError as error:  # objects that have no order
         raise DataError(f"{name} must be classes of one type: give numbers or texts ({error})") from error
     if kinds.dtype.kind == "f" and not np.array_equal(kinds, np.rint(kinds)):
-        raise DataError(f"{name} must be classes, got numbers with fractions or NaN: round them, or group them first")
-    if classes is not labels and kinds.dtype.kind == "U" and kinds[0] == "":
-        raise DataError(f"{name} must be classes, got points without one: leave them out, or give them one")
+        raise DataError(f"{name} must be classes, got numbers with fractions: round them, or group them first")
     return classes
 
 
+def labelled_points(*labels: np.ndarray, least: int = 1) -> np.ndarray:
+    """Return the rows of points that have a class in each of some lists (N,), and warn of the others.
+
+    DataError where these are fewer than `least`.
+    """
+    absent = np.any([is_absent(classes) for classes in labels], axis=0)
+    rows, n_points = np.flatnonzero(~absent), len(absent)
+    if len(rows) < least:
+        raise DataError(f"{len(rows)} of {n_points} points have a label, at least {least} must: give more points one")
+    if len(rows) < n_points:
+        warn(f"{n_points - len(rows)} of {n_points} points have no label and count in no measure of labels")
+    return rows
+
+
 def check_clusterings(labels: Any, reference: Any) -> tuple[np.ndarray, np.ndarray]:
-    """Return two lists of as many classes."""
+    """Return the classes that points have in two lists of as many, without the points that have none in one of them."""
     classes = check_labels(labels, "labels", None)
-    return classes, check_labels(reference, "reference", len(classes))
+    others = check_labels(reference, "reference", len(classes))
+    rows = labelled_points(classes, others)
+    return classes[rows], others[rows]

@@ -10,8 +10,9 @@ from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.functions import measures
 from scalemani.interfaces.functions.run_measures import against_points
-from scalemani.interfaces.functions.validation import check_labels
+from scalemani.interfaces.functions.validation import check_labels, labelled_points
 from scalemani.io.sources import open_labels, points_in_memory
+from scalemani.io.sources.label_values import is_absent
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
@@ -26,6 +27,8 @@ CLUSTERING, GRAPH_ALONE = "spectral-clustering", "knn-graph"
 @dataclass(frozen=True)
 class Judge:
     """What runs are compared with: classes (N,), a reference embedding (N, d), both in input order; None: nothing.
+
+    Points without a class count in no score by classes.
 
     `n_neighbors` None is 1 for labels and 15 for neighbours.
     """
@@ -51,15 +54,17 @@ def exact(value: float) -> Measure:
 def label_accuracy(run: Run, judge: Judge) -> Measure:
     """Return the share of points whose label wins among their nearest others in the embedding."""
     labels = run.of_points(np.asarray(judge.labels))
-    nearest = judge.n_neighbors or NEAREST
-    return measures.knn_accuracy(run.stored_embedding.read(), labels, nearest, random_state=SEED)
+    known, nearest = ~is_absent(labels), judge.n_neighbors or NEAREST
+    return measures.knn_accuracy(run.stored_embedding.read()[known], labels[known], nearest, random_state=SEED)
 
 
 def clustering_error(run: Run, judge: Judge) -> Measure:
     """Return the share of points in the wrong cluster."""
     if StoredClustering.STAGE not in run.keys:
         raise ConfigError(f"clustering-error is of clusters, and {run.method} has none: take {CLUSTERING}")
-    return exact(measures.clustering_error(np.asarray(run.labels[...]), run.of_results(np.asarray(judge.labels))))
+    labels = run.of_results(np.asarray(judge.labels))
+    known = ~is_absent(labels)
+    return exact(measures.clustering_error(np.asarray(run.labels[...])[known], labels[known]))
 
 
 def procrustes_error(run: Run, judge: Judge) -> Measure:
@@ -105,6 +110,8 @@ def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neigh
     if n_neighbors is not None:
         check_count(n_neighbors, "n_neighbors", 1, (n_points - 1) // 2, "less than half of the points")
     classes = None if labels is None else check_labels(open_labels(labels, n_points), "labels", n_points)
+    if classes is not None:
+        labelled_points(classes, least=2)
     positions = None if reference is None else points_in_memory(reference, "reference")
     if positions is not None and len(positions) != n_points:
         raise DataError(f"reference has {len(positions)} rows, points {n_points}: give one position for each point")

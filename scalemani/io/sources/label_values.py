@@ -157,7 +157,8 @@ def is_missing(value: Any) -> bool:
 
 
 def is_absent(labels: np.ndarray) -> np.ndarray:
-    """Return which labels (N,) of one type are none, NaN and empty texts, (N,) bool."""
-    if labels.dtype.kind == "f":
-        return np.isnan(labels)
-    return labels == "" if labels.dtype.kind == "U" else np.zeros(len(labels), bool)
+    """Return which labels (N,) of one type are none, NaN, NaT and empty texts, (N,) bool."""
+    values = np.asarray(labels)  # without the order of categories
+    if values.dtype.kind in "fmM":
+        return np.asarray(values != values)
+    return np.asarray(values == values.dtype.type()) if values.dtype.kind in "SU" else np.zeros(len(values), bool)

@@ -41,12 +41,18 @@ class Labels:
     def of(cls, labels: np.ndarray, partial: bool) -> "Labels":
         """Return the classes of labels (N,); where they may be `partial`, those without one apart."""
         labels = np.asarray(labels)  # without the order of categories
-        known = has_label(labels) if partial else np.ones(len(labels), bool)
+        known = has_label(labels) if partial else ~is_absent(labels)
+        if not (partial or known.all()):
+            rows = np.flatnonzero(~known)
+            raise DataError(
+                f"labels must name the class of every point, and {len(rows)} of {len(labels)} points have none, in "
+                f"row(s) {first_few(rows)}: leave these points out, or give each a class"
+            )
         given = labels[known]
         if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
             raise DataError(
-                "labels must be classes, got numbers with fractions or NaN (Unknown label type: continuous): round "
-                "them, or group them first"
+                "labels must be classes, got numbers with fractions (Unknown label type: continuous): round them, or "
+                "group them first"
             )
         names, places, counts = np.unique(given, return_inverse=True, return_counts=True)
         codes = np.full(len(labels), NO_CLASS, np.int32)
@@ -250,8 +256,8 @@ def with_side_data(source: PointsSource, **parts: Any) -> AccompaniedPoints:
 def with_labels(source: PointsSource, labels: Any, partial: bool = False) -> AccompaniedPoints:
     """Return points (N, D) with the class of each, from labels (N,) or the path of a file of them.
 
-    With `partial`, -1, NaN and empty strings are points without a label; else these are classes like others, or
-    refused.
+    With `partial`, -1, NaN and empty strings are points without a label; else -1 is a class like others, and points
+    without a label are refused.
     """
     return with_side_data(source, labels=check_classes(Labels.of(open_labels(labels, source.shape[0]), partial)))
 

@@ -19,7 +19,7 @@ def labelled(labels=LABELS, partial=True):
 
 def test_without_leave_to_be_missing_every_label_is_a_class():
     assert labelled(partial=False).codes.tolist() == [1, 0, 2, 1, 2, 0]
-    with pytest.raises(DataError, match="fractions or NaN"):
+    with pytest.raises(DataError, match=r"2 of 6 points have none, in row\(s\) 1, 5"):
         labelled(np.where(LABELS == -1, np.nan, LABELS), partial=False)
 
 
