@@ -10,11 +10,13 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.validation import LARGEST_EXACT, is_wide_integer
-from scalemani.errors import DataError
+from scalemani.errors import DataError, warn
 
 INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
 NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
-MISSING, INFINITE = ("", "nan"), ("inf", "+inf", "-inf", "infinity", "-infinity")
+MISSING = ("", "nan")
+GAPS = ("na", "n/a", "#n/a", "#na", "<na>", "null", "none")  # of R, spreadsheets, databases, pandas and Python
+INFINITE = ("inf", "+inf", "-inf", "infinity", "-infinity")
 FAMILIES = (str, bytes, (bool, np.bool_))  # types of values that are no numbers
 NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
 
@@ -58,11 +60,11 @@ def with_categories(
     return ordered
 
 
-def values_of_texts(texts: Sequence[str]) -> np.ndarray:
+def values_of_texts(texts: Sequence[str], where: str = "labels") -> np.ndarray:
     """Return texts (N,) as integers where all are; else as numbers where all are, missing ones as NaN; else as texts.
 
-    Missing are empty texts and `nan`, which among texts are empty. Codes such as 007, and integers that a float64 does
-    not hold beside numbers with fractions, stay texts.
+    Missing are empty texts and `nan`, which among texts are empty; beside numbers alone so is each of GAPS, with a
+    warning. Codes such as 007, and integers that a float64 does not hold beside numbers with fractions, stay texts.
     """
     if texts and all(map(INTEGER.fullmatch, texts)):
         numbers = [int(text) for text in texts]
@@ -70,8 +72,12 @@ def values_of_texts(texts: Sequence[str]) -> np.ndarray:
             if np.iinfo(kind).min <= min(numbers) and max(numbers) <= np.iinfo(kind).max:
                 return np.array(numbers, kind)
     given = ["" if text.casefold() in MISSING else text for text in texts]
-    if all(not text or is_number(text) for text in given):
-        return np.array([float(text) if text else np.nan for text in given])
+    gaps = [text for text in given if text.casefold() in GAPS]
+    filled = ["" if text.casefold() in GAPS else text for text in given] if gaps else given
+    if all(not text or is_number(text) for text in filled) and (any(filled) or not gaps):
+        if gaps:
+            warn(f"{where}: {len(gaps)} of {len(texts)} values are {gaps[0]} beside numbers: they are taken as missing")
+        return np.array([float(text) if text else np.nan for text in filled])
     return np.array(given, dtype=str)
 
 

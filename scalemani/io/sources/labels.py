@@ -2,7 +2,7 @@
 
 import csv
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,9 @@ from scalemani.io.sources.tables import INDEX, check_names, columns_of, opened, 
 
 Columns = dict[str, np.ndarray]  # (N,) each, of numbers, texts or objects; missing values are NaN or None
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
+SEPARATORS = {"semicolons": ";", "tabs": "\t"}  # of tables, where commas are signs of fractions
+QUOTED = re.compile(r'[ \t]*"([^"]*(?:""[^"]*)*)"[ \t]*(?:\n|\Z)')  # which may hold line breaks, as in a table
+BARE = re.compile(r"([^\n]*)(?:\n|\Z)")
 HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacity
 
 
@@ -55,30 +58,57 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
 
 def csv_columns(path: Path, member: str | None) -> Columns | np.ndarray:
     """Return columns of a .csv file whose first line names them, or one label a line where there is one column."""
+    requested = columns_of(member)
     with path.open(encoding="utf-8-sig", newline="") as file:
-        if member is None and "," not in file.readline():
+        refuse_separators(path, file)
+        file.seek(0)
+        if requested is None and len(next(csv.reader(file), ())) < 2:
             return lines_of(path, member)
         file.seek(0)
-        header, *rows = csv.reader(file, strict=True)
-    requested = columns_of(member)
+        header, *rows = without_last_empty(list(csv.reader(file, strict=True)))
     check_names(path, sorted(set(requested or ()) - set(header)), header)
     for number, row in enumerate(rows, start=2):
         if len(row) != len(header):
             raise DataError(f"{path}, line {number}: {len(header)} values expected, as the header has, got {len(row)}")
     return {
-        name: values_of_texts([value.strip() for value in column])
+        name: values_of_texts([value.strip() for value in column], f"{path}, column {name}")
         for name, column in zip(header, zip(*rows, strict=True), strict=True)
         if requested is None or name in requested
     }
 
 
+def refuse_separators(path: Path, lines: Iterable[str]) -> None:
+    """Refuse lines of a .csv file, the first with its header, which all have as many semicolons or tabs."""
+    counts = {tuple(map(line.count, SEPARATORS.values())) for line in lines if line.strip()}
+    for place, name in enumerate(SEPARATORS):
+        numbers = {count[place] for count in counts}
+        if len(numbers) == 1 and 0 not in numbers:
+            raise DataError(f"{path} has {name} between its values: write it with commas, and fractions with points")
+
+
+def without_last_empty(rows: list[list[str]]) -> list[list[str]]:
+    """Return rows of values without the empty lines at their end; an empty text in quotes is a row."""
+    while rows and (not rows[-1] or (len(rows[-1]) == 1 and rows[-1][0].isspace())):
+        rows.pop()
+    return rows
+
+
 def lines_of(path: Path, _: str | None) -> np.ndarray:
-    """Return one label a line; see `values_of_texts`."""
-    stripped = [line.strip() for line in path.read_text(encoding="utf-8-sig").splitlines()]
-    for number, line in enumerate(stripped, start=1):
-        if not line or "," in line or "\t" in line:
-            raise DataError(f"{path}, line {number}: one value a line expected, got {line[:60]!r}")
-    return values_of_texts(stripped)
+    """Return one label a line, without quotes around it; see `values_of_texts`.
+
+    A line ends at a line feed, a carriage return or both, and at no other letter; empty lines at the end are skipped.
+    """
+    labels, place, text = [], 0, path.read_text(encoding="utf-8-sig").rstrip(" \t\n")
+    while place < len(text):
+        line = QUOTED.match(text, place) or BARE.match(text, place)
+        assert line is not None  # a bare line matches any
+        label = line[1].strip()
+        if line.re is BARE and (not label or "," in label or "\t" in label):
+            number = text.count("\n", 0, place) + 1
+            raise DataError(f"{path}, line {number}: one value a line expected, got {label[:60]!r}")
+        labels.append(label.replace('""', '"') if line.re is QUOTED else label)
+        place = line.end()
+    return values_of_texts(labels, str(path))
 
 
 def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:

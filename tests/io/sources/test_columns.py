@@ -186,3 +186,58 @@ def test_columns_that_are_refused(tmp_path):
         open_labels(tmp_path / "cells.parquet")
     with pytest.raises(DataError, match=r"column count has 3 labels for 4 points"):
         open_columns(f"{tmp_path}/cells.parquet::count", 4)
+
+
+KINDS = ["cat", "dog, large", 'the "best"', "\u2028 of\x0cletters\x85"]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("suffix", ["csv", "txt"])
+def test_one_column_is_read_as_spreadsheets_and_r_write_it(tmp_path, suffix, end):
+    place = tmp_path / f"kinds.{suffix}"
+    lines = ['"cat"', '"dog, large"', '"the ""best"""', f'"{KINDS[3]}"', 'a "word" within', '""', "5' 11\"", "", " "]
+    place.write_text(end.join(lines) + end, encoding="utf-8-sig", newline="")
+    expected = [kind.strip() for kind in KINDS] + ['a "word" within', "", "5' 11\""]
+    assert open_labels(place).tolist() == expected
+    place.write_text("1\n\n2\n")
+    with pytest.raises(DataError, match="line 2: one value a line expected, got ''"):
+        open_labels(place)
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_empty_lines_at_the_end_of_a_table_are_skipped_and_others_are_refused(tmp_path, end):
+    place = tmp_path / "cells.csv"
+    place.write_text(end.join(["kind,n", "cat,1", '"dog",2', "", "  ", ""]), newline="")
+    assert open_labels(f"{place}::kind").tolist() == ["cat", "dog"]
+    place.write_text(end.join(["kind", "cat", '""', ""]), newline="")
+    assert open_labels(f"{place}::kind").tolist() == ["cat", ""]
+    place.write_text(end.join(["kind,n", "cat,1", "", "dog,2"]), newline="")
+    with pytest.raises(DataError, match="line 3: 2 values expected"):
+        open_labels(f"{place}::kind")
+
+
+@pytest.mark.parametrize("gap", ["NA", "#N/A", "null", "None", "<NA>", "N/A"])
+def test_words_for_a_gap_among_numbers_are_missing_with_a_warning_and_texts_elsewhere(tmp_path, gap):
+    (tmp_path / "cells.csv").write_text(f"age,country,code\n31,{gap},007\n{gap},DE,{gap}\n2.5,FR,010\n")
+    with pytest.warns(UserWarning, match=rf"cells.csv, column age: 1 of 3 values are {gap} beside numbers") as told:
+        found = open_columns(tmp_path / "cells.csv", 3)
+    assert len(told) == 1
+    np.testing.assert_array_equal(found["age"], [31, np.nan, 2.5])
+    assert found["country"].tolist() == [gap, "DE", "FR"]
+    assert found["code"].tolist() == ["007", gap, "010"]
+    (tmp_path / "ages.txt").write_text(f"31\n{gap}\n7\n")
+    with pytest.warns(UserWarning, match="ages.txt: 1 of 3"):
+        np.testing.assert_array_equal(open_labels(tmp_path / "ages.txt"), [31, np.nan, 7])
+    (tmp_path / "gaps.txt").write_text(f"{gap}\n{gap}\n")
+    assert open_labels(tmp_path / "gaps.txt").tolist() == [gap, gap]
+
+
+@pytest.mark.parametrize(("name", "letter"), [("semicolons", ";"), ("tabs", "\t")])
+@pytest.mark.parametrize("column", ["", "::kind"])
+def test_tables_with_another_separator_are_refused_by_its_name(tmp_path, name, letter, column):
+    place = tmp_path / "european.csv"
+    place.write_text(f"kind{letter}n\ncat{letter}0,5\ndog{letter}1,5\n\n")
+    with pytest.raises(DataError, match=f"has {name} between its values: write it with commas"):
+        open_columns(f"{place}{column}")
+    place.write_text(f"kind,sets\ncat,a{letter}b\ndog,c\n")
+    assert open_labels(f"{place}::sets").tolist() == [f"a{letter}b", "c"]
