@@ -32,6 +32,10 @@ class ObjectsError(DataError, TypeError):
     """Objects among the points that are no numbers: to scikit-learn's users a TypeError."""
 
 
+class DimensionsError(DataError):
+    """An array of one dimension, or of more than two, where a table is expected."""
+
+
 class DisconnectedGraphError(DataError):
     """A neighbour graph in several components where one was asked for."""
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.errors import ConfigError, DataError, ObjectsError
+from scalemani.errors import ConfigError, DataError, DimensionsError, ObjectsError
 
 # Kept as they are; distances between integers are then computed exactly.
 KEPT_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
@@ -107,7 +107,7 @@ def with_nan(dtype: np.dtype) -> np.dtype:
 def check_shape(shape: tuple[int, ...], name: str = "points", min_rows: int = 1) -> None:
     """Refuse whatever is not a table of at least `min_rows` rows and one column, with a DataError."""
     if len(shape) != 2:
-        raise DataError(
+        raise DimensionsError(
             f"Expected 2D array, got {len(shape)}D array instead for {name}: shape {shape}. Reshape your data to "
             "(n_points, n_columns): .reshape(-1, 1) for a single column, .reshape(1, -1) for a single point"
         )

@@ -13,7 +13,14 @@ from scalemani.config.validation import check_finite_block
 from scalemani.errors import DataError
 from scalemani.io.sources.base import PointsSource, Source
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.precomputed import check_square, open_lists, refuse_rows, take_pairwise, without_rounding
+from scalemani.io.sources.precomputed import (
+    as_pairwise_errors,
+    check_square,
+    open_lists,
+    refuse_rows,
+    take_pairwise,
+    without_rounding,
+)
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED
@@ -52,7 +59,8 @@ def open_affinities(given: Any) -> "GivenAffinities":
         matrix = matrix.tocsr()
     elif not (isinstance(matrix, str | Path | PointsSource) or hasattr(matrix, "__array__")):
         raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(given).__name__}")
-    return GivenAffinities(open_points(matrix))
+    with as_pairwise_errors("affinities", matrix):
+        return GivenAffinities(open_points(matrix))
 
 
 class GivenAffinities(Source):

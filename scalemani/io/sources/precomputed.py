@@ -17,7 +17,7 @@ from scipy.sparse.csgraph import connected_components
 
 from scalemani.config.limits import check_limit
 from scalemani.config.validation import check_finite_block, check_squares
-from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.errors import ConfigError, DataError, DimensionsError, StoreError, warn
 from scalemani.io.sources.base import PointsSource, Source, first_few
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
@@ -35,6 +35,10 @@ LIST_REMEDY = (
 MATRIX_REMEDY = (
     "Give distances as they were computed; similarities are affinities (affinities.kind=precomputed), or inner "
     "products of rows at unit length (points.distances=inner-product)"
+)
+KEYS_REMEDY = (
+    "If these are keys that vectors were added with (ids of hnswlib, keys of usearch, IndexIDMap of FAISS), map them "
+    "to rows: order = numpy.argsort(keys); indices = order[numpy.searchsorted(keys, indices, sorter=order)]"
 )
 DISTANCES = "distances"  # scanpy's, in `obsp`
 LIST_ARRAYS = ("indices", "distances")
@@ -58,11 +62,15 @@ DISTANCE_BYTES = 2**24  # of the distances that are searched at once
 
 
 class NeighborTable(NamedTuple):
-    """Neighbours (N, k), NOT_FOUND for those that a search did not find, the value of each, and where from."""
+    """Neighbours (N, k), NOT_FOUND for those that a search did not find, the value of each, and where from.
+
+    `shortened` is a remark on lists of which some were longer.
+    """
 
     indices: np.ndarray
     values: np.ndarray
     description: str
+    shortened: str = ""
 
     @classmethod
     def of(cls, indices: np.ndarray, values: np.ndarray, description: str) -> "NeighborTable":
@@ -140,6 +148,8 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
             f"{table.description}: leave out the points, and give these with metric='precomputed'"
         )
     if isinstance(table, NeighborLists):
+        if table.shortened:
+            warn(table.shortened)
         table = NeighborTable(table.indices, table.distances, table.description)
     if len(table.indices) != n_points:
         raise DataError(
@@ -147,7 +157,7 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
             f"{len(table.indices)} in {table.description}"
         )
     where = f"the neighbour lists in {table.description}"
-    refuse_rows({f"list rows outside [0, {n_points})": table.outside}, where, LIST_REMEDY)
+    refuse_rows({f"list rows outside [0, {n_points})": table.outside}, where, KEYS_REMEDY)
     indices = np.where(table.themselves, NOT_FOUND, table.indices).astype(np.int32)
     places = np.argsort(indices, axis=1, kind="stable")
     ordered = np.take_along_axis(indices, places, axis=1)
@@ -173,9 +183,11 @@ def read_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix 
         return given
     given = take_pairwise(given, DISTANCES)
     if isinstance(given, str | Path):
-        found = open_stored_lists(str(given))
+        with as_pairwise_errors("distances", given):
+            found = open_stored_lists(str(given))
     elif sparse.issparse(given) or hasattr(given, "__array__"):
-        found = open_points(given)
+        with as_pairwise_errors("distances", given):
+            found = open_points(given)
     else:
         parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
         if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its search index
@@ -247,6 +259,20 @@ def has_repeats(indices: np.ndarray) -> np.ndarray:
     return ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_FOUND)).any(axis=1)
 
 
+@contextlib.contextmanager
+def as_pairwise_errors(what: str, given: Any) -> Iterator[None]:
+    """Say of an array that is no table, given for values between points, how these are given."""
+    try:
+        yield
+    except DimensionsError as error:
+        where = given if isinstance(given, str | Path) else f"of shape {np.shape(given)}"
+        raise DataError(
+            f"{what} between points must be a matrix (N, N), got an array {where} that is no table: those of pairs one "
+            "after another, as SciPy's pdist gives them, become one by scipy.spatial.distance.squareform, and stacked "
+            "arrays are given as a tuple (indices, distances)"
+        ) from error
+
+
 def take_pairwise(given: Any, name: str) -> Any:
     """Return the matrix `obsp[name]` of an AnnData, or its location; anything else as it is."""
     if isinstance(given, str | Path):
@@ -264,23 +290,41 @@ def take_pairwise(given: Any, name: str) -> Any:
 
 
 def table_of_matrix(rows: SparseRows, form: str) -> NeighborTable:
-    """Return the table of compressed sparse rows, whose stored zeros are entries; refuse rows of different lengths."""
+    """Return the table of compressed sparse rows, whose stored zeros are entries; of longer rows the nearest ones."""
     check_square(rows, "distances to neighbours", "give the distances of each point to its neighbours")
-    columns, counts, n_points = np.asarray(rows.indices[...]), np.diff(rows.indptr), rows.shape[0]
+    columns, values = np.asarray(rows.indices[...]).astype(np.int64), np.asarray(rows.data[...], np.float64)
+    counts, n_points, remark = np.diff(rows.indptr), rows.shape[0], ""
     owners = np.repeat(np.arange(n_points), counts)
-    own = np.bincount(owners[columns == owners], minlength=n_points).astype(bool)
-    lengths = counts - own
+    lengths = counts - np.bincount(owners[columns == owners], minlength=n_points).astype(bool)
     if np.ptp(lengths) and np.ptp(counts):
-        raise DataError(
-            f"every row of {rows.description} must list as many neighbours, got from {lengths.min()} (row "
-            f"{lengths.argmin()}) to {lengths.max()} (row {lengths.argmax()}): give the k nearest of each"
+        least = int(lengths.min())
+        refuse_rows({"list no other point": lengths == 0}, f"the neighbour lists in {rows.description}", LIST_REMEDY)
+        remark = (
+            f"rows of {rows.description} list from {least} (row {lengths.argmin()}) to {lengths.max()} neighbours (row "
+            f"{lengths.argmax()}): of every row the nearest {least} are used; give the k nearest of each for more"
         )
+        nearest = nearest_entries(owners, columns, -values if form == INNER_PRODUCT else values, least)
+        owners, columns, values = owners[nearest], columns[nearest], values[nearest]
+        counts = np.bincount(owners, minlength=n_points)
     # Where some rows list themselves and are one longer for it, the others then do so too, at distance zero.
     shorter = np.flatnonzero(counts < counts.max())
-    ends = rows.indptr[shorter + 1]
-    indices = np.insert(columns.astype(np.int64), ends, shorter).reshape(n_points, -1)
-    values = np.insert(np.asarray(rows.data[...], np.float64), ends, float(form == INNER_PRODUCT))
-    return NeighborTable.of(indices, values.reshape(indices.shape), rows.description)
+    ends = np.cumsum(counts)[shorter]
+    indices = np.insert(columns, ends, shorter).reshape(n_points, -1)
+    values = np.insert(values, ends, float(form == INNER_PRODUCT)).reshape(indices.shape)
+    return NeighborTable.of(indices, values, rows.description)._replace(shortened=remark)
+
+
+def nearest_entries(owners: np.ndarray, columns: np.ndarray, values: np.ndarray, n_neighbors: int) -> np.ndarray:
+    """Return which entries (n,) of sparse rows are the point itself or among its nearest, in the order of the rows.
+
+    What is not finite is kept, as nearest, so that it is refused later.
+    """
+    themselves = columns == owners
+    order = np.lexsort((columns, np.where(np.isfinite(values), values, -np.inf), ~themselves, owners))
+    owners, themselves = owners[order], themselves[order]
+    firsts = np.flatnonzero(np.diff(owners, prepend=-1))
+    places = np.arange(len(owners)) - np.repeat(firsts, np.diff(firsts, append=len(owners)))
+    return order[places < n_neighbors + np.repeat(themselves[firsts], np.diff(firsts, append=len(owners)))]
 
 
 class NeighborLists(Source):
@@ -296,8 +340,7 @@ class NeighborLists(Source):
     ------
     DataError
         For rows out of range, repeated neighbours, points that are their own neighbours at a distance, distances that
-        are negative, not finite or differ by direction, rows of different lengths, and lists half of which was not
-        found.
+        are negative, not finite or differ by direction, and lists half of which was not found.
 
     A point that lists itself first, or at a distance of nearly zero, is taken out. Where some points list themselves
     and others do not, or neighbours were not found, the farthest neighbours of longer lists are left out. Distances
@@ -306,7 +349,7 @@ class NeighborLists(Source):
     """
 
     def __init__(self, table: NeighborTable, form: str = AUTO, remark: str = "") -> None:
-        indices, distances, description = table
+        indices, distances, description, self.shortened = table
         not_found, themselves = indices == NOT_FOUND, table.themselves
         if form == INNER_PRODUCT:
             distances = squares_of_cosines(distances, ~not_found, themselves, description)
@@ -316,13 +359,13 @@ class NeighborLists(Source):
         negligible = SYMMETRIC * np.max(distances, initial=0, where=~not_found)
         small = np.maximum(others.min(axis=1, keepdims=True), negligible)
         wrong = ~((distances >= 0) & (distances < np.inf) | not_found)
+        where, listed = f"the neighbour lists in {description}", np.isfinite(others).sum(axis=1)
+        refuse_rows({f"list rows outside [0, {len(indices)})": table.outside}, where, KEYS_REMEDY)
         faults = {
-            f"list rows outside [0, {len(indices)})": table.outside,
             "have distances that are negative or not finite": wrong.any(axis=1),
             "list themselves at a distance above zero": (themselves & (distances > small)).any(axis=1),
             "list a neighbour twice": has_repeats(indices),
         }
-        where, listed = f"the neighbour lists in {description}", np.isfinite(others).sum(axis=1)
         refuse_rows(faults, where, LIST_REMEDY)
         told = check_found(listed, not_found, description)
         refuse_rows({"list no other point": listed == 0}, where, LIST_REMEDY)
@@ -336,7 +379,7 @@ class NeighborLists(Source):
             self.distances = np.sqrt(self.distances)
         check_squares(float(self.distances.max(initial=0)), f"distances in {description}")
         squared = remark_on_squares(self.indices, self.distances, description) if form == AUTO else ""
-        self.remark = "; ".join(filter(None, (remark, told, differing, squared)))
+        self.remark = "; ".join(filter(None, (remark, self.shortened, told, differing, squared)))
         super().__init__((len(indices), 2 * self.n_neighbors), np.float64, description)
 
     @property

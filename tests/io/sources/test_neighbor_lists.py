@@ -1,10 +1,12 @@
 """Neighbour lists as approximate indexes return them: what is a matter of form is taken, what is wrong is refused."""
 
+import re
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
-from scipy.spatial.distance import cdist
-from sklearn.neighbors import NearestNeighbors
+from scipy.spatial.distance import cdist, pdist
+from sklearn.neighbors import NearestNeighbors, kneighbors_graph, radius_neighbors_graph
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
@@ -237,3 +239,95 @@ def test_estimators_and_the_command_line_take_what_lists_hold(exact, tmp_path, s
     status, _, error = scalemani("embed", tmp_path / "lists.npz", tmp_path / "run", *told)
     assert status == 0, error
     np.testing.assert_allclose(sm.open_run(tmp_path / "run").embedding[...], expected, atol=1e-5)
+
+
+def uneven_matrices():
+    """Distances of points to more or fewer neighbours, sparse, with the form of their values."""
+    points = np.random.default_rng(3).normal(size=(120, 4))
+    nearest = kneighbors_graph(points, 9, mode="distance")
+    union = nearest.maximum(nearest.T).tocsr()
+    own = union.tolil()
+    own[np.arange(0, 120, 3), np.arange(0, 120, 3)] = 1e-9  # some list themselves
+    units = points / np.linalg.norm(points, axis=1, keepdims=True)
+    cosines = csr_array(np.where(cdist(units, units) < 0.9, units @ units.T, 0))
+    return {
+        "union": (union, "distances"),
+        "some list themselves": (own.tocsr(), "distances"),
+        "squares": (union.multiply(union), "squared"),
+        "radius": (radius_neighbors_graph(points, 2.2, mode="distance"), "auto"),
+        "inner products": (cosines, "inner-product"),
+    }
+
+
+@pytest.mark.parametrize("name", uneven_matrices())
+def test_of_sparse_rows_of_different_lengths_the_nearest_of_each_are_used_with_a_remark(name):
+    given, form = uneven_matrices()[name]
+    before = given.copy()
+    dense = np.where(given.toarray() == 0, np.inf, given.toarray())
+    if form == "inner-product":
+        dense = np.sqrt(np.maximum(2 - 2 * np.where(np.isinf(dense), -np.inf, dense), 0))
+    elif form == "squared":
+        dense = np.sqrt(dense)
+    np.fill_diagonal(dense, np.inf)
+    lengths = np.isfinite(dense).sum(axis=1)
+    least, most = lengths.min(), lengths.max()
+    assert 1 <= least < most
+    lists = open_lists(given, form)
+    assert lists.n_neighbors == least
+    np.testing.assert_allclose(lists.distances, np.sort(dense, axis=1)[:, :least], atol=1e-7)
+    np.testing.assert_allclose(np.take_along_axis(dense, lists.indices, axis=1), lists.distances, atol=1e-7)
+    assert re.search(rf"list from {least} \(row \d+\) to {most} neighbours .*nearest {least} are used", lists.remark)
+    assert (given != before).nnz == 0
+
+
+def test_uneven_sparse_rows_with_a_row_of_none_or_a_value_that_is_no_distance_are_refused():
+    union, _ = uneven_matrices()["union"]
+    alone = union.tolil()
+    alone[7] = 0
+    with pytest.raises(DataError, match=r"1 rows of the neighbour lists in .* list no other point: first rows 7"):
+        open_lists(alone.tocsr())
+    for wrong in (np.nan, -1.0, np.inf):
+        faulty = union.copy()
+        longest = np.diff(faulty.indptr).argmax()
+        faulty.data[faulty.indptr[longest] + 2] = wrong
+        with pytest.raises(DataError, match=f"1 rows .* negative or not finite: first rows {longest}"):
+            open_lists(faulty)
+
+
+def test_an_uneven_graph_beside_points_is_shortened_with_a_warning():
+    points = np.random.default_rng(3).normal(size=(120, 4))
+    union, _ = uneven_matrices()["union"]
+    with pytest.warns(UserWarning, match="of every row the nearest 9 are used"):
+        found = sm.LaplacianEigenmaps(perplexity=3).fit(points, graph=union)
+    expected = sm.LaplacianEigenmaps(perplexity=3).fit(points, graph=kneighbors_graph(points, 9, mode="distance"))
+    np.testing.assert_allclose(found.embedding_, expected.embedding_, atol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", [np.int64, np.uint64])
+def test_keys_of_an_index_are_told_of_and_the_line_that_maps_them_to_rows_does(points, exact, dtype):
+    indices, distances = exact
+    keys = (np.random.default_rng(5).permutation(N) * 7 + 100_000).astype(dtype)
+    for given in ((keys[indices], distances), (distances, keys[indices])):
+        with pytest.raises(DataError, match=r"keys .*hnswlib.*usearch.*IndexIDMap of FAISS") as refused:
+            open_lists(given)
+        with pytest.raises(DataError, match="IndexIDMap of FAISS"):
+            sm.TSNE(perplexity=4).fit(points, graph=given)
+    line = str(refused.value).partition(" rows: order")[2]
+    line = f"order{line}"
+    names = {"keys": keys, "indices": keys[indices], "numpy": np}
+    exec(line, names)
+    assert np.array_equal(names["indices"], indices)
+
+
+@pytest.mark.parametrize("what", ["metric", "affinity"])
+def test_values_of_pairs_one_after_another_are_refused_with_what_makes_a_matrix_of_them(points, exact, tmp_path, what):
+    model = sm.SpectralClustering(2, **{what: "precomputed"})
+    np.save(tmp_path / "pairs.npy", pdist(points))
+    for given in (pdist(points), tmp_path / "pairs.npy", np.stack(exact)):
+        with pytest.raises(
+            DataError, match=r"must be a matrix \(N, N\).*squareform.*\(indices, distances\)"
+        ) as refused:
+            model.fit(given)
+        assert "reshape" not in str(refused.value)
+    with pytest.raises(DataError, match="squareform"):
+        sm.TSNE(perplexity=4).fit(points, graph=pdist(points))
