@@ -5,7 +5,7 @@ import itertools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import ClassVar, Generic, NamedTuple, TypeVar, overload
+from typing import ClassVar, Generic, NamedTuple, Self, TypeVar, overload
 
 import numpy as np
 import scipy.sparse as sp
@@ -17,6 +17,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.rows.compressed import copy_rows, dense_rows
 from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.invariants import Invariant
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
 
@@ -256,6 +257,16 @@ class Declared(Generic[Reader]):
     ) -> None:
         self.name = name
         self._described = ArrayDescription("", "", self.kind, tuple(dims.split()), dtype, units, meaning, folders)
+
+    def with_invariants(self, *invariants: Invariant) -> Self:
+        """Say what holds of the values in every run."""
+        self._described = replace(self._described, invariants=invariants)
+        return self
+
+    def without_invariant(self, reason: str) -> Self:
+        """Say why nothing can be checked of the values but that they are finite."""
+        self._described = replace(self._described, no_invariant=reason)
+        return self
 
     def __set_name__(self, owner: type["StoredStage"], name: str) -> None:
         self.name = self.name or name

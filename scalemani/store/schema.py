@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import DTypeLike
 
 from scalemani.config.validation import KEPT_DTYPES
 from scalemani.errors import StoreError
+from scalemani.store.invariants import Invariant
 
 FORMAT = "scalemani-run"
 FORMAT_VERSION = 2
@@ -44,6 +45,7 @@ class ArrayDescription:
 
     `N` in `name` stands for a number (see `numbered`), as in `folders`, in which such an array may lie. Arrays that are
     written together agree in the lengths of the `dims` that they share. `units` is "1" for numbers without a unit.
+    `invariants` hold of the values in every run; where there are none, `no_invariant` says why.
     """
 
     stage: str
@@ -54,6 +56,8 @@ class ArrayDescription:
     units: str
     meaning: str
     folders: tuple[str, ...] = ("",)
+    invariants: tuple[Invariant, ...] = field(default=(), compare=False)
+    no_invariant: str = field(default="", compare=False)
 
     @property
     def dtypes(self) -> tuple[str, ...]:

@@ -16,6 +16,18 @@ from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
+from scalemani.store.invariants.edges import (
+    ADD_UP_TO_AFFINITIES,
+    FALLING_IN_ROWS,
+    FOLLOW_DISTANCES,
+    MARKS_DUPLICATES,
+    RESIDUALS_OF_VALUES,
+    SOLVED,
+    SUM_TO_ONE_OVER_COPIES,
+    holds_edges,
+)
+from scalemani.store.invariants.matrices import bounds, columns_ascend, sums_of_rows, symmetric
+from scalemani.store.invariants.values import A_SHARE, NOT_NEGATIVE, POINTS, POSITIVE, in_count, one_of
 from scalemani.store.schema import ArrayDescription
 
 
@@ -27,18 +39,26 @@ class StoredAffinities(StoredStage, stage="affinities"):
         "float32",
         "the affinity of each edge of `neighbors`; with entropic affinities, those of a point sum to one; of points "
         "with weights, that of one copy to one copy, and those to all copies sum to one",
+    ).with_invariants(A_SHARE, FALLING_IN_ROWS, SUM_TO_ONE_OVER_COPIES, FOLLOW_DISTANCES)
+    beta = Rows("point", "float64", "1 / (2 sigma^2), sigma the point's bandwidth", "1 / as given^2").with_invariants(
+        NOT_NEGATIVE
     )
-    beta = Rows("point", "float64", "1 / (2 sigma^2), sigma the point's bandwidth", "1 / as given^2")
-    iterations = Rows("point", "int32", "steps of the root finder")
-    saturated = Rows("point", "uint8", "1 where ties put the perplexity out of reach, else 0")
-    duplicated = Rows("point", "uint8", "1 where the nearest neighbour is at distance 0, else 0")
-    residuals = Rows("point", "float64", "entropy of the affinities less log(perplexity)", "nat")
+    iterations = Rows("point", "int32", "steps of the root finder").with_invariants(NOT_NEGATIVE)
+    saturated = Rows("point", "uint8", "1 where ties put the perplexity out of reach, else 0").with_invariants(
+        one_of(0, 1)
+    )
+    duplicated = Rows("point", "uint8", "1 where the nearest neighbour is at distance 0, else 0").with_invariants(
+        one_of(0, 1), MARKS_DUPLICATES
+    )
+    residuals = Rows("point", "float64", "entropy of the affinities less log(perplexity)", "nat").with_invariants(
+        RESIDUALS_OF_VALUES, SOLVED
+    )
     twins = Rows(
         "point", "float64", "the affinity of a copy of each point to each of its others; stored for points with weights"
-    )
+    ).with_invariants(A_SHARE)
     sigma = Whole(
         "", "float64", "the sigma of Gaussian affinities; stored where it is chosen from the points", "as given"
-    )
+    ).with_invariants(POSITIVE)
     SIGMA_UNIT: ClassVar = "sigma"
 
 
@@ -66,15 +86,21 @@ class StoredComponents(StoredStage, stage="components"):
 class StoredAffinityMatrix(StoredStage):
     """W by blocks of rows in work order, each a sparse matrix in CSR form."""
 
-    indptr = Parts("row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero")
-    indices = Parts("nonzero", "int32", "the column of each nonzero, ascending in a row", "work row")
+    indptr = Parts(
+        "row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero"
+    ).with_invariants(bounds("indices", "values"))
+    indices = Parts("nonzero", "int32", "the column of each nonzero, ascending in a row", "work row").with_invariants(
+        in_count(POINTS), columns_ascend("indptr")
+    )
     values = Parts(
         "nonzero",
         "float32",
         "the nonzeros of (P + P^T) / 2; of points with weights, their sums over the copies at both ends; lower between "
         "classes where the target weight is above zero; those of a W that was given in the place of points",
+    ).with_invariants(POSITIVE, symmetric("indptr", "indices"), holds_edges("indices", "indptr"))
+    degrees = Parts("row", "float64", "the sum of each row of the block").with_invariants(
+        POSITIVE, sums_of_rows("indptr", "values"), ADD_UP_TO_AFFINITIES
     )
-    degrees = Parts("row", "float64", "the sum of each row of the block")
 
     @classmethod
     def parts(cls, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[ArrayDescription, np.ndarray]:
@@ -150,7 +176,12 @@ class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinitie
 class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinities"):
     """W normalised by density, q^-alpha W q^-alpha, in the form of `symmetric_affinities`."""
 
-    values = Parts("nonzero", "float32", "the nonzeros of W, each over (q_n q_m)^alpha")
+    values = Parts("nonzero", "float32", "the nonzeros of W, each over (q_n q_m)^alpha").with_invariants(
+        POSITIVE, symmetric("indptr", "indices")
+    )
+    degrees = Parts("row", "float64", "the sum of each row of the block").with_invariants(
+        POSITIVE, sums_of_rows("indptr", "values")
+    )
 
 
 def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:

@@ -5,6 +5,16 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from scalemani.engine.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
+from scalemani.store.invariants.points import DISTANCES_OF_INDICES
+from scalemani.store.invariants.values import (
+    ASCENDING_IN_ROWS,
+    DISTINCT_IN_ROWS,
+    NOT_NEGATIVE,
+    NOT_THE_ROW_ITSELF,
+    POINTS,
+    in_count,
+    one_of,
+)
 from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
 QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
@@ -67,17 +77,17 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
 
     indices = RowsInFolders(
         "point neighbor", "int32", "the neighbours of each work row, itself excluded", "work row", folders=ROUND_FOLDERS
-    )
+    ).with_invariants(in_count(POINTS), DISTINCT_IN_ROWS, NOT_THE_ROW_ITSELF)
     distances = RowsInFolders(
         "point neighbor",
         AS_DISTANCES,
-        "distances of these neighbours in the metric of the points, ascending",
-        "metric",
+        "Euclidean distances of these neighbours as the metric maps points, ascending; of jaccard the roots of its own",
+        "as given",
         folders=ROUND_FOLDERS,
-    )
+    ).with_invariants(NOT_NEGATIVE, ASCENDING_IN_ROWS, DISTANCES_OF_INDICES)
     fresh = RowsInFolders(
         "point neighbor", "uint8", "1 where the neighbour was found in this round, else 0", folders=ROUND_FOLDERS
-    )
+    ).with_invariants(one_of(0, 1))
     leaves = RowsInFolders(
         "point leaf",
         "int32",

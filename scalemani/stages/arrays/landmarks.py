@@ -8,6 +8,17 @@ import scipy.sparse as sp
 from scalemani.engine.reading import ArrayReader, MatrixDescription, Rows, StoredStage, Whole, landmark_matrix
 from scalemani.kernels.landmarks.quality import Coverage, coverage
 from scalemani.kernels.spectral.reduced import whole_of_triangle
+from scalemani.store.invariants.matrices import bounds, columns_ascend, row_shares
+from scalemani.store.invariants.points import ERRORS_OF_WEIGHTS, NEAREST_FIRST, NEAREST_LANDMARKS
+from scalemani.store.invariants.values import (
+    DISTINCT_IN_ROWS,
+    FINITE,
+    LANDMARKS,
+    NOT_NEGATIVE,
+    SUM_TO_ONE,
+    between,
+    in_count,
+)
 from scalemani.store.schema import AS_LANDMARKS
 
 
@@ -62,9 +73,13 @@ class StoredLandmarkWeights(StoredStage, stage="landmark_weights"):
 
     indices = Rows(
         "point nearest_landmark", "int32", "the nearest landmarks of each point, ascending distance", "landmark"
-    )
-    values = Rows("point nearest_landmark", "float64", "the weights of these landmarks; those of a point sum to one")
-    errors = Rows("point", "float32", "reconstruction error, relative to that of the nearest landmark alone")
+    ).with_invariants(in_count(LANDMARKS), DISTINCT_IN_ROWS, NEAREST_FIRST, NEAREST_LANDMARKS)
+    values = Rows(
+        "point nearest_landmark", "float64", "the weights of these landmarks; those of a point sum to one"
+    ).with_invariants(FINITE, SUM_TO_ONE)
+    errors = Rows(
+        "point", "float32", "reconstruction error, relative to that of the nearest landmark alone"
+    ).with_invariants(NOT_NEGATIVE, ERRORS_OF_WEIGHTS)
 
     def read_matrix(self, block: int, n_landmarks: int) -> sp.csr_matrix:
         """Return one block's rows of Z (n, L)."""
@@ -74,11 +89,15 @@ class StoredLandmarkWeights(StoredStage, stage="landmark_weights"):
 class StoredAffinityWeights(StoredStage, stage="affinity_weights"):
     """Z in work order, by affinities: one sparse matrix in CSR form."""
 
-    indptr = Whole("point_bound", "int64", "where each row of Z begins and ends", "nonzero")
-    indices = Whole("nonzero", "int32", "the landmarks of each point, ascending", "landmark")
+    indptr = Whole("point_bound", "int64", "where each row of Z begins and ends", "nonzero").with_invariants(
+        bounds("indices", "values"), row_shares("indptr", "values")
+    )
+    indices = Whole("nonzero", "int32", "the landmarks of each point, ascending", "landmark").with_invariants(
+        in_count(LANDMARKS), columns_ascend("indptr")
+    )
     values = Whole(
         "nonzero", "float64", "affinities to these landmarks over their sum; those of a landmark are its own"
-    )
+    ).with_invariants(between(0, 1, above=True))
 
     def shared_matrix(self, n_landmarks: int) -> sp.csr_matrix:
         """Return Z (N, L), on arrays that the tasks of a process share."""

@@ -1,0 +1,185 @@
+"""Invariants of the affinities of edges, and of W that is made of them."""
+
+import functools
+
+import numpy as np
+
+from scalemani.store.invariants import Block, Invariant, StoredRun, stored
+from scalemani.store.invariants.matrices import row_numbers
+from scalemani.store.invariants.points import gathered
+from scalemani.store.invariants.values import ROUNDING, rows_that
+
+FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
+ENTROPY = 1e-4  # nats, of affinities in float32
+
+
+def graph_rows(run: StoredRun, start: int, stop: int, width: int | None = None) -> tuple[np.ndarray, np.ndarray]:
+    """Return indices and distances (n, width) of rows of the last round of the neighbour graph."""
+    last = int(np.asarray(stored(run, "neighbors", "last_round")[...]))
+    paths = (f"round_{last}/{name}" for name in ("indices", "distances"))
+    indices, distances = (np.asarray(stored(run, "neighbors", path)[start:stop])[:, :width] for path in paths)
+    return indices.astype(np.int64), distances.astype(np.float64)
+
+
+def kind_of(run: StoredRun) -> str:
+    """Return the kind of the affinities of a run."""
+    return str(run.params["affinities"]["kind"])
+
+
+def weights_of(run: StoredRun, rows: np.ndarray) -> np.ndarray:
+    """Return how many copies points (m,) stand for; one each where points have no weights."""
+    weights = run.stored("weights", "weights")
+    return np.ones(len(rows)) if weights is None else gathered(weights, rows, run)
+
+
+def copies_of(block: Block) -> tuple[np.ndarray, np.ndarray]:
+    """Return, of the rows of a block of affinities, the copies (n, k) of each neighbour and the weight (n,) of each."""
+    rows = block.start + np.arange(len(block.values))
+    indices, _ = graph_rows(block.run, block.start, block.start + len(rows), block.array("values").shape[1])
+    return weights_of(block.run, indices.ravel()).reshape(indices.shape), weights_of(block.run, rows)
+
+
+def not_falling(block: Block) -> int:
+    """Count rows whose affinities rise with the distance."""
+    return rows_that(block.values[:, 1:] > block.values[:, :-1])
+
+
+FALLING_IN_ROWS = Invariant("never rising in a row, as distances ascend", not_falling)
+
+
+def off_one_over_copies(block: Block) -> int:
+    """Count rows of entropic affinities whose sum over all copies is not one."""
+    if kind_of(block.run) != "entropic":
+        return 0
+    copies, weights = copies_of(block)
+    sums = (block.values * copies).sum(axis=1)
+    if block.has("twins"):
+        sums += (weights - 1) * block.rows_of("twins")
+    return int(np.count_nonzero(~(np.abs(sums - 1) <= ROUNDING["float32"])))
+
+
+SUM_TO_ONE_OVER_COPIES = Invariant("entropic ones sum to one in each row, over all copies", off_one_over_copies)
+
+
+def other_entropies(block: Block) -> int:
+    """Count rows whose residual is not the entropy of the affinities as they are stored less log(perplexity)."""
+    copies, weights = copies_of(block)
+    values = block.rows_of("values").astype(np.float64)
+    entropies = -(copies * values * np.log(np.where(values > 0, values, 1.0))).sum(axis=1)
+    if block.has("twins"):
+        twins = block.rows_of("twins")
+        entropies -= (weights - 1) * twins * np.log(np.where(twins > 0, twins, 1.0))
+    target = np.log(block.run.params["affinities"]["perplexity"])
+    return int(np.count_nonzero(~(np.abs(entropies - target - block.values) <= ENTROPY)))
+
+
+def unsolved(block: Block) -> int:
+    """Count rows that have a root and are farther from it than the tolerance."""
+    missed = np.abs(block.values) > 10 * block.run.params["affinities"]["tolerance"]
+    return int(np.count_nonzero(missed & (block.rows_of("saturated") == 0)))
+
+
+RESIDUALS_OF_VALUES = Invariant("those of `values` as they are stored", other_entropies)
+SOLVED = Invariant("within ten times affinities.tolerance but for saturated points", unsolved)
+
+
+def other_than_by_distance(block: Block) -> int:
+    """Count rows whose affinities do not fall with the squared distances as `beta`, or sigma, has it."""
+    run = block.run
+    _, distances = graph_rows(run, block.start, block.start + len(block.values), block.values.shape[1])
+    squares, values = distances**2, block.values.astype(np.float64)
+    if block.has("beta"):
+        # Relative to the nearest: exponents beyond 80 leave nothing that float32 tells from zero.
+        exponents = block.rows_of("beta")[:, np.newaxis] * (squares - squares[:, :1])
+        expected = values[:, :1] * np.exp(-exponents)
+    elif kind_of(run) == "gaussian":
+        sigma = run.params["affinities"]["sigma"]
+        sigma = float(np.asarray(stored(run, "affinities", "sigma")[...])) if sigma is None else sigma
+        exponents = squares / (2 * sigma**2)
+        expected = np.exp(-exponents)
+    else:
+        return 0
+    near = exponents < 80
+    return rows_that(near & ~(np.abs(values - expected) <= FLOAT32 * (1 + exponents) * expected + 1e-30))
+
+
+FOLLOW_DISTANCES = Invariant(
+    "exp(-beta d^2) relative to each other, d the distances of `neighbors`; Gaussian ones with their sigma",
+    other_than_by_distance,
+)
+
+
+def other_duplicated(block: Block) -> int:
+    """Count rows whose mark is not whether the nearest neighbour is at distance 0."""
+    _, distances = graph_rows(block.run, block.start, block.start + len(block.values), 1)
+    return int(np.count_nonzero((distances[:, 0] ** 2 == 0) != (block.values == 1)))
+
+
+MARKS_DUPLICATES = Invariant("1 where the distance of the nearest neighbour is 0", other_duplicated)
+
+# W
+
+
+def has_edges(run: StoredRun) -> bool:
+    """Return whether W is made of the affinities of a graph."""
+    return run.stored("affinities", "values") is not None
+
+
+def edges_left_out(indices: str, indptr: str, block: Block) -> int:
+    """Count edges of the graph that W lacks, or holds with less than half their affinity."""
+    run = block.run
+    if not has_edges(run):
+        return 0
+    first, n_rows = block.first_point, len(block.all_of(indptr)) - 1
+    affinities = np.asarray(stored(run, "affinities", "values")[first : first + n_rows])
+    neighbors, _ = graph_rows(run, first, first + n_rows, affinities.shape[1])
+    keys = row_numbers(block, indptr) * run.n_points + block.all_of(indices)
+    if not len(keys) or (np.diff(keys) <= 0).any():
+        return 1
+    wanted = np.arange(n_rows)[:, np.newaxis] * run.n_points + neighbors
+    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    share = 0.5 * (1 - run.params["symmetric_affinities"]["target_weight"]) * (1 - FLOAT32)
+    rows = first + np.arange(n_rows)
+    weights = weights_of(run, rows)[:, np.newaxis] * weights_of(run, neighbors.ravel()).reshape(neighbors.shape)
+    held = (keys[places] == wanted) & (block.values[places] >= share * affinities * weights)
+    return int(np.count_nonzero(~held))
+
+
+def holds_edges(indices: str, indptr: str) -> Invariant:
+    """Return that W holds every edge of the graph, with half its affinity at least."""
+    part = functools.partial(edges_left_out, indices, indptr)
+    return Invariant("every edge of `affinities` is there, with half its affinity at least", part)
+
+
+def masses(block: Block) -> np.ndarray:
+    """Return the sum of the degrees of a block, and what its edges and copies give to it: (2,)."""
+    run = block.run
+    first, n_rows = block.first_point, len(block.values)
+    if not has_edges(run) or run.params["symmetric_affinities"]["target_weight"]:
+        return np.zeros(2)
+    affinities = stored(run, "affinities", "values")
+    rows, values = first + np.arange(n_rows), np.asarray(affinities[first : first + n_rows], np.float64)
+    neighbors, _ = graph_rows(run, first, first + n_rows, values.shape[1])
+    weights = weights_of(run, rows)
+    sums = weights * (values * weights_of(run, neighbors.ravel()).reshape(neighbors.shape)).sum(axis=1)
+    twins = run.stored("affinities", "twins")
+    if twins is not None:
+        sums += weights * (weights - 1) * np.asarray(twins[first : first + n_rows])
+    return np.array([block.values.sum(), sums.sum()])
+
+
+def masses_differ(total: np.ndarray, run: StoredRun) -> int:
+    """Return 1 where the degrees do not add up to the affinities and the bridges."""
+    bridges = 0.0
+    if has_edges(run) and total.any() and run.stored("components", "bridge_weights") is not None:
+        ends = np.asarray(stored(run, "components", "bridge_rows")[...])
+        copies = weights_of(run, ends.ravel()).reshape(ends.shape).prod(axis=1)
+        bridges = 2 * float((copies * np.asarray(stored(run, "components", "bridge_weights")[...])).sum())
+    return int(not abs(total[0] - total[1] - bridges) <= FLOAT32 * abs(total[0]))
+
+
+ADD_UP_TO_AFFINITIES = Invariant(
+    "adding up to the affinities of all edges, copies and bridges, where no target weight lowers them",
+    masses,
+    masses_differ,
+)
