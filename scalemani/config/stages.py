@@ -131,7 +131,7 @@ EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     also_reads=("landmark_embedding",),
-    version=6,
+    version=7,
     continues=("embedding",),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))

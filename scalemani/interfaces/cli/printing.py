@@ -66,9 +66,10 @@ def next_steps(run: Run) -> str:
 
 
 def certificate_text(certificates: Mapping[str, Any]) -> str:
-    """Return certificates on one line."""
+    """Return certificates on one line; those that bound nothing have no value."""
     return ", ".join(
-        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {value}" for key, value in certificates.items()
+        f"{key} {value:.4g}" if isinstance(value, float) else f"{key} {'none' if value is None else value}"
+        for key, value in certificates.items()
     )
 
 

@@ -89,6 +89,22 @@ def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
     return Judged("look", "not positive: an eigenvalue is missing among those kept, or two are equal")
 
 
+BEYOND_ANGLE = "in rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors"
+UNRESOLVED = (
+    "the gap to the next eigenvalue is not resolved at these residuals, and no angle follows: residual and "
+    "eigenvalue_error_bound are what is known"
+)
+
+
+def angle(value: float | None, _: Mapping[str, Any], run: Run) -> Judged:
+    """Judge a bound of the angle to the exact subspace, or that there is none; a descent needs no better start."""
+    if run.params.layout.objective is not None:
+        return Judged("says", "the start of a descent, which goes no further from a better one")
+    if value is None:
+        return Judged("look", UNRESOLVED)
+    return Judged("good" if value <= MOST_ANGLE else "look", f"at most {MOST_ANGLE:.3g}, {BEYOND_ANGLE}")
+
+
 CONNECTED = "1: the graph is connected"
 NEAR_ZERO = good_if(
     lambda value, _: value == 1,
@@ -125,12 +141,7 @@ SCALES: dict[str, Scale] = {
         says="of a solver that makes no pass",
     ),
     "eigengap": eigengap,
-    "angle_bound": at_most(
-        lambda run: MOST_ANGLE if run.params.layout.objective is None else None,
-        "in rad: beyond, residuals do not tell the embedding from its neighbouring eigenvectors",
-        "look",
-        "the start of a descent, which goes no further from a better one",
-    ),
+    "angle_bound": angle,
     "pieces": good_if(lambda value, _: value == 1, CONNECTED, consequence="no edge says how pieces lie to each other"),
     "small_piece_points": none_of("columns that their piece has no eigenvector for are zero"),
     "far_points": none_of("what they are made of says little of them: raise landmarks.n_landmarks, or leave them out"),
@@ -146,6 +157,14 @@ DEGREES: dict[str, str] = {
 BANDWIDTH: dict[str, str] = {
     "sigma": "the bandwidth of Gaussian affinities",
     "floor_share": "share of the edges that weigh the least there is",
+}
+SUBSPACE: dict[str, str] = {
+    "angle_bound": "the largest angle that there can be between the embedding and the exact one, in radians, as long "
+    "as no eigenvalue is missing among those kept; none where the gap is not resolved",
+    "eigenvalue_error_bound": "no eigenvalue kept is farther from an exact one, which is that of its rank as long as "
+    "none is missing",
+    "resolved_components": "first columns, at most, that residuals tell from all others",
+    "resolved_angle_bound": "the largest angle that there can be between these and the exact ones, in radians",
 }
 TEXTS: dict[str, dict[str, str]] = {
     "points": {
@@ -238,8 +257,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "passes": "passes over the graph that refined the eigenvectors",
         "eigengap": "how far the next eigenvalue is from the last one kept",
         "eigengap_error_bound": "the gap between the exact eigenvalues differs from that by at most this",
-        "angle_bound": "the largest angle that there can be between the embedding and the exact one, in radians",
-        "eigenvalue_error_bound": "no eigenvalue is above the exact one by more",
+        **SUBSPACE,
         "near_zero_eigenvalues": "eigenvalues that are zero to rounding",
         "pieces": "pieces of the graph, each embedded by itself",
         "largest_pieces": "points of the largest ones",

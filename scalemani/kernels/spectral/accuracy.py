@@ -1,7 +1,8 @@
 """How far approximate eigenvectors are from the exact ones: bounds from residuals and the gap to further eigenvalues.
 
-X1 (N, d) are unit Ritz vectors of S = D^-1/2 W D^-1/2 for its leading eigenvalues, the trivial one left out; X2 are
-some that follow; X3 is an orthonormal basis of what else there is. In the basis [X1, X2, X3], S is
+X1 (N, d) are unit Ritz vectors of a symmetric matrix S for its leading eigenvalues: of D^-1/2 W D^-1/2, the trivial one
+left out, of a matrix of scalar products, or of one whose smallest eigenvalues are wanted, times -1; X2 are some that
+follow; X3 is an orthonormal basis of what else there is. In the basis [X1, X2, X3], S is
 
     [[Theta1, 0, E1^T], [0, Theta2, E2^T], [E1, E2, M]]
 
@@ -16,7 +17,8 @@ Ritz value of X1, hence
 which is the sine theorem of Davis and Kahan where X2 is empty. Where the last eigenvalue kept has a near neighbour X2
 spans the gap: residuals do not lead from X1 to X2. t is not known: it is taken to be at most the Ritz value that
 follows those of X2 and its residual together. That holds as long as no eigenvalue is missing among the Ritz values,
-which residuals cannot tell.
+which residuals cannot tell. Without that, as many exact eigenvalues as there are columns in X1 lie within |R1| of
+theirs. Where |R1| > G nothing follows for the angle of X1, and it may still for that of its first columns alone.
 
 Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation III; Nakatsukasa 2020, Sharp error bounds
 for Ritz vectors and approximate singular vectors.
@@ -66,22 +68,30 @@ class SubspaceAccuracy(NamedTuple):
     Attributes
     ----------
     eigengap : the last Ritz value kept less the following one, of S, which is lambda_(d+1) - lambda_d of
-        L v = lambda D v. Negative where an eigenvalue is missing among those kept
+        L v = lambda D v. Negative where an eigenvalue is missing among those kept, zero where none is known to follow
     eigengap_error_bound : the gap of the exact eigenvalues differs from `eigengap` by at most this, as long as none is
         missing among those kept
-    angle_bound : radians in [0, pi/2]. The largest principal angle between the span of D^1/2 V, of the embedding V, and
-        that of the exact eigenvectors is at most this; pi/2 where residuals do not bound it
-    eigenvalue_error_bound : no eigenvalue kept exceeds the exact one by more
+    angle_bound : radians below pi/2. The largest principal angle between the span of D^1/2 V, of the embedding V, and
+        that of the exact eigenvectors is at most this; None where residuals do not bound it
+    eigenvalue_error_bound : no eigenvalue kept is farther from the exact one
+    resolved_components : how many of the first columns, at most, span what the residuals bound the angle of
+    resolved_angle_bound : that bound, in radians; None where these are none
     """
 
     eigengap: float
     eigengap_error_bound: float
-    angle_bound: float
+    angle_bound: float | None
     eigenvalue_error_bound: float
+    resolved_components: int
+    resolved_angle_bound: float | None
 
 
 def subspace_accuracy(
-    values: np.ndarray, residuals: np.ndarray, following: Following, rounding: float = 0.0
+    values: np.ndarray,
+    residuals: np.ndarray,
+    following: Following,
+    rounding: float = 0.0,
+    largest: float = np.inf,
 ) -> SubspaceAccuracy:
     """Return bounds on the error of approximate leading eigenvectors of S, the trivial one left out.
 
@@ -90,6 +100,7 @@ def subspace_accuracy(
     values : (d,) Ritz values theta of S, descending
     residuals : (d,) lengths |S x - theta x| for the unit Ritz vectors x
     rounding : what x^T S y of two different Ritz vectors may be for rounding
+    largest : no eigenvalue of S exceeds it: none is farther above its Ritz value, which is below it
 
     Notes
     -----
@@ -97,6 +108,31 @@ def subspace_accuracy(
     The sine of the largest principal angle is at most the Frobenius norm of all sines, which is what is bounded.
     Eigenvalues err by at most |R1|^2 / G, and by |R1| where no G is positive.
     """
+    sine, error = sine_and_error(values, residuals, following, rounding)
+    error = min(error, max(0.0, largest - float(values[-1]))) + rounding
+    # An exact eigenvalue lies within its residual of each Ritz value.
+    gap_error = error + float(following.residuals[0]) + rounding
+    angle, count = angle_of(sine), len(values)
+    resolved = angle
+    while resolved is None and count > 1:
+        count -= 1
+        rest = Following(
+            *map(np.concatenate, ((values[count:], following.values), (residuals[count:], following.residuals)))
+        )
+        resolved = angle_of(sine_and_error(values[:count], residuals[:count], rest, rounding)[0])
+    eigengap = float(values[-1] - following.values[0])
+    return SubspaceAccuracy(eigengap, gap_error, angle, error, 0 if resolved is None else count, resolved)
+
+
+def angle_of(sine: float) -> float | None:
+    """Return the angle of a bound of its sine; None where that bounds nothing."""
+    return float(np.arcsin(sine)) if sine < 1 else None
+
+
+def sine_and_error(
+    values: np.ndarray, residuals: np.ndarray, following: Following, rounding: float
+) -> tuple[float, float]:
+    """Return bounds on the sine of the angle and on the error of eigenvalues, of all Ritz vectors that are kept."""
     last, length = float(values[-1]), float(np.sqrt((residuals**2).sum()))
     eigengap = last - float(following.values[0])
     sine, error, lost, turned, coupled = np.inf, length, 0.0, 1.0, 0.0
@@ -110,10 +146,7 @@ def subspace_accuracy(
         lost += residual**2 / (last - value)
         turned += (residual / (last - value)) ** 2
         coupled = rounding / eigengap
-    error = float(error) + rounding
-    # An exact eigenvalue lies within its residual of each Ritz value.
-    gap_error = error + float(following.residuals[0]) + rounding
-    return SubspaceAccuracy(eigengap, gap_error, float(np.arcsin(min(1.0, sine))), error)
+    return float(sine), float(error)
 
 
 def count_near_zero(eigenvalues: np.ndarray) -> int:

@@ -156,7 +156,7 @@ def run(work: StageWork) -> dict[str, Any]:
             f"{params.residual:.1e} asked for: raise embedding.max_passes",
             ShortfallWarning,
         )
-    accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding)
+    accuracy = subspace_accuracy(1 - solved.eigenvalues, solved.residuals, solved.following, rounding, largest=1.0)
     if solver in BY_LANDMARKS:
         # The residual of the next vector is not known: its value is one from above.
         widest = max(abs(accuracy.eigengap), accuracy.eigengap_error_bound)
@@ -474,13 +474,25 @@ def tell_of_parts(work: StageWork, n_zero: int) -> None:
     )
 
 
+def known_of_angle(accuracy: SubspaceAccuracy) -> str:
+    """Return in words what residuals say of the angle between an embedding and the exact one."""
+    if accuracy.angle_bound is not None:
+        return f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one"
+    unresolved = "no angle between the embedding and the exact one follows"
+    if accuracy.resolved_angle_bound is None:
+        return unresolved
+    first = accuracy.resolved_components
+    return f"{unresolved}, only one of {accuracy.resolved_angle_bound:.2g} rad at most for its first {first} columns"
+
+
 def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> None:
     """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent.
 
     `last` is the largest eigenvalue kept: gaps are no wider than that where those at hand are not in order.
     """
     params = work.task.params
-    if accuracy.angle_bound <= MOST_ANGLE or params.layout.objective is not None:
+    angle = accuracy.angle_bound
+    if params.layout.objective is not None or (angle is not None and angle <= MOST_ANGLE):
         return
     count = params.n_components
     gap = accuracy.eigengap if accuracy.eigengap > 0 else last / count
@@ -490,7 +502,6 @@ def tell_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> N
     by_solver = {"exact": "ask for ", **dict.fromkeys(BY_LANDMARKS, refine)}
     work.warn(
         f"{work.task.stage}: eigenvalues {count} and {count + 1} are {accuracy.eigengap:.1e} apart: at these residuals "
-        f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and "
-        f"the embedding is only known to be within {accuracy.angle_bound:.2g} rad of the exact one; "
+        f"that is wrong by up to {accuracy.eigengap_error_bound:.0e}, and {known_of_angle(accuracy)}; "
         f"{by_solver.get(params.embedding.solver, remedy)}another landmark_embedding.n_components"
     )

@@ -46,10 +46,16 @@ def test_no_angle_and_no_eigenvalue_is_farther_off_than_the_bounds(seed, n_kept,
     values, vectors, residuals = ritz(matrix, exact + error * draws.normal(size=exact.shape))
     following = Following(values[n_kept:], residuals[n_kept:])
     found = subspace_accuracy(values[:n_kept], residuals[:n_kept], following, rounding=1e-15)
-    assert subspace_angle(vectors[:, :n_kept], exact[:, :n_kept]) <= found.angle_bound + 1e-12
+    if found.angle_bound is not None:
+        assert subspace_angle(vectors[:, :n_kept], exact[:, :n_kept]) <= found.angle_bound + 1e-12
+    if found.resolved_angle_bound is not None:
+        first = slice(found.resolved_components)
+        assert subspace_angle(vectors[:, first], exact[:, first]) <= found.resolved_angle_bound + 1e-12
+    assert (found.resolved_components == n_kept) == (found.angle_bound is not None)
     assert np.abs(exact_values[:n_kept] - values[:n_kept]).max() <= found.eigenvalue_error_bound + 1e-14
     assert found.eigengap == pytest.approx(values[n_kept - 1] - values[n_kept], abs=1e-15)
     if error <= 1e-6 and eigengap >= 1e-2:
+        assert found.angle_bound is not None
         assert found.angle_bound < 1e-2  # a bound that says nothing would pass above
 
 
@@ -68,9 +74,10 @@ def test_the_residual_of_what_follows_narrows_the_gap():
 
 
 @pytest.mark.parametrize("value", [0.9, 0.90000001, 0.95])
-def test_where_no_gap_is_left_any_angle_is_possible(value):
+def test_where_no_gap_is_left_no_angle_is_stated(value):
     found = subspace_accuracy(np.array([0.9]), np.array([1e-8]), Following.one(value, 1e-7))
-    assert found.angle_bound == np.pi / 2
+    assert found.angle_bound is None
+    assert (found.resolved_components, found.resolved_angle_bound) == (0, None)
     assert found.eigenvalue_error_bound == 1e-8
     assert found.eigengap <= 0
 
@@ -83,7 +90,26 @@ def test_a_near_neighbour_beyond_the_last_vector_kept_costs_little_where_it_is_k
     values, vectors, residuals = ritz(matrix, exact + 1e-6 * np.random.default_rng(1).normal(size=exact.shape))
     known = subspace_accuracy(values[:2], residuals[:2], Following(values[2:], residuals[2:]))
     alone = subspace_accuracy(values[:2], residuals[:2], Following.one(values[2], residuals[2]))
-    assert subspace_angle(vectors[:, :2], exact[:, :2]) <= known.angle_bound < 1e-3 < alone.angle_bound
+    assert subspace_angle(vectors[:, :2], exact[:, :2]) <= known.angle_bound < 1e-3
+    assert alone.angle_bound is None
+    assert alone.resolved_components == 1
+    assert subspace_angle(vectors[:, :1], exact[:, :1]) <= alone.resolved_angle_bound < 1e-2
+
+
+def test_first_columns_are_told_from_others_where_the_last_gap_is_not_resolved():
+    """Of eigenvalues 0.95, 0.9, 0.5 and 0.49 at residuals of 0.05, two have vectors that no other pair comes near."""
+    values, residuals = np.array([0.95, 0.9, 0.5]), np.full(3, 0.05)
+    found = subspace_accuracy(values, residuals, Following.one(0.49, 0.05))
+    assert found.angle_bound is None
+    assert found.resolved_components == 2
+    rest = Following(np.array([0.5, 0.49]), np.full(2, 0.05))
+    assert found.resolved_angle_bound == subspace_accuracy(values[:2], residuals[:2], rest).angle_bound
+    assert np.sin(found.resolved_angle_bound) == pytest.approx(0.05 * np.sqrt(2) / 0.35, rel=0.01)
+
+
+def test_an_eigenvalue_is_no_farther_off_than_the_largest_that_there_can_be():
+    found = subspace_accuracy(np.array([0.9, 0.8]), np.array([0.3, 0.4]), Following.one(0.75, 0.1), largest=1.0)
+    assert found.eigenvalue_error_bound == pytest.approx(0.2)
 
 
 @pytest.fixture(scope="module")
@@ -115,7 +141,7 @@ def test_an_eigenvalue_that_is_missing_among_those_kept_is_found(graph, monkeypa
     assert following.values[0] == pytest.approx(values[2], abs=1e-2 * abs(values[2] - values[3]) + 1e-12)
     found = subspace_accuracy(values[kept], np.full(2, 1e-12), following)
     assert found.eigengap < 0
-    assert found.angle_bound == np.pi / 2
+    assert found.angle_bound is None
 
 
 def test_nothing_follows_where_all_vectors_are_kept():
