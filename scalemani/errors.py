@@ -199,6 +199,7 @@ def printable(line: str) -> str:
 FULL, OPEN_FILES = {errno.ENOSPC, errno.EDQUOT}, {errno.EMFILE, errno.ENFILE}
 LASTING_KINDS = (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 LASTING = {errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EXDEV, errno.ENODEV, errno.EOPNOTSUPP}
+LASTING |= {errno.ENOSYS, errno.ENOTSUP}  # what a file system does not have
 
 
 def is_lasting(error: OSError) -> bool:

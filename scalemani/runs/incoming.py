@@ -48,6 +48,7 @@ from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, dig
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, map_rows
 from scalemani.runs.plan import DiskUse, check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, LEAST_POINTS, dimensions_of
+from scalemani.store.locks import LOCK
 from scalemani.store.run_store import RunStore
 
 OF_PIXELS = ("gaussian", "ensemble")  # affinities that are made of the pixels themselves
@@ -193,12 +194,10 @@ def computed_once(
 
 
 def remove_abandoned(store: RunStore) -> None:
-    """Remove copies of processes that were killed: nobody holds their locks."""
+    """Remove copies of processes that were killed: nobody holds their locks. One without a lock is being made."""
     for name in store.objects.names():
-        if name.startswith(COPY):
-            with contextlib.suppress(StoreLockedError):
-                with store.objects.below(name).lock():
-                    pass
+        if name.startswith(COPY) and LOCK in store.objects.names(name):
+            with contextlib.suppress(StoreLockedError), store.objects.below(name).lock():
                 store.objects.delete_below(name)
 
 

@@ -175,6 +175,7 @@ def locked_run(root: str | Path, executor: Executor, only: str | None = None) ->
     """Open or create a store, and hold its lock. Parameters and errors are those of `open_for_writing`."""
     store = RunStore.create(root)
     with store.locked(executor.wait, executor.progress.note) as lock:
+        store.mark()  # a run that ended meanwhile and had done nothing has removed it
         store.objects.sweep()
         executor.check_reach(store.root)
         for remark in filter(None, (remark_on(store.root), distrust())):

@@ -92,6 +92,7 @@ def lock_folder(root: Path) -> Iterator[RunLock]:
     """Hold a run in a folder by flock, which ends with the process, however that ends."""
     refusal = f"{root / LOCK} is not a file that this run can lock"
     try:
+        root.mkdir(parents=True, exist_ok=True)  # a run that ended and had done nothing may have removed it
         descriptor = os.open(root / LOCK, os.O_RDWR | os.O_CREAT | AS_IT_IS | NO_LINK, 0o600)
     except OSError as error:
         if is_lasting(error):
@@ -104,6 +105,13 @@ def lock_folder(root: Path) -> Iterator[RunLock]:
             lock_file(descriptor)
         except BlockingIOError:
             raise already_locked(root, os.read(descriptor, 4096).decode(errors="replace")) from None
+        except OSError as error:
+            without = f"cannot lock {root / LOCK}, by which one run at a time writes there: {error.strerror}"
+            if is_lasting(error):
+                raise StoreError(f"{without}; use a folder on a disk that has locks of files (flock)") from error
+            raise UnreachableStoreError(
+                f"{without}; run the same command again, or use a folder on a disk that has locks of files (flock)"
+            ) from error
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, json.dumps(owner()).encode(), 0)
         yield RunLock(root)

@@ -2,6 +2,7 @@
 
 import contextlib
 import errno
+import fnmatch
 import hashlib
 import itertools
 import json
@@ -37,6 +38,7 @@ SAFE_NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,127}")
 PARTIAL = ".partial"
 NOT_OF_FOLDERS = (errno.EINVAL, errno.ENOTSUP, errno.EBADF)  # what disks say that sync no folders
 DIGEST = "digest"  # the field of a description that holds that of all its others
+SWEEPS = 2  # of runs that take the lock, one after the other, while one file is written
 REMOVAL_SECONDS = 10  # of a folder that tasks of others still write to
 READS_AT_ONCE = 16  # of small objects: what counts is the way to the server and back
 DESCRIPTION_BYTES, RECORD_BYTES = LIMITS["description"].most, LIMITS["record"].most
@@ -161,6 +163,21 @@ def sync(path: Path) -> None:
             raise
     finally:
         os.close(descriptor)
+
+
+def replace_file(path: Path, content: bytes) -> None:
+    """Write a file that is seen whole or not at all, and make its folder."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PARTIAL, delete=False) as file:
+        try:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())  # a name must not come to stand for content that a power cut takes away
+            os.replace(file.name, path)
+        except BaseException:  # a signal too; on a full disk it takes what space there is
+            with contextlib.suppress(OSError):  # what has failed comes first
+                os.unlink(file.name)
+            raise
 
 
 def free_bytes(path: Path) -> int:
@@ -318,20 +335,18 @@ class LocalObjects(Objects):
             raise StoreError(f"cannot read {path}: {error.strerror}; choose a place that can be read") from error
 
     def set(self, key: str, content: bytes) -> str:
-        """Write `content` under `key`, replacing what was there in one step."""
+        """Write `content` under `key`, replacing what was there in one step.
+
+        A run that takes the lock meanwhile sweeps the temporary file away where this process has not locked the run,
+        as when it writes the marker or a copy of points: it is written again.
+        """
         path = checked_path(self.root, key)
         with as_errors_of(path, len(content)):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            with tempfile.NamedTemporaryFile(dir=path.parent, suffix=PARTIAL, delete=False) as file:
-                try:
-                    file.write(content)
-                    file.flush()
-                    os.fsync(file.fileno())  # a name must not come to stand for content that a power cut takes away
-                    os.replace(file.name, path)
-                except BaseException:  # a signal too; on a full disk it takes what space there is
-                    with contextlib.suppress(OSError):  # what has failed comes first
-                        os.unlink(file.name)
-                    raise
+            for _ in range(SWEEPS):
+                with contextlib.suppress(FileNotFoundError):
+                    replace_file(path, content)
+                    return ""
+            replace_file(path, content)
         return ""
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
@@ -393,10 +408,14 @@ class LocalObjects(Objects):
         return self.root
 
     def sweep(self) -> None:
-        """Remove temporary files that were never renamed; other files of their suffix stay."""
-        for left in self.root.rglob(f"{tempfile.gettempprefix()}*{PARTIAL}"):
-            with as_errors_of(left):
-                if not left.is_dir():
+        """Remove temporary files that were never renamed; other files of their suffix stay.
+
+        Others may write to and remove copies of points in the folder meanwhile: what is gone is passed over.
+        """
+        for folder, _, names in os.walk(self.root):
+            for name in fnmatch.filter(names, f"{tempfile.gettempprefix()}*{PARTIAL}"):
+                left = Path(folder, name)
+                with as_errors_of(left):
                     left.unlink(missing_ok=True)
 
     def lock(self) -> AbstractContextManager[RunLock]:

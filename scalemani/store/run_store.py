@@ -41,11 +41,15 @@ class RunStore:
         store = cls(root)
         store.check_free()
         store.objects.prepare()
-        if store.objects.intact(MARKER) is None:
-            store.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
-            if isinstance(store.root, Path):
-                sync(store.root)  # after a power cut a folder without its marker is no run, whatever else is in it
+        store.mark()
         return store
+
+    def mark(self) -> None:
+        """Write the marker where there is none that is whole."""
+        if self.objects.intact(MARKER) is None:
+            self.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
+            if isinstance(self.root, Path):
+                sync(self.root)  # after a power cut a folder without its marker is no run, whatever else is in it
 
     @classmethod
     def open(cls, root: str | Path) -> "RunStore":

@@ -137,11 +137,14 @@ def test_copies_of_processes_that_were_killed_are_removed_and_those_of_others_st
         (held,) = copies(tmp_path / "run")
         left = tmp_path / "run" / f"{COPY}left"
         left.mkdir()
-        (left / "0").write_bytes(b"rows")
+        for name in ("lock", "0"):
+            (left / name).write_bytes(b"rows")
+        begun = tmp_path / "run" / f"{COPY}begun"  # its process has made its folder, and not yet locked it
+        begun.mkdir()
         with computed_once(source, tmp_path / "run", Executor()):
             assert not left.exists()
-            assert len(copies(tmp_path / "run")) == 2
-        assert copies(tmp_path / "run") == [held]
+            assert len(copies(tmp_path / "run")) == 3
+        assert sorted(copies(tmp_path / "run")) == sorted([held, begun.name])
         np.testing.assert_array_equal(points.read(0, 1500), ROWS)
 
 

@@ -1,9 +1,11 @@
 """A run's folder: only ours is touched, one run at a time, one format version."""
 
 import contextlib
+import errno
 import json
 import os
 import resource
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ import time
 
 import pytest
 
-from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnsafeStoreError
+from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnreachableStoreError, UnsafeStoreError
 from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import MARKER, RunStore
 from scalemani.store.schema import FORMAT_VERSION
@@ -77,6 +79,74 @@ def test_a_run_that_is_held_is_waited_for_as_long_as_was_asked(tmp_path):
             said.append("held")
     told = ["waiting up to 0.5 s", "waiting up to 600 s", "freed", "held"]
     assert [line.partition(":")[0] for line in said] == told
+
+
+@pytest.mark.parametrize(
+    ("number", "kind"),
+    [
+        (errno.ENOLCK, UnreachableStoreError),  # of a server whose lock service is not there, or of a full table
+        (errno.ENOSYS, StoreError),
+        (errno.EOPNOTSUPP, StoreError),
+        (errno.EIO, UnreachableStoreError),
+    ],
+)
+def test_a_disk_without_locks_is_told_with_the_file_and_what_its_lock_is_for(tmp_path, monkeypatch, number, kind):
+    store = RunStore.create(tmp_path / "run")
+
+    def refused(*_):
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr("fcntl.flock", refused)
+    with (
+        pytest.raises(
+            kind, match=rf"cannot lock {store.root}/lock, by which one run .*{os.strerror(number)}; .*flock"
+        ) as error,
+        store.locked(),
+    ):
+        pass
+    assert type(error.value) is kind
+    assert error.value.exit_status == (2 if kind is StoreError else 1)
+
+
+def test_a_file_that_is_swept_away_while_it_is_written_is_written_again(tmp_path, monkeypatch):
+    holder, synced = LocalObjects(tmp_path / "run"), os.fsync
+    swept = []
+
+    def sweep(descriptor):
+        synced(descriptor)
+        if len(swept) < 2:
+            swept.append([path.name for path in (tmp_path / "run").rglob("*.partial")])
+            holder.sweep()
+
+    monkeypatch.setattr(os, "fsync", sweep)
+    RunStore.create(tmp_path / "run")
+    assert [len(names) for names in swept] == [1, 1]
+    assert RunStore.open(tmp_path / "run").is_marked
+    assert [path.name for path in (tmp_path / "run").iterdir()] == [MARKER]
+
+
+def test_a_folder_that_goes_while_it_is_swept_is_passed_over(tmp_path, monkeypatch):
+    for name in ("computed-1", "computed-2"):
+        (tmp_path / "run" / name).mkdir(parents=True)
+        (tmp_path / "run" / name / "tmp1.partial").touch()
+    listed = os.scandir
+
+    def vanish(path):
+        if str(path).endswith(("computed-1", "computed-2")):
+            shutil.rmtree(path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", vanish)
+    LocalObjects(tmp_path / "run").sweep()
+
+
+def test_a_run_whose_folder_another_removed_before_it_had_the_lock_is_marked_again(tmp_path):
+    store = RunStore.create(tmp_path / "run")
+    RunStore.open(tmp_path / "run").remove_empty()
+    assert not (tmp_path / "run").exists()
+    with store.locked():
+        store.mark()
+        assert RunStore.open(tmp_path / "run").is_marked
 
 
 def test_the_lock_goes_with_the_process_that_held_it(tmp_path):

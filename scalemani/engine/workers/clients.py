@@ -223,7 +223,8 @@ def scratch_folder() -> Iterator[str]:
         tempfile.TemporaryDirectory(prefix=SCRATCH_PREFIX, ignore_cleanup_errors=True) as folder,
         (Path(folder) / f"{DRIVER}.new").open("xb") as file,
     ):
-        lock_file(file.fileno())
+        with contextlib.suppress(OSError):  # on a disk without locks nothing that is left is removed either
+            lock_file(file.fileno())
         os.replace(file.name, Path(folder) / DRIVER)  # seen by others once it is locked
         yield folder
 

@@ -1,6 +1,7 @@
 """Worker processes of this machine: as often as they end, no longer than the driver, and what they leave behind."""
 
 import contextlib
+import errno
 import operator
 import os
 import signal
@@ -114,6 +115,18 @@ def test_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_others_i
         assert Path(own).exists()
         assert not scratch.exists()
     assert [path.name for path in tmp_path.iterdir()] == [f"{SCRATCH_PREFIX}somebody's"]
+
+
+def test_a_disk_without_locks_takes_a_scratch_folder(tmp_path, monkeypatch):
+    def refused(*_):
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    monkeypatch.setattr("fcntl.flock", refused)
+    with scratch_folder() as own:
+        assert (Path(own) / DRIVER).exists()
+        with scratch_folder():
+            assert Path(own).exists()
 
 
 def test_a_link_that_somebody_planted_leads_nowhere(tmp_path, monkeypatch):
