@@ -6,7 +6,6 @@ group, `arrays/` is an ordinary zarr v3 hierarchy and `marks/` holds the entries
 stage's record. `FORMAT.md` is the specification.
 """
 
-import threading
 import uuid
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -17,6 +16,7 @@ import zarr
 
 from scalemani.errors import StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.workspace import Empty
+from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.arrays import (
     METADATA,
     Digests,
@@ -80,7 +80,7 @@ class StageGroup:
         self.path = path
         self.block_rows = block_rows
         self.objects = open_objects(root).below(path)
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._arrays: dict[str, zarr.Array] = {}
         self._entries: dict[str, Digests] = {}  # of the manifest as last read, by unit
         self._complete: dict[str, Any] | None = None

@@ -6,13 +6,13 @@ wait for it. All of it goes when the stage ends. Of freed memory, the C library 
 
 import contextlib
 import ctypes
-import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from typing import Any, NamedTuple, TypeVar
 
 import scipy.sparse as sp
 
+from scalemani.kernels.machine.forks import new_lock
 from scalemani.kernels.rows.compressed import Points
 from scalemani.store.groups import StageGroup
 
@@ -27,7 +27,7 @@ class BlockCache:
     """Decoded blocks of rows. The least recently used are dropped once there are more than `limit` bytes."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._blocks: OrderedDict[BlockKey, Points] = OrderedDict()
         self._bytes = 0
 
@@ -102,9 +102,9 @@ class ProcessMemory:
 
     def __init__(self) -> None:
         self.blocks = BlockCache()
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._made: dict[Hashable, tuple[Hashable, Any]] = {}
-        self._making: dict[Hashable, threading.Lock] = {}
+        self._making: dict[Hashable, Any] = {}
         self._scope = ""
 
     def once(self, key: Key, make: Callable[[], Made]) -> Made:
@@ -117,7 +117,7 @@ class ProcessMemory:
 
     def _version(self, slot: Key, version: tuple[Hashable, ...], make: Callable[[], Made]) -> Made:
         with self._lock:
-            making = self._making.setdefault(slot, threading.Lock())
+            making = self._making.setdefault(slot, new_lock())
         with making:
             # Another run in this process may end a stage, and free everything, at any moment.
             found = self._made.get(slot)

@@ -1,35 +1,43 @@
 """BLAS at one thread while anything here computes: products then do not depend on the machine's cores."""
 
 import contextlib
+import os
 import sys
 import threading
 from collections.abc import Iterator
 
 from threadpoolctl import threadpool_limits
 
+from scalemani.kernels.machine.forks import new_lock
+
 
 class BlasThreads:
     """The number of threads of the BLAS libraries, which belongs to the whole process."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._limits = contextlib.ExitStack()
-        self._holders = 0
+        self._holders: list[int] = []
         self._modules = 0
 
     @contextlib.contextmanager
     def hold_at_one(self) -> Iterator[None]:
         """Hold the libraries at one thread until the last of all holders has left: fits may run side by side."""
+        holder = threading.get_ident()
         with self._lock:
             self._limits.enter_context(threadpool_limits(1, user_api="blas"))  # libraries may have been loaded since
-            self._holders += 1
+            self._holders.append(holder)
         try:
             yield
         finally:
             with self._lock:
-                self._holders -= 1
-                if self._holders == 0:
+                self._holders.remove(holder)
+                if not self._holders:
                     self._limits.close()
+
+    def forget_threads(self) -> None:
+        """Take note, in a forked process, that threads of its parent hold nothing here."""
+        self._holders = [holder for holder in self._holders if holder == threading.get_ident()]
 
     def set_to_one(self) -> None:
         """Set the libraries to one thread for good, in a process of ours.
@@ -42,3 +50,5 @@ class BlasThreads:
 
 
 BLAS = BlasThreads()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=BLAS.forget_threads)

@@ -2,7 +2,6 @@
 
 import contextlib
 import dataclasses
-import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import field
 from pathlib import Path
@@ -41,6 +40,7 @@ from scalemani.io.sources import (
 )
 from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
+from scalemani.kernels.machine.forks import cached_property
 from scalemani.runs.aligning import with_start
 from scalemani.runs.new_points import NewPoints, Placement, read_placement, refusal_of
 from scalemani.runs.opened import Run
@@ -251,7 +251,7 @@ class Requested:
     landmarks: Any = None
     graph: Any = None
 
-    @functools.cached_property
+    @cached_property
     def params(self) -> Parameters:
         """The parameters, checked."""
         return Parameters().with_values(self.settings)

@@ -5,7 +5,6 @@ import hashlib
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 from importlib.metadata import version
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -26,6 +25,7 @@ from scalemani.interfaces.report.map_data import MOST_AXES, MapData, map_of, pic
 from scalemani.io.sources import open_points
 from scalemani.io.sources.base import without_credentials
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings

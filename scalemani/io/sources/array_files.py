@@ -2,7 +2,6 @@
 
 import math
 import struct
-import threading
 import zipfile
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -27,6 +26,7 @@ from scalemani.io.sources.base import (
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.tables import check_same
+from scalemani.kernels.machine.forks import new_lock
 
 PIECE_BYTES = 2**20  # of an archive, read at once
 LENGTHS_IN_HEADER = 26  # where a member of a .zip has the lengths of its name and of what comes before its content
@@ -170,7 +170,7 @@ class CompressedPoints(Source):
         self.whole = points.path, points.member
         self.reopening = (open_npz, self.whole)
         self.held_bytes = math.prod(self.shape) * points.file_dtype.itemsize
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._whole: np.ndarray | None = None
 
     def rows(self, start: int, stop: int) -> np.ndarray:

@@ -124,7 +124,7 @@ def stored_places(array: zarr.Array, grid: Place) -> list[Place] | None:
     return None
 
 
-async def chunks_in_shard(array: zarr.Array, place: Place) -> int:
+async def chunks_in_shard(array: Any, place: Place) -> int:
     """Return how many chunks of an array are in a shard; all that belong there where its index cannot be read.
 
     Reading rows tells of a damaged index.

@@ -2,7 +2,6 @@
 
 import io
 import sys
-import threading
 import zipfile
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
@@ -20,6 +19,7 @@ from scalemani.errors import DataError, StoreError
 from scalemani.io.sources.base import PointsSource, SourceOfPieces, native_rows
 from scalemani.io.sources.sliced import INDEX_BYTES, SparseSource, compressed_rows, sparse_matrix, sparse_rows
 from scalemani.io.sources.tables import with_numbers
+from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.places import open_objects
 
 
@@ -121,7 +121,7 @@ class DaskPoints(SparseSource):
         self.starts = np.cumsum([0, *(length for length in array.chunks[0] if length)]).tolist()
         self.preferred_rows = max(array.chunks[0])
         self.held_bytes = self.preferred_rows * self.shape[1] * self.dtype.itemsize
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._chunks: tuple[int, Any] | None = None  # the first row of those computed last, and their rows
         if sparse.issparse(array._meta) and self.shape[0]:
             first = sparse_matrix(self._computed(0, self.starts[1]), self.description)

@@ -3,7 +3,6 @@
 import contextlib
 import json
 import re
-import threading
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -34,6 +33,7 @@ from scalemani.io.sources.base import (
     optional_module,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
+from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.objects import read_file
 
 INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
@@ -350,7 +350,7 @@ class TableFiles(Table):
     def __init__(self, path: Place, requested: tuple[str, ...] | None = None) -> None:
         self.reopening, self.remote = (TableFiles, (path, requested)), isinstance(path, BucketFile)
         self.parts: list[tuple[Place, int]] = []
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         # A row, what is left of the batch that it is in, and the batches that follow.
         self._open: tuple[int, np.ndarray, Iterator[np.ndarray]] | None = None
         files, lengths, kinds = table_files(path), [], []

@@ -12,7 +12,6 @@ import ctypes
 import functools
 import gc
 import os
-import threading
 import time
 from collections.abc import Callable, Set
 from typing import Any, TypeVar
@@ -28,6 +27,7 @@ from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
 from scalemani.kernels.machine.code_cache import CodeCache
+from scalemani.kernels.machine.forks import new_lock
 
 PLAIN_VARIABLE = "SCALEMANI_PLAIN"
 # Without its compiler numba cannot run instructions at all.
@@ -199,7 +199,7 @@ class CompileSeconds(event.Listener):
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = new_lock()
         self._at_work, self._since, self._total = 0, 0.0, 0.0
         self._collecting = False
 
@@ -221,6 +221,12 @@ class CompileSeconds(event.Listener):
                 if self._collecting:
                     gc.enable()
 
+    def forget_threads(self) -> None:
+        """Take note, in a forked process, that what threads of its parent compile is not compiled here."""
+        if self._at_work and self._collecting:
+            gc.enable()
+        self._at_work = 0
+
     @property
     def total(self) -> float:
         """The seconds until this moment."""
@@ -230,3 +236,5 @@ class CompileSeconds(event.Listener):
 
 COMPILING = CompileSeconds()
 event.register("numba:compile", COMPILING)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=COMPILING.forget_threads)

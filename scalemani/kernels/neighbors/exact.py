@@ -11,7 +11,6 @@ Accuracy and Stability of Numerical Algorithms, 2002, section 3.1]. Since 2 |a| 
 that are lowered by n u of themselves, and some more for their own rounding, give a bound of what is computed.
 """
 
-import functools
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
+from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.byte_products import byte_panels, has_byte_products, multiply_bytes, step_of_rows
@@ -82,24 +82,24 @@ class Tile:
         """Return all coordinates (n, D) float32 about the middle, in the unit of the sketches."""
         return about(self.middle, self.points, self.scale)
 
-    @functools.cached_property
+    @cached_property
     def squares_of_sketches(self) -> np.ndarray:
         """(n,) float32, see `lowered_squares`."""
         return lowered_squares(self.sketches)
 
-    @functools.cached_property
+    @cached_property
     def squares_of_coordinates(self) -> np.ndarray:
         """(n,) float32, see `lowered_squares`."""
         return lowered_squares(self.coordinates())
 
-    @functools.cached_property
+    @cached_property
     def rounded(self) -> tuple[np.ndarray, np.ndarray]:
         """All coordinates in whole steps, (n, D) int8, and (n,) float32, see `lowered_squares_of_bytes`."""
         vectors = self.coordinates()
         codes = rounded_sketches(vectors, self.step)
         return codes, lowered_squares_of_bytes(vectors, codes, self.step)
 
-    @functools.cached_property
+    @cached_property
     def panels(self) -> np.ndarray:
         """The rounded coordinates, as they are multiplied with others."""
         return byte_panels(self.rounded[0])

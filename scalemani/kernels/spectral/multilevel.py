@@ -20,6 +20,7 @@ from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.graph.product import normalized_product, smoothed
 from scalemani.kernels.machine.compile import compiled, compiled_sums
+from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.spectral.coarsening import DENSE_NODES, Level, Rows, row_slice
 from scalemani.kernels.spectral.refinement import RefinementProblem, initial_state, random_columns, step
 
@@ -89,7 +90,7 @@ class Transfer:
         self._scale = workspace.as_large(np.sqrt(degrees / coarse_degrees[labels]))
         self._n_coarse = len(coarse_degrees)
 
-    @functools.cached_property  # sorting takes longer than a prolongation, which can do without
+    @cached_property  # sorting takes longer than a prolongation, which can do without
     def _members(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the members of each coarse node begin (C + 1,), and their numbers (N,) int32."""
         members, bounds = group_by(self._labels, self._n_coarse)
@@ -254,7 +255,7 @@ class Eigendecomposition:
     values: np.ndarray
     vectors: np.ndarray
 
-    @functools.cached_property  # the vectors of one graph alone ask for no correction
+    @cached_property  # the vectors of one graph alone ask for no correction
     def inverse(self) -> np.ndarray:
         """The inverse of I - S, float32."""
         scaled = self.vectors / np.maximum(1 - self.values, LEAST_GAP)
