@@ -1,6 +1,7 @@
 """The kinds of values that parameters take, and what makes a class a table of parameters that checks itself."""
 
 import dataclasses
+import difflib
 import functools
 from collections.abc import Callable
 from typing import Annotated, Any, TypeVar, get_type_hints
@@ -24,6 +25,7 @@ Kind = TypeVar("Kind")
 TUNED = "tuned"
 Tuned = Annotated[Kind, TUNED]
 
+MISSPELT = 0.85  # similarity of letters: less have the names of different metrics, such as manhattan and hamming
 SAME_METRICS = {"l2": "euclidean", "tanimoto": "jaccard"}
 ON_A_SPHERE = (
     "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "
@@ -35,8 +37,11 @@ def known_metric(name: str) -> str:
     """Return the name of a metric, by whichever of its names; raise ValueError for another one."""
     name = SAME_METRICS.get(name, name)
     if name not in METRIC_NAMES:
+        close = difflib.get_close_matches(name.casefold(), METRIC_NAMES, n=1, cutoff=MISSPELT)
         raise ValueError(
-            f"must be one of {', '.join(METRIC_NAMES)}; for another metric find the neighbours elsewhere, by "
+            f"must be one of {', '.join(METRIC_NAMES)}"
+            + (f" (did you mean {close[0]!r}?)" if close else "")
+            + "; for another metric find the neighbours elsewhere, by "
             "scikit-learn's NearestNeighbors or pynndescent, and give their lists with metric=precomputed"
             + ON_A_SPHERE
             * (name == "haversine")

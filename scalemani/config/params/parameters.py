@@ -10,6 +10,7 @@ from pydantic import Field
 
 from scalemani.config.methods import merged
 from scalemani.config.objectives import OBJECTIVES, objective_of
+from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
@@ -304,7 +305,8 @@ class Parameters:
             if parameter in known:
                 changed.setdefault(stage, {})[parameter] = value
             elif dot:
-                raise ConfigError(f"unknown parameter {name}: {nearest_name(parameter, known) if known else 'none'}")
+                meant = place_of(parameter) if name_here(parameter) else nearest_name(parameter, known)
+                raise ConfigError(f"unknown parameter {name}: {meant if known else 'none'}")
             elif stage == "seed":
                 tables[stage] = value
             elif not isinstance(value, Mapping):  # an empty table of a configuration changes nothing
@@ -356,6 +358,10 @@ def known_values(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def place_of(name: str) -> str:
     """Return where a name that is no stage belongs: a parameter, an option of the command line, a method; else ""."""
+    if ours := name_here(name):
+        return with_note(ours.name, ours) + (
+            "" if "." in ours.name else ", an argument of estimators, and an option of commands where these have it"
+        )
     if homes := [full for full in names_of_parameters() if full.endswith(f".{name}")]:
         return f"it is a parameter, {' or '.join(homes)}"
     if name in OPTIONS:

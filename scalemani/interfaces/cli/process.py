@@ -18,6 +18,7 @@ from typing import Any
 
 import typer
 
+from scalemani.config.other_names import name_here
 from scalemani.errors import FULL, ScalemaniError, ScalemaniWarning, is_lasting, printable, remedy_of, without_secrets
 from scalemani.interfaces.cli.commands import app
 from scalemani.interfaces.cli.output import outlasting, say, tell
@@ -63,7 +64,8 @@ def report_failure(error: Exception) -> int:
         if len(sys.argv) == 1:  # the message of a bare call is the help itself
             return 2
         command = error.ctx.command_path if error.ctx else "scalemani"
-        return report(error, f"{error.format_message()} ('{command} --help' says what is allowed)", 2)
+        meant = option_instead(error)
+        return report(error, f"{error.format_message()}{meant} ('{command} --help' says what is allowed)", 2)
     if isinstance(error, ScalemaniError):
         return report(error, str(error), error.exit_status)
     if isinstance(error, MemoryError):
@@ -77,6 +79,19 @@ def report_failure(error: Exception) -> int:
         return report(error, text, 2)
     text = f"{type(error).__name__}: {error}; this should not happen: --debug shows where, the same command resumes"
     return report(error, text, 1)
+
+
+def option_instead(error: Any) -> str:
+    """Return what an option that a command does not have may stand for: another one, or a parameter of --set."""
+    from scalemani.config.params import names_of_parameters
+
+    name = getattr(error, "option_name", "").lstrip("-").replace("-", "_")
+    options = {one for parameter in error.ctx.command.params for one in parameter.opts} if name and error.ctx else set()
+    ours, names = name_here(name), names_of_parameters() if "--set" in options else []
+    homes = [ours.name] if ours else [full for full in names if full.rpartition(".")[2] == name]
+    words = [f"--set {full}=VALUE" for full in homes if full in names]
+    words += [f"--{full}" for full in homes if f"--{full}" in options]
+    return f": here it is {' or '.join(words)}" if words else ""
 
 
 def text_of(error: OSError) -> str:

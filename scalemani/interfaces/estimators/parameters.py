@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils import Tags
 
 from scalemani.config.methods import merged
+from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params import checked_settings, names_of_parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, nearest_name
@@ -104,7 +105,16 @@ def with_arguments(cls: Any, names: list[str]) -> str:
 
 
 def instead_of(name: str, own: set[str]) -> str:
-    """Return the settings that a name which is no argument may stand for, or the nearest of the `own` arguments."""
+    """Return the settings that a name which is no argument may stand for, or the nearest of the `own` arguments.
+
+    A name of another library stands for the argument or setting of `OTHER_NAMES`.
+    """
+    if ours := name_here(name):
+        argument = ARGUMENT_OF.get(ours.name, ours.name)
+        if argument in own:
+            return with_note(argument, ours)
+        if argument not in PARAMETERS and ours.name in names_of_parameters() and SETTINGS in own:
+            return with_note(f"settings={{'{ours.name}': ...}}", ours)
     homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in own else []
     return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, own)
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.other_names import check_setting
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
 from scalemani.errors import DataError, check_known
@@ -109,7 +110,7 @@ def selected_among(
     check_known(method, LANDMARK_METHODS, f"method {method!r} is unknown")
     given, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
     for name in given:
-        check_known(name, known, f"settings has {name!r}, which is no number of landmarks")
+        check_setting(name, known, f"settings has {name!r}, which is no number of landmarks")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
     choice = choice_of(Parameters().with_values(given))
     choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)

@@ -10,6 +10,7 @@ from dask.system import cpu_count
 
 from scalemani.config.methods import load
 from scalemani.config.objectives import objective_of, table_of_objectives
+from scalemani.config.other_names import check_setting
 from scalemani.config.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
 from scalemani.config.params.parameters import COMPONENTS
 from scalemani.config.validation import check_count, check_points, check_seed, check_tolerance
@@ -25,7 +26,7 @@ from scalemani.descents.force_errors import (
 from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, check_known, warn
+from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.validation import checked_affinities, checked_values, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
 from scalemani.kernels.arrays.draws import row_words, sample_rows
@@ -395,7 +396,7 @@ def descent_of(
     objective = objective_of(method)
     given = checked_settings(settings)
     for name in given:
-        check_known(name, NUMBERS, f"settings has no {name!r}")
+        check_setting(name, NUMBERS, f"settings has no {name!r}")
     asked = Parameters().with_values({"layout.direction": direction, **given})
     params = asked.resolved(method, n_points)
     layout = params.layout

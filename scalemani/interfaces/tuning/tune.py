@@ -5,8 +5,9 @@ from typing import Any
 
 from sklearn.base import clone
 
+from scalemani.config.other_names import check_setting
 from scalemani.config.routes import takes_labels
-from scalemani.errors import ConfigError, ScalemaniError, check_known
+from scalemani.errors import ConfigError, ScalemaniError
 from scalemani.interfaces.estimators.fitting import Embedder, Requested, requested_of, with_classes
 from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, OF_POINTS, RESOURCES, SETTINGS
 from scalemani.interfaces.estimators.running import executor_for, resources_of, store_or_temporary
@@ -113,7 +114,7 @@ def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> List
     allowed = [name for name in estimator.get_params(deep=False) if name not in (*RESOURCES, *OF_POINTS)]
     for name, values in grid.items():
         if "." not in name:  # settings are checked with their values
-            check_known(name, allowed, f"{type(estimator).__name__} has no parameter {name!r}")
+            check_setting(name, allowed, f"{type(estimator).__name__} has no parameter {name!r}", ARGUMENT_OF)
         if isinstance(values, str) or not hasattr(values, "__iter__"):
             raise ConfigError(f"{name} takes a list of values, got {values!r}")
     return {name: list(values) for name, values in grid.items()}

@@ -1,0 +1,92 @@
+"""What parameters are called in other libraries, and what they are called here: plain data.
+
+`OTHER_NAMES` has names of scikit-learn, openTSNE, umap, PHATE and megaman that are no names of ours.
+"""
+
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import NamedTuple
+
+from scalemani.errors import ConfigError, nearest_name
+
+
+class Ours(NamedTuple):
+    """A parameter by its name in --set, or an argument and option that no result depends on, and how it differs."""
+
+    name: str
+    note: str = ""
+
+
+SIGMA, FORCES, REPULSION = "affinities.sigma", "layout.tolerance", "layout.repulsion"
+WORKERS = Ours("workers", "None takes all processors")
+ITERATIONS = Ours("layout.max_iterations", "counts all iterations")
+NO_SHAPE = Ours("layout.strength", "kernels have no shape of their own, and this is the weight of the repulsion")
+OTHER_NAMES: Mapping[str, Ours] = {
+    "n_jobs": WORKERS,
+    "n_threads": WORKERS,
+    "num_threads": WORKERS,
+    "seed": Ours("seed"),
+    "n_iter": ITERATIONS,
+    "n_epochs": ITERATIONS,
+    "early_exaggeration": Ours("layout.exaggeration"),
+    "late_exaggeration": Ours("layout.strength", "its inverse"),
+    "early_exaggeration_iter": Ours("layout.exaggerated_iterations"),
+    "n_iter_early_exag": Ours("layout.exaggerated_iterations"),
+    "n_iter_without_progress": Ours("layout.window"),
+    "min_grad_norm": Ours("layout.converged"),
+    "angle": Ours(FORCES, "a relative error of the forces"),
+    "theta": Ours(FORCES, "a relative error of the forces"),
+    "negative_gradient_method": Ours(REPULSION),
+    "initialization": Ours("layout.init"),
+    "initial_momentum": Ours("layout.exaggerated_momentum"),
+    "final_momentum": Ours("layout.momentum"),
+    "repulsion_strength": Ours("layout.strength"),
+    "dof": NO_SHAPE,
+    "min_dist": NO_SHAPE,
+    "spread": NO_SHAPE,
+    "callbacks_every_iters": Ours("callbacks_every"),
+    "gamma": Ours(SIGMA, "gamma = 1 / (2 sigma^2)"),
+    "epsilon": Ours(SIGMA, "affinities are exp(-d^2 / (2 sigma^2))"),
+    "kernel": Ours("affinities.kind"),
+    "assign_labels": Ours("clustering.n_restarts", "labels are by k-means"),
+    "n_init": Ours("clustering.n_restarts"),
+    "eigen_solver": Ours("embedding.solver"),
+    "svd_solver": Ours("embedding.solver"),
+    "eigen_tol": Ours("embedding.residual"),
+    "algorithm": Ours("neighbors.method"),
+    "neighbors_algorithm": Ours("neighbors.method"),
+    "target_metric": Ours("symmetric_affinities.target_weight", "labels are classes"),
+    "knn": Ours("neighbors.n_neighbors"),
+    "k": Ours("neighbors.n_neighbors"),
+    "t": Ours("diffusion_coordinates.time"),
+    "dim": Ours("landmark_embedding.n_components"),
+    "n_dims": Ours("landmark_embedding.n_components"),
+    "knn_dist": Ours("points.metric"),
+    "n_landmark": Ours("landmarks.n_landmarks"),
+}
+
+
+def name_here(name: object) -> Ours | None:
+    """Return what a name of another library is called here, however its words are joined; None for any other name."""
+    return OTHER_NAMES.get(name.replace("-", "_").lower()) if isinstance(name, str) else None
+
+
+def with_note(word: str, ours: Ours) -> str:
+    """Return how a parameter is written where it is asked for, with how it differs from that of another library."""
+    return f"here it is {word}" + f" ({ours.note})" * bool(ours.note)
+
+
+def check_setting(
+    name: object, allowed: Collection[str], problem: str, arguments: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Refuse a name that is not among the allowed ones: tell the problem, and what is meant here, or the nearest.
+
+    `arguments` has the names of parameters that are called otherwise among the allowed ones.
+    """
+    if isinstance(name, str) and name in allowed:
+        return
+    ours = name_here(name.rpartition(".")[2]) if isinstance(name, str) else None
+    word = arguments.get(ours.name, ours.name) if ours else ""
+    raise ConfigError(
+        f"{problem}: {with_note(word, ours) if ours and word in allowed else nearest_name(name, allowed)}"
+    )

@@ -1,0 +1,106 @@
+"""Names of other libraries: every door that refuses one says what it is called here."""
+
+import inspect
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import scalemani as sm
+from scalemani.config.other_names import OTHER_NAMES
+from scalemani.config.params import names_of_parameters
+from scalemani.errors import ConfigError
+
+GUIDE = Path(__file__).parents[2] / "pipelines/docs/guides/nonlinear.md"
+POINTS = np.random.default_rng(0).normal(size=(60, 3))
+PARAMETERS = {  # name elsewhere: argument or setting here
+    "n_jobs": "workers",
+    "n_iter": "max_iter",
+    "early_exaggeration": "exaggeration",
+    "angle": "layout.tolerance",
+    "theta": "layout.tolerance",
+    "initialization": "init",
+    "n_init": "clustering.n_restarts",
+    "gamma": "affinities.sigma",
+    "min_dist": "strength",
+    "dof": "strength",
+    "seed": "random_state",
+    "callbacks_every_iters": "callbacks_every",
+}
+
+
+def names_of_ours():
+    arguments = {name for kind in (sm.TSNE, sm.SpectralClustering) for name in inspect.signature(kind).parameters}
+    return arguments | {name.rpartition(".")[2] for name in names_of_parameters()}
+
+
+def test_the_table_has_no_name_of_ours_and_leads_to_what_there_is():
+    ours, known = names_of_ours() - {"seed"}, {*names_of_parameters(), "workers", "callbacks_every"}
+    for name, meant in OTHER_NAMES.items():
+        assert name not in ours
+        assert meant.name in known
+
+
+@pytest.mark.parametrize(("name", "word"), PARAMETERS.items())
+def test_estimators_say_what_an_argument_of_another_library_is_called(name, word):
+    with pytest.raises(TypeError, match=rf"^{name} is no argument of TSNE: here it is .*\b{re.escape(word)}\b"):
+        sm.TSNE(**{name: 3})
+
+
+@pytest.mark.parametrize(("name", "word"), {**PARAMETERS, "n_iter": "layout.max_iterations", "dof": "layout.strength",
+                                            "min_dist": "layout.strength"}.items())  # fmt: skip
+@pytest.mark.parametrize("stage", ["", "layout."])
+def test_settings_say_what_a_parameter_of_another_library_is_called(name, word, stage):
+    if name == "seed":
+        return
+    with pytest.raises(ConfigError, match=rf"{name}'?: here it is .*\b{re.escape(word)}\b"):
+        sm.TSNE(settings={stage + name: 3}).fit(POINTS)
+
+
+def test_functions_with_settings_and_grids_say_it_too():
+    affinities = np.exp(-((POINTS[:, None] - POINTS) ** 2).sum(axis=2))
+    with pytest.raises(ConfigError, match=r"settings has no 'angle': here it is layout\.tolerance"):
+        sm.minimize(affinities, method="t-sne", settings={"angle": 0.5})
+    with pytest.raises(ConfigError, match="TSNE has no parameter 'n_iter': here it is max_iter"):
+        sm.tune(sm.TSNE(), {"n_iter": [10]}, POINTS)
+
+
+@pytest.mark.parametrize(
+    ("words", "answer"),
+    [
+        (["embed", "--n-jobs", "3"], r"No such option: --n-jobs: here it is --workers \("),
+        (["embed", "--angle", "3"], "here it is --set layout.tolerance=VALUE"),
+        (["plan", "--perplexity", "3"], "here it is --set affinities.perplexity=VALUE"),
+        (["embed", "--set", "gamma=3"], r"unknown stage 'gamma': here it is affinities\.sigma"),
+        (["embed", "--set", "layout.angle=3"], r"unknown parameter layout\.angle: here it is layout\.tolerance"),
+        (["info", "--n-jobs", "3"], r"No such option: --n-jobs \("),  # which has no workers
+        (["embed", "--metric", "Cosine"], "did you mean 'cosine'"),
+    ],
+)
+def test_the_command_line_says_it_too(scalemani, tmp_path, words, answer):
+    np.save(tmp_path / "points.npy", POINTS)
+    command, *options = words
+    places = [tmp_path / "points.npy", tmp_path / "run"][: 1 + (command != "info")]
+    status, _, error = scalemani(command, *places, *options)
+    assert status == 2
+    assert re.search(answer, error)
+
+
+def test_the_guide_has_the_names_that_it_says_are_answered():
+    rows = re.findall(r"^\| (`.*) \| (.*`.*) \|$", GUIDE.read_text(), re.MULTILINE)
+    theirs = {name for _, right in rows for name in re.findall(r"`(\w+)`", right)} - {"None"}
+    assert {"n_jobs", "angle", "n_init", "min_dist"} <= theirs
+    assert theirs - set(OTHER_NAMES) - names_of_ours() == {"y"}
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("Cosine", "cosine"), ("euclidian", "euclidean"), ("Hellinger", "hellinger")]
+)
+def test_a_misspelt_metric_is_answered_with_the_nearest_and_another_one_is_not(name, meant):
+    with pytest.raises(ConfigError, match=f"did you mean '{meant}'"):
+        sm.TSNE(metric=name).fit(POINTS)
+    for other in ("manhattan", "chebyshev", "braycurtis"):
+        with pytest.raises(ConfigError) as refused:
+            sm.knn_graph(POINTS, 5, metric=other)
+        assert "did you mean" not in str(refused.value)
