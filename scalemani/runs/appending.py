@@ -76,7 +76,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     current = before.store.load_plan()
     check_growing(before, freeze)
     stored = points_of(before)
-    new = map_points(before.metric, open_points(points, before.params.leaves_out_gaps))
+    new = map_points(before.metric, before.like_points(open_points(points, before.params.leaves_out_gaps)))
     check_like_run(before, new)
     with executor.started(), computed_once(new, before.store.root, executor, before.dimensions.block_rows) as new:
         n_before = before.dimensions.n_points
@@ -89,6 +89,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
             executor.progress.note(f"the last {new.shape[0]} points of {before.store.root} are these: nothing to do")
             return Grown(before, 0, None)
         source: PointsSource = AppendedPoints(stored, n_before, new)
+        source.column_names = before.column_names
         if rows is not None:
             source = with_side_data(source, duplicates=rows)
         params = before.params

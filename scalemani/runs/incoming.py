@@ -242,6 +242,7 @@ class SelectedRows(PointsSource):
         self.shape = (len(rows), points.shape[1])
         self.dtype, self.description = points.dtype, points.description
         self.sequential, self.remark, self.held_bytes = points.sequential, points.remark, points.held_bytes
+        self.column_names = points.column_names
         if points.nonzeros is not None:  # about as many of those of all rows as there are rows
             self.nonzeros = round(points.nonzeros * len(rows) / points.shape[0])
 

@@ -14,6 +14,8 @@ from scalemani.config.stages import WEIGHTS, Route
 from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, StoreError
+from scalemani.io.sources import PointsSource
+from scalemani.io.sources.columns import in_order_of
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -41,7 +43,7 @@ from scalemani.stages.arrays.points import StoredDuplicates, StoredWorkPoints
 from scalemani.stages.table import of_method
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
-from scalemani.store.run_store import PLAN, RunStore
+from scalemani.store.run_store import COLUMNS, PLAN, RunStore
 
 # The stages of several methods that store an embedding, later ones first.
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)}
@@ -98,6 +100,7 @@ class Run:
             # What is open in a plan that an older version has stored is decided by its method.
             params = Parameters().with_values(known_values(plan["params"]))
             self.params = params.resolved(self.method, self.dimensions.n_points)
+            self.column_names = checked_names(plan.get(COLUMNS, []), self.dimensions.n_features)
             self._origins = [Origin(**entry) for entry in plan["within"]]
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise damaged_object(f"{self.store.root}/{PLAN}", str(error)) from error
@@ -160,6 +163,10 @@ class Run:
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
         return self.rows.given
+
+    def like_points(self, source: PointsSource) -> PointsSource:
+        """Return new points with their columns in the order of those of the run, where both have names."""
+        return in_order_of(source, self.column_names, f"the points of {self.store.root}")
 
     def of_results(self, values: np.ndarray) -> np.ndarray:
         """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""
@@ -297,6 +304,17 @@ class Run:
             stored.group.check_mark()
             raise StoreError(f"stage {stage} of {self.store.root} is not finished: run the same command again")
         return stored
+
+
+def checked_names(names: list[str], n_features: int) -> tuple[str, ...]:
+    """Return the names of the columns in a plan, n_features or none; raise ValueError for any other."""
+    if (
+        not isinstance(names, list)
+        or not all(isinstance(name, str) for name in names)
+        or len(names) not in (0, n_features)
+    ):
+        raise ValueError(f"columns must be names of {n_features} columns")
+    return tuple(names)
 
 
 def checked_dimensions(values: dict[str, Any]) -> Dimensions:

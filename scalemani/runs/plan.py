@@ -23,6 +23,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DiskSpaceError, MemoryBudgetError
+from scalemani.io.sources.columns import names_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.outline import SEARCH, SOLVER, Outline, stage_params
 from scalemani.runs.survey import checked_block_rows
@@ -33,7 +34,7 @@ from scalemani.stages.shared.beside_points import held_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
-from scalemani.store.run_store import RunStore
+from scalemani.store.run_store import COLUMNS, RunStore
 
 # Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
@@ -268,8 +269,11 @@ class Plan:
         appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
         solver = {} if self.outline.solver is None else {SOLVER: asdict(self.outline.solver)}
         search = {} if self.outline.search is None else {SEARCH: self.outline.search.as_dict()}
+        names = names_of(self.outline.survey.points.source)
+        columns = {COLUMNS: list(names)} if names else {}
         return {
             **appended,
+            **columns,
             **solver,
             **search,
             "method": self.method,

@@ -224,6 +224,7 @@ def component_plan(store: RunStore, plan: Plan, component: Kept, executor: Execu
             f"with the appended points the graph falls apart, and only {described} would be kept: the run stays as it "
             "was; embed all points in a run of their own"
         )
+    points.column_names = outline.survey.points.source.column_names
     source, asked = AccompaniedPoints(points, outline.survey.side.of_rows(component.rows)), outline.asked
     if isinstance(points, NeighborLists):
         asked = asked.with_values({"neighbors": {"n_neighbors": points.n_neighbors}})

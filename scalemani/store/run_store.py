@@ -17,6 +17,7 @@ from scalemani.store.schema import FORMAT, FORMAT_VERSION
 
 MARKER = "scalemani.json"
 PLAN = "plan.json"
+COLUMNS = "columns"  # in a plan: the names of the columns of the points, where they have some
 TRIED_EVERY_SECONDS = 1.0  # while another run holds the lock
 PLAN_FIELDS = {"method", "params", "dimensions", "keys"}
 

@@ -31,8 +31,10 @@ from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Show
 from scalemani.io.sources import (
     PointsSource,
     columns_shown,
-    has_names,
+    in_order_of,
     is_stored,
+    is_table,
+    names_of,
     open_pixels,
     open_points,
     opener_instead,
@@ -321,34 +323,39 @@ def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
 
 def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = False) -> PointsSource:
     """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
-    points = take_representation(points, use_rep, gaps)
-    if gaps or is_stored(points):
-        return open_points(points, gaps)
-    return open_points(check_points(points, "X", 2, convert_objects=True))
+    taken = take_representation(points, use_rep, gaps)
+    stored = gaps or is_stored(taken)
+    source = open_points(taken if stored else check_points(taken, "X", 2, convert_objects=True), gaps)
+    if is_frame(points):
+        source.column_names = list(points.columns)
+    return source
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
     """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
     if not is_frame(points):
-        points = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps=True)
-        points = columns_shown(points, source.shape[1])
+        taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps=True)
+        points = columns_shown(taken, source)
     validate_data(estimator, points, skip_check_array=True)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
-    """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows."""
+    """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows.
+
+    Columns of files in another order are put in that of `fit`; tables in memory are refused, as scikit-learn does.
+    """
     gaps = requested_of(estimator).gaps
     taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
     stored = gaps or is_stored(taken)
     given = open_points(taken if stored else check_points(taken, "X", min_rows=0, convert_objects=True), gaps)
-    check_columns(estimator, points if is_frame(points) else taken)
-    return given
+    return with_columns_of_fit(estimator, points if is_frame(points) else taken, given)
 
 
-def check_columns(estimator: BaseEstimator, points: Any) -> None:
-    """Refuse new points (n, D) whose columns are not those that `fit` was given, by their names where they have any."""
-    if not is_stored(points) or has_names(points):
-        validate_data(estimator, points, skip_check_array=True, reset=False)
+def with_columns_of_fit(estimator: BaseEstimator, points: Any, source: PointsSource) -> PointsSource:
+    """Return the source of new points with the columns that `fit` was given, by their names where both have any."""
+    if not is_stored(points) or (is_table(points) and names_of(source)):
+        validate_data(estimator, columns_shown(points, source), skip_check_array=True, reset=False)
+    return in_order_of(source, getattr(estimator, "feature_names_in_", ()), "those that fit was given")
 
 
 def transform_points(estimator: Embedder, points: Any) -> np.ndarray:

@@ -20,7 +20,7 @@ from scalemani.engine.progress import Callback, Progress, plural, progress_for
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
 from scalemani.interfaces.estimators.parameters import RESOURCES
-from scalemani.io.sources import PointsSource, take_representation
+from scalemani.io.sources import PointsSource, open_points, take_representation
 from scalemani.runs.appending import Grown, append_points
 from scalemani.runs.new_points.transforming import Transformed, transform_points
 from scalemani.runs.opened import Run, open_run
@@ -172,8 +172,8 @@ def transform(
     (5, 2)
     """
     opened = run if isinstance(run, Run) else open_run(run)
-    given = take_representation(points, use_rep, opened.params.leaves_out_gaps)
-    given = str(given) if isinstance(given, Path) else given
+    gaps, located = opened.params.leaves_out_gaps, isinstance(points, str | Path)
+    given = str(take_representation(points, use_rep)) if located else open_points(points, gaps, use_rep)
     with executor_for(scheduler, workers, memory, verbose) as executor:
         found = transform_points(opened, given, out, executor)
     for message, kind in found.warnings:
@@ -237,5 +237,5 @@ def append(
     """
     opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
     with executor_for(scheduler, workers, memory, verbose) as executor:
-        given = take_representation(points, use_rep, opened.params.leaves_out_gaps)
+        given = open_points(points, opened.params.leaves_out_gaps, use_rep)
         return append_points(opened, given, executor, keeps)

@@ -18,11 +18,11 @@ from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_magnitude, check_points
 from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.fitting import (
-    check_columns,
     keep_columns,
     open_new_points,
     open_training_points,
     requested_of,
+    with_columns_of_fit,
 )
 from scalemani.interfaces.estimators.parameters import (
     PARAMETERS,
@@ -46,6 +46,7 @@ from scalemani.io.sources import (
     take_representation,
 )
 from scalemani.io.sources.lazy import LazyRows
+from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
@@ -113,7 +114,7 @@ class KnnGraph:
             )
         run, k = self._run, self.indices.shape[1] if n_neighbors is None else n_neighbors
         check_count(k, "n_neighbors", 1, run.dimensions.n_points, "the number of points")
-        source = map_points(run.metric, open_points(new_points, run.params.leaves_out_gaps))
+        source = map_points(run.metric, run.like_points(open_points(new_points, run.params.leaves_out_gaps)))
         if source.shape[0] == 0:
             raise DataError(f"{source.description} has no rows: give at least one point")
         search = read_input_neighbors(run, in_memory=False)
@@ -190,15 +191,14 @@ def knn_graph(
     (array([1, 0, 1]), array([1., 1., 2.]), 1.0)
     """
     params = Parameters().with_values(settings_of(dict(locals()), defaults_of(knn_graph), ARGUMENTS))
-    points = take_representation(points, use_rep, params.leaves_out_gaps)
     with contextlib.ExitStack() as stack:
         resources = {"scheduler": scheduler, "workers": workers, "memory": memory, "verbose": verbose}
-        source = open_points(points, params.leaves_out_gaps)
+        source = open_points(points, params.leaves_out_gaps, use_rep)
         finished = stack.enter_context(finished_run(source, store, "knn-graph", params, **resources))
         stored = finished.stored(StoredGraph)
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         lists = graph_by_given_rows(finished, stored)
-        if is_in_memory(points):
+        if is_in_memory(take_representation(points, use_rep, params.leaves_out_gaps)):
             return KnnGraph(lists.indices[...], lists.distances[...], measured, kept)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return KnnGraph(*lists, measured, finished)
@@ -413,8 +413,10 @@ class LandmarkFeatures(Transformer):
     def fit(self, X: Any, y: Any = None) -> "LandmarkFeatures":
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
         checked_values(landmarks__eta=self.eta)
-        points = RowsInMemory(rows_of_features(X, self.geometry))
-        validate_data(self, columns_shown(take_representation(X), points.shape[1]), skip_check_array=True)
+        taken = take_representation(X)
+        source = open_points(taken) if is_stored(taken) else taken
+        points = RowsInMemory(rows_of_features(source, self.geometry))
+        validate_data(self, X if is_frame(X) else columns_shown(taken, source), skip_check_array=True)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
         table, is_sparse = points.table, sp.issparse(points.table)
@@ -436,11 +438,11 @@ class LandmarkFeatures(Transformer):
     def transform(self, X: Any) -> np.ndarray:
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
-        X = take_representation(X)
-        if not is_stored(X):
-            check_points(X, "X", convert_objects=True)
-        check_columns(self, X)
-        return landmark_features(X, self.landmarks_, self.eta_, geometry=self.geometry)
+        taken = take_representation(X)
+        if not is_stored(taken):
+            check_points(taken, "X", convert_objects=True)
+        source = with_columns_of_fit(self, X if is_frame(X) else taken, open_points(X))
+        return landmark_features(source, self.landmarks_, self.eta_, geometry=self.geometry)
 
     @property
     def _n_features_out(self) -> int:

@@ -19,6 +19,7 @@ from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import rows_in_memory
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import OBS, open_columns, open_labels
+from scalemani.io.sources.tables import index_columns, index_of_files
 from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, log_memberships
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.features import moments
@@ -195,7 +196,8 @@ def beside(parts: list[Points]) -> Points:
     return sp.hstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.hstack(parts)
 
 
-TABLE_SUFFIXES = (".parquet", ".csv")
+PARQUET = ".parquet"
+TABLE_SUFFIXES = (PARQUET, ".csv")
 
 
 def open_categories(given: Any) -> sp.csr_matrix | None:
@@ -232,10 +234,15 @@ def columns_of_categories(given: Any) -> Mapping[Any, Any] | None:
     if isinstance(given, str | Path):
         name, _, member = str(given).partition("::")
         stored = Path(name).suffix.lower() in TABLE_SUFFIXES or member.split("/")[0] == OBS
-        return open_columns(given) if stored else None
+        columns = open_columns(given) if stored else None
+        if columns is not None and not member and Path(name).suffix.lower() == PARQUET:
+            index = index_of_files(Path(name))
+            return {key: column for key, column in columns.items() if key not in index}
+        return columns
     names = getattr(given, "column_names", getattr(given, "columns", None))  # of Arrow; of pandas and polars
     if names is not None:
-        return {name: given[name] for name in names}
+        left_out = index_columns(given.schema) if hasattr(given, "column_names") else ()
+        return {name: given[name] for name in names if name not in left_out}
     if len(getattr(given, "shape", ())) == 1:
         return {getattr(given, "name", None) or "0": given}
     of_texts = isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "OSU"

@@ -2,14 +2,15 @@
 
 from scalemani.io.sources.array_files import PixelRows, open_pixels
 from scalemani.io.sources.base import PointsSource
+from scalemani.io.sources.columns import in_order_of, names_of
 from scalemani.io.sources.given_affinities import GivenAffinities, open_affinities, opener_instead
 from scalemani.io.sources.labels import named_labels, open_columns, open_labels
 from scalemani.io.sources.lazy import DaskPoints
 from scalemani.io.sources.opening import (
     columns_shown,
-    has_names,
     is_in_memory,
     is_stored,
+    is_table,
     open_points,
     points_in_memory,
     rows_in_memory,
@@ -26,11 +27,13 @@ __all__ = [
     "PixelRows",
     "PointsSource",
     "columns_shown",
-    "has_names",
+    "in_order_of",
     "is_in_memory",
     "is_stored",
+    "is_table",
     "map_points",
     "named_labels",
+    "names_of",
     "open_affinities",
     "open_columns",
     "open_labels",

@@ -38,9 +38,10 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
     arrow, requested, tables = optional_module("pyarrow", "parquet"), columns_of(member), []
     for file in table_files(path):
         with opened(file) as reader:
-            names = [name for name in reader.schema.names if not name.startswith(INDEX)]
+            names = reader.schema.names
             check_names(file, sorted(set(requested or ()) - set(names)), names)
-            tables.append(reader.file.read(columns=list(requested or names)))
+            named = [name for name in names if not name.startswith(INDEX)]
+            tables.append(reader.file.read(columns=list(requested or named)))
     table = arrow.concat_tables(tables).unify_dictionaries()
     columns = {}
     for name, column in zip(table.column_names, table.columns, strict=True):

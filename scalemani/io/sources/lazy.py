@@ -18,7 +18,7 @@ from scalemani.config.validation import check_exact_columns, unmasked, with_nan
 from scalemani.errors import DataError, StoreError
 from scalemani.io.sources.base import PointsSource, SourceOfPieces, native_rows
 from scalemani.io.sources.sliced import INDEX_BYTES, SparseSource, compressed_rows, sparse_matrix, sparse_rows
-from scalemani.io.sources.tables import with_numbers
+from scalemani.io.sources.tables import check_distinct_names, with_numbers
 from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.places import open_objects
 
@@ -83,6 +83,7 @@ def open_dask_frame(frame: Any, gaps: bool = False) -> "DaskPoints":
     """Open a frame of Dask, whose partitions are computed for their lengths; see `with_numbers`."""
     names = list(getattr(frame, "columns", ()))
     if names:
+        check_distinct_names(names, "the Dask frame")
         meta = with_numbers(frame._meta, "the Dask frame", gaps)
         if meta is not frame._meta:
             frame = frame.map_partitions(with_numbers, "a partition of the Dask frame", gaps, meta=meta)

@@ -27,15 +27,18 @@ from scalemani.io.sources.base import (
     as_opening_errors,
     check_file,
     check_rows,
+    optional_module,
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
+from scalemani.io.sources.columns import names_of
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
 from scalemani.io.sources.tables import (
     ArrowTable,
     TableFiles,
+    check_distinct_names,
     columns_of,
     is_arrow_folder,
     with_numbers,
@@ -97,6 +100,7 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
     if isinstance(points, str | Path):
         return stored_representation(points, use_rep)
     if is_frame(points):
+        check_distinct_names(points.columns, f"{type(points).__name__} in memory")
         if len(points.columns) and all(hasattr(dtype, "fill_value") for dtype in points.dtypes):
             return sparse_frame(points)
         return with_numbers(points, f"{type(points).__name__} in memory", gaps)
@@ -133,7 +137,7 @@ def stored_representation(location: str | Path, use_rep: str | None) -> str | Pa
     return f"{location}::{WHOLE if use_rep == WHOLE else f'obsm/{use_rep}'}"
 
 
-def open_points(points: Any, gaps: bool = False) -> PointsSource:
+def open_points(points: Any, gaps: bool = False, use_rep: str | None = None) -> PointsSource:
     """Return the source of points (N, D): nothing but headers is read yet.
 
     Parameters
@@ -144,6 +148,7 @@ def open_points(points: Any, gaps: bool = False) -> PointsSource:
         lists), Arrow or a data set of Hugging Face, .h5ad (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder
         of .npy files
     gaps : whether values that are missing are given as NaN; else they are refused
+    use_rep : of an AnnData, or the path of one: "X" or a name in `obsm`
 
     Raises
     ------
@@ -154,9 +159,12 @@ def open_points(points: Any, gaps: bool = False) -> PointsSource:
     UnsafeStoreError
         When it holds Python objects or asks for a codec that could run code.
     """
-    points = take_representation(points, gaps=gaps)
+    names = list(points.columns) if is_frame(points) else None
+    points = take_representation(points, use_rep, gaps)
     reader = next((reader for is_kind, reader in READERS if is_kind(points)), ArrayPoints)
     source = reader(points, gaps) if reader in (ArrayPoints, open_dask_frame) else reader(points)
+    if names is not None:
+        source.column_names = names
     if gaps and isinstance(source, Source):
         source.give_gaps()
     return source
@@ -179,19 +187,17 @@ def is_arrow(points: Any) -> bool:
     return spoken and reread and importlib.util.find_spec("pyarrow") is not None
 
 
-def has_names(points: Any) -> bool:
-    """Return whether the columns of points that are read by slices have names that scikit-learn looks at."""
-    return is_table(points) and bool(ArrowTable(points).column_names)
-
-
 def is_table(points: Any) -> bool:
     """Return whether points speak the protocol of Arrow and are no array."""
     return is_arrow(points) and not is_sliced(points)
 
 
-def columns_shown(points: Any, n_columns: int) -> Any:
-    """Return what scikit-learn is to look at for columns: points, or no rows of so many where it cannot read them."""
-    return np.empty((0, n_columns)) if is_stored(points) and not has_names(points) else points
+def columns_shown(points: Any, source: PointsSource) -> Any:
+    """Return what scikit-learn is to look at for columns: points, or no rows of a table like them that it can read."""
+    if not is_stored(points):
+        return points
+    names, empty = names_of(source), np.empty((0, source.shape[1]))
+    return optional_module("pyarrow", "parquet").table(dict.fromkeys(names, empty[:, 0])) if names else empty
 
 
 def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:

@@ -10,10 +10,11 @@ import numpy as np
 from scalemani.config.validation import check_dtype, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, first_few
+from scalemani.io.sources.columns import in_order_of, names_of
 from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
-from scalemani.io.sources.opening import points_in_memory
+from scalemani.io.sources.opening import is_frame, is_stored, open_points, points_in_memory
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, found_first, open_graph
 from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
@@ -312,6 +313,8 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
+    if is_frame(landmarks) or is_stored(landmarks):
+        landmarks = in_order_of(open_points(landmarks), names_of(source), "the points")
     selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
     if selected.shape[1] != source.shape[1]:
         raise DataError(

@@ -5,7 +5,7 @@ import json
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate
 from pathlib import Path
@@ -36,7 +36,8 @@ from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.objects import read_file
 
-INDEX = "__index_level_"  # what the names of columns begin with that pandas has stored its index in
+INDEX = ("__index_level_", "__null_dask_index__")  # how columns begin that are an index without a name, of pandas, Dask
+PANDAS = b"pandas"  # the key of what pandas says of a table in the metadata of its schema
 STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
 MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
 BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
@@ -158,7 +159,7 @@ class ArrowTable(Table):
             if list_type(column.type) is None:
                 check_shape((len(column),), self.description)
             self.table = arrow.table({"points": column})
-        columns = point_columns(self.table.schema, None, self.description)
+        columns = point_columns(self.table.schema, None, self.description, in_memory=True)
         super().__init__(columns, self.table.num_rows, self._read(0, 1, None), self.description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
@@ -175,46 +176,73 @@ class ArrowTable(Table):
             start += len(batch)
 
 
-def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str) -> PointColumns:
+def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str, in_memory: bool = False) -> PointColumns:
     """Return the columns of a table that are coordinates.
 
-    `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns.
+    `requested` are names, with * for any letters; by default the only column of lists of numbers, else all columns. The
+    index of a frame is none of them, unless its name is requested.
     """
+    index = index_columns(schema)
     if requested is None:
         check_names(where, (), schema.names)
+        if index and len(index) == len(schema.names):
+            raise DataError(f"{where} has no columns but an index, {', '.join(schema.names)}: reset the index")
     else:
-        requested = matched_columns(schema.names, requested, where)
-    names = requested or tuple(name for name in schema.names if not name.startswith(INDEX))
+        requested = matched_columns(schema.names, requested, where, index)
+    names = requested or tuple(name for name in schema.names if name not in index)
     lists = [name for name in names if list_type(schema.field(name).type) is not None]
     if lists:
         if len(lists) > 1 or (requested is not None and len(requested) > 1):
-            raise DataError(
-                f"{where} has columns of lists {', '.join(lists)}: one of these is taken at a time, name it as in "
-                f"FILE::{lists[0]}"
-            )
+            how = f"select it, as in table.select([{lists[0]!r}])" if in_memory else f"name it as in FILE::{lists[0]}"
+            raise DataError(f"{where} has columns of lists {', '.join(lists)}: one of these is taken at a time, {how}")
         kind = list_type(schema.field(lists[0]).type)
         return PointColumns((lists[0],), number_dtype(kind.value_type), getattr(kind, "list_size", None), lists=True)
     kinds = {name: schema.field(name).type for name in names}
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
-        raise DataError(
-            f"{where} has columns that are no numbers: {', '.join(others[:5])}; choose columns as in FILE::x,y,z or "
-            "FILE::x*, or leave these out"
-        )
+        how = "" if in_memory else "choose columns as in FILE::x,y,z or FILE::x*, or "
+        raise DataError(f"{where} has columns that are no numbers: {', '.join(others[:5])}; {how}leave these out")
     dtype = np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64)
     return PointColumns(names, dtype, len(names))
+
+
+def index_columns(schema: Any) -> frozenset[str]:
+    """Return the names of columns of a table that are the index of the frame it was made of, by pandas or Dask."""
+    named: Any = ()
+    with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # of what no pandas has written
+        named = json.loads((schema.metadata or {})[PANDAS])["index_columns"]
+    listed = (
+        {name for name in named if isinstance(name, str)} if isinstance(named, list) else set()
+    )  # ranges: no column
+    return frozenset(name for name in schema.names if name in listed or name.startswith(INDEX))
+
+
+def index_of_files(path: Path) -> frozenset[str]:
+    """Return the names of columns of a Parquet file, or of the files of a folder, that are an index."""
+    with opened(table_files(path)[0]) as reader:
+        return index_columns(reader.schema)
 
 
 def check_names(where: Place | str, missing: Sequence[str], names: Sequence[str]) -> None:
     """Refuse a table where some of the requested columns are missing, or with two columns of one name."""
     if missing:
         raise ConfigError(f"{where} has no column {', '.join(missing)}; it has {', '.join(names)}")
-    if repeated := sorted(name for name, count in Counter(names).items() if count > 1):
+    check_distinct_names(names, where)
+
+
+def check_distinct_names(names: Sequence[Any], where: Place | str) -> None:
+    """Refuse two columns of one name; those that are no texts are numbers of columns, and name none."""
+    if repeated := sorted(name for name, count in Counter(names).items() if count > 1 and isinstance(name, str)):
         raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
 
 
-def matched_columns(names: list[str], requested: tuple[str, ...], where: str) -> tuple[str, ...]:
-    """Return the requested columns; those of a pattern, with * for any letters, in the order of the table."""
+def matched_columns(
+    names: list[str], requested: tuple[str, ...], where: str, index: Collection[str] = ()
+) -> tuple[str, ...]:
+    """Return the requested columns; those of a pattern, with * for any letters, in the order of the table.
+
+    Columns of an index fit a pattern where nothing else does.
+    """
     matched: list[str] = []
     missing = []
     existing, chosen = set(names), set()
@@ -223,6 +251,7 @@ def matched_columns(names: list[str], requested: tuple[str, ...], where: str) ->
         if one not in existing:  # without a star nothing fits it either
             pattern = re.compile(".*".join(map(re.escape, one.split("*"))), re.DOTALL)
             fitting = list(filter(pattern.fullmatch, names))
+            fitting = [name for name in fitting if name not in index] or fitting
         missing += [] if fitting else [one]
         matched += [name for name in fitting if name not in chosen or name == one]
         chosen.update(fitting)

@@ -133,7 +133,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     target, suffix = checked_target(out, SUFFIXES)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
-    given = map_points(run.metric, open_points(points, run.params.leaves_out_gaps))
+    given = like_those_of(run, open_points(points, run.params.leaves_out_gaps))
     check_features(given, run.dimensions.n_features)
     centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
     labels = None if centers is None else beside(target, "labels")
@@ -279,7 +279,7 @@ def placed_block(
     points : a source, or what `open_points` takes where every worker opens it
     """
     placement = task.once(placement_of_run, root, plan, n_threads)
-    source = task.once(opened_points, points, placement.metric, gaps) if isinstance(points, str) else points
+    source = task.once(opened_points, points, root, plan, gaps) if isinstance(points, str) else points
     placed = place_rows(placement, source, *task.dimensions.rows(block))
     arrays = {one: np.array(values, str(one.dtype)) for one, values in placed.items()}
     nowhere = ~np.isfinite(placed[StoredPlacement.coordinates]).all(axis=1)
@@ -289,9 +289,14 @@ def placed_block(
     return arrays
 
 
-def opened_points(task: StageTask, location: str, metric: str, gaps: bool) -> PointsSource:
-    """Open points once a process, as the metric of the run takes them."""
-    return map_points(metric, open_points(location, gaps))
+def opened_points(task: StageTask, location: str, root: str, plan: str, gaps: bool) -> PointsSource:
+    """Open points once a process, as the run takes them."""
+    return like_those_of(Run(root, json.loads(plan)), open_points(location, gaps))
+
+
+def like_those_of(run: Run, points: PointsSource) -> PointsSource:
+    """Return new points with the columns of a run, in the geometry of its metric."""
+    return map_points(run.metric, run.like_points(points))
 
 
 def placement_of_run(task: StageTask, root: str, plan: str, n_threads: int) -> Placement:

@@ -1,0 +1,63 @@
+"""Names of columns: points that follow others, whose columns have names as well, are matched with these by name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.errors import DataError
+from scalemani.io.sources.base import PointsSource, WrappedPoints
+
+SHOWN_NAMES = 5
+
+
+class OrderedColumns(WrappedPoints):
+    """Points (N, D) of another source whose columns `order` (D,) come in the order of their `names`."""
+
+    def __init__(self, points: PointsSource, order: np.ndarray, names: Sequence[str]) -> None:
+        super().__init__(points, order, names)
+        self.order, self.column_names = order, names
+
+    def read(self, start: int, stop: int) -> np.ndarray:
+        """Return rows [start, stop), dense."""
+        return np.ascontiguousarray(super().read(start, stop)[:, self.order])
+
+    def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
+        """Return rows [start, stop) as sparse rows."""
+        rows = super().read_sparse(start, stop)[:, self.order]
+        rows.sort_indices()
+        return rows
+
+
+def names_of(source: Any) -> tuple[str, ...]:
+    """Return the names of the columns of points; none unless all are texts that differ, as in scikit-learn."""
+    names = tuple(source.column_names)
+    return (
+        tuple(map(str, names)) if all(isinstance(name, str) for name in names) and len(set(names)) == len(names) else ()
+    )
+
+
+def in_order_of(source: PointsSource, names: Sequence[str], whose: str) -> PointsSource:
+    """Return points with their columns in the order of `names`; where either has none, columns stay in their places.
+
+    DataError for points that have other columns than `whose` names these are.
+    """
+    own, wanted = names_of(source), tuple(names)
+    if not own or not wanted or own == wanted:
+        return source
+    places = {name: place for place, name in enumerate(own)}
+    missing, others = [name for name in wanted if name not in places], sorted(places.keys() - set(wanted))
+    if missing or others:
+        raise DataError(
+            f"{source.description} must have the columns of {whose}, in any order: "
+            f"{'; '.join(filter(None, (listed('missing', missing), listed('not among these', others))))}. Rename them, "
+            "or choose columns, of a file as in FILE::x,y"
+        )
+    return OrderedColumns(source, np.array([places[name] for name in wanted]), wanted)
+
+
+def listed(problem: str, names: Sequence[str]) -> str:
+    """Return the number of some names and the first of them, for a message; nothing of none."""
+    shown = ", ".join(names[:SHOWN_NAMES]) + (", ..." if len(names) > SHOWN_NAMES else "")
+    return f"{len(names)} {problem} ({shown})" if names else ""
