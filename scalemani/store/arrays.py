@@ -104,7 +104,7 @@ class VerifiedStore(Store):
             raise MissingChunkError(f"{where} was never committed: run the stage that writes it")
         if expected is None:
             return self.objects.get(key)
-        content = self.objects.get(key, expected[0])
+        content = self.objects.get_committed(key, expected)
         if content is None:
             raise MissingChunkError(f"{where} is gone: run the same command again to compute it anew")
         length, content_digest = len(content), digest(content)

@@ -14,11 +14,11 @@ import re
 import threading
 import time
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from scalemani.errors import (
@@ -31,13 +31,26 @@ from scalemani.errors import (
     without_secrets,
 )
 from scalemani.store.locks import LOCK, RunLock, already_locked, ended, owner
-from scalemani.store.objects import DESCRIPTION_BYTES, SAFE_NAME, Committed, Objects, check_length, checked_key
+from scalemani.store.objects import (
+    DESCRIPTION_BYTES,
+    SAFE_NAME,
+    Committed,
+    Objects,
+    check_length,
+    checked_key,
+    is_committed,
+)
 
 SCHEMES = ("s3://", "gs://", "az://")
 RETRY_SECONDS = 90.0  # a run of hours outlives servers that throttle, fail and restart
 LONGEST_WAIT_SECONDS = 5.0
 CLIENT = {"allow_http": True, "connect_timeout": "10s", "read_timeout": "60s", "timeout": "1h"}
 MOST_ANSWERS = 3  # of one object that come damaged
+FIRST_WAIT_SECONDS = 0.1
+# What obstore says of answers that it cannot read, and of those that end before their end; it asks for them once.
+DAMAGED_ANSWER = re.compile(
+    r"invalid list response|response body|metadata from headers|[Ii]nvalid content length|ContentRange"
+)
 RENEWED_EVERY_SECONDS = 5.0
 LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
 TRANSIENT_STATUSES = {408, 429}  # and every one from 500 on
@@ -46,6 +59,7 @@ METADATA_SERVER = re.compile(r"//(169\.254\.|metadata\.google)")
 PROBE = {"connect_timeout": "2s", "timeout": "10s"}
 CREDENTIALS = {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY"}
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"}
+Answer = TypeVar("Answer")
 Version = dict[str, str]  # of an object: its ETag, and where the server has one its version
 
 
@@ -55,6 +69,10 @@ class MissingObjectError(StoreError):
 
 class ConflictError(StoreError):
     """The condition of a request does not hold: another process was there first."""
+
+
+class DamagedAnswerError(UnreachableStoreError):
+    """An answer of a server that came damaged, or ended before its end."""
 
 
 @functools.lru_cache(maxsize=64)
@@ -128,6 +146,13 @@ def bucket_errors(what: str) -> Iterator[None]:
         if isinstance(error, FileNotFoundError) and not (named and named[1] in ("NoSuchBucket", "ContainerNotFound")):
             raise MissingObjectError(f"cannot {what}: there is no such object") from error
         lost = "HttpError" in text and "certificate" not in text
+        unread = DAMAGED_ANSWER.search(text) or (lost and not re.search(r"after \d+ retries", text))
+        if unread and not (named or status):
+            raise DamagedAnswerError(
+                f"cannot {what}: the answer of the server came damaged or was cut short, and did so for "
+                f"{RETRY_SECONDS:.0f} s; run the same command again, and look at the address of the server if that "
+                "does not help"
+            ) from error
         answer = named[1] if named else f"status {status}" if status else "nothing" if lost else ""
         if status >= 500 or status in TRANSIENT_STATUSES or lost:
             raise UnreachableStoreError(
@@ -138,6 +163,20 @@ def bucket_errors(what: str) -> Iterator[None]:
         raise StoreError(
             f"cannot {what}: {said}; check the bucket, and the credentials in the environment or the profile"
         ) from error
+
+
+def ask(what: str, request: Callable[[], Answer]) -> Answer:
+    """Return the answer to a request, which is sent again as long as obstore would do so where it comes damaged."""
+    end, wait = time.monotonic() + RETRY_SECONDS, FIRST_WAIT_SECONDS
+    while True:
+        try:
+            with bucket_errors(what):
+                return request()
+        except DamagedAnswerError:
+            if time.monotonic() + wait >= end:
+                raise
+        time.sleep(wait)
+        wait = min(2 * wait, LONGEST_WAIT_SECONDS)
 
 
 def version_of(described: Mapping[str, Any]) -> Version:
@@ -175,11 +214,23 @@ class BucketObjects(Objects):
 
     def fetch(self, key: str, most: int = DESCRIPTION_BYTES) -> tuple[bytes | None, dict[str, Any]]:
         """Return the content of `key` and what the server says of it, or None and nothing."""
-        with contextlib.suppress(MissingObjectError), self._request("read", key) as (bucket, path):
+
+        def fetched(bucket: Any, path: str) -> tuple[bytes, dict[str, Any]]:
             answer = bucket.get(path)
             check_length(answer.meta["size"], most, f"{self.root}/{key}")
             return answer.bytes().to_bytes(), answer.meta
+
+        with contextlib.suppress(MissingObjectError):
+            return self._request("read", key, fetched)
         return None, {}
+
+    def get_committed(self, key: str, committed: Committed) -> bytes | None:
+        """Return the content of `key`, or None; what arrives other than it was committed is read again."""
+        for _ in range(MOST_ANSWERS - 1):
+            content = self.get(key, committed[0])
+            if content is None or is_committed(content, committed):
+                return content
+        return self.get(key, committed[0])
 
     def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
         """Return the description under `key`, or None; one that arrives damaged is read again."""
@@ -194,39 +245,44 @@ class BucketObjects(Objects):
 
     def put(self, key: str, content: bytes, mode: str | Version) -> Version:
         """Write in one request and return the version; `mode` is "create", "overwrite", or the version to replace."""
-        with self._request("write", key) as (bucket, path):
+
+        def written(bucket: Any, path: str) -> Version:
             return version_of(bucket.put(path, content, mode=mode, use_multipart=False))
+
+        return self._request("write", key, written)
 
     def take(self, key: str, other: Objects, committed: Committed) -> Committed | None:
         """Copy the object of another prefix on the server."""
         if not isinstance(other, BucketObjects) or other.bucket != self.bucket:
             return super().take(key, other, committed)
         source, target, bucket = other._at(key), self._at(key), open_bucket(self.bucket)
-        what = f"copy {other.root}/{key} to {self.root}/{key}"
-        with contextlib.suppress(MissingObjectError), bucket_errors(what):
+
+        def copied() -> Committed | None:
             there = bucket.head(source)
-            if (there["size"], tag_of(there)) == (committed[0], committed[2] or tag_of(there)):
-                bucket.copy(source, target)
-                return (*committed[:2], tag_of(bucket.head(target)))
+            if (there["size"], tag_of(there)) != (committed[0], committed[2] or tag_of(there)):
+                return None
+            bucket.copy(source, target)
+            return (*committed[:2], tag_of(bucket.head(target)))
+
+        with contextlib.suppress(MissingObjectError):
+            return ask(f"copy {other.root}/{key} to {self.root}/{key}", copied)
         return None
 
     def delete(self, key: str) -> None:
         """Remove `key` if it is there."""
-        with contextlib.suppress(MissingObjectError), self._request("delete", key) as (bucket, path):
-            bucket.delete(path)
+        with contextlib.suppress(MissingObjectError):
+            self._request("delete", key, lambda bucket, path: bucket.delete(path))
 
     def delete_below(self, prefix: str) -> None:
         """Remove every key that starts with `prefix` and a slash."""
         paths = [entry["path"] for entry in self._list(prefix)]
-        with self._request("delete", prefix) as (bucket, _):
-            bucket.delete(paths)
+        self._request("delete", prefix, lambda bucket, _: bucket.delete(paths))
 
     def names(self, prefix: str = "") -> list[str]:
         """Return the names directly below `prefix`, sorted."""
-        with self._request("list", prefix or None) as (bucket, folder):
-            there = bucket.list_with_delimiter(folder)
+        there = self._request("list", prefix or None, lambda bucket, folder: bucket.list_with_delimiter(folder))
         paths = [*there["common_prefixes"], *(entry["path"] for entry in there["objects"])]
-        return sorted({path.removeprefix(f"{folder}/") for path in paths})
+        return sorted({path.removeprefix(f"{self._at(prefix or None)}/") for path in paths})
 
     def damaged(self, committed: Mapping[str, Committed], threads: int) -> AbstractSet[str]:
         """Compare lengths and ETags, which the server lists a thousand at a time; reading checks the content."""
@@ -250,24 +306,20 @@ class BucketObjects(Objects):
         """Return the age of an object by the clock of the server, which dates one written now."""
         key = f"{LOCK}-{uuid.uuid4().hex}"
         self.set(key, b"")
-        with self._request("read", key) as (bucket, path):
-            now = bucket.head(path)["last_modified"]
+        now = self._request("read", key, lambda bucket, path: bucket.head(path)["last_modified"])
         self.delete(key)
         return float((now - described["last_modified"]).total_seconds())
 
-    def _at(self, key: str) -> str:
-        return f"{self.prefix}/{checked_key(key)}"
+    def _at(self, key: str | None) -> str:
+        return self.prefix if key is None else f"{self.prefix}/{checked_key(key)}"
 
-    @contextlib.contextmanager
-    def _request(self, verb: str, key: str | None) -> Iterator[tuple[Any, str]]:
-        """Yield the connection to the bucket and the path of a key, or of all; errors say what was requested."""
-        bucket, path = open_bucket(self.bucket), self.prefix if key is None else self._at(key)
-        with bucket_errors(f"{verb} {self.bucket}/{path}"):
-            yield bucket, path
+    def _request(self, verb: str, key: str | None, request: Callable[[Any, str], Answer]) -> Answer:
+        """Return what the bucket answers about the path of a key, or of all; errors say what was requested."""
+        bucket, path = open_bucket(self.bucket), self._at(key)
+        return ask(f"{verb} {self.bucket}/{path}", lambda: request(bucket, path))
 
     def _list(self, prefix: str = "") -> list[dict[str, Any]]:
-        with self._request("list", prefix or None) as (bucket, folder):
-            return list(bucket.list(folder).collect())
+        return self._request("list", prefix or None, lambda bucket, folder: list(bucket.list(folder).collect()))
 
 
 @contextlib.contextmanager

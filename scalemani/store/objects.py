@@ -72,6 +72,11 @@ def unsealed(content: bytes) -> dict[str, Any]:
     return value
 
 
+def is_committed(content: bytes, committed: Committed) -> bool:
+    """Return whether a content is what was committed."""
+    return (len(content), digest(content)) == committed[:2]
+
+
 def digest_of(value: Mapping[str, Any]) -> str:
     """Return the digest of a description, however it is spaced and ordered."""
     return digest(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
@@ -282,11 +287,14 @@ class Objects(ABC):
     def intact_bytes(self, key: str, committed: Committed) -> bytes | None:
         """Return the content of `key`, or None where it is gone or is not what was committed."""
         try:
-            content = self.get(key, committed[0])
+            content = self.get_committed(key, committed)
         except CorruptChunkError:
             return None
-        whole = content is not None and (len(content), digest(content)) == committed[:2]
-        return content if whole else None
+        return content if content is not None and is_committed(content, committed) else None
+
+    def get_committed(self, key: str, committed: Committed) -> bytes | None:
+        """Return the content of `key`, as the place gives it, or None where there is none."""
+        return self.get(key, committed[0])
 
     def get_json(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
         """Return the description under `key`, or None where there is none; CorruptChunkError if it was damaged."""

@@ -1,5 +1,6 @@
 """Objects in a bucket: as in a folder, through errors and outages of the server, and with one writer at a time."""
 
+import http.server
 import json
 import os
 import pickle
@@ -9,10 +10,12 @@ import sys
 import threading
 import time
 import urllib.request
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
 import pytest
+from zarr.core.sync import sync
 
 from scalemani.errors import (
     ConfigError,
@@ -23,6 +26,8 @@ from scalemani.errors import (
     UnreachableStoreError,
     UnsafeStoreError,
 )
+from scalemani.io.sources.bucket_files import BucketFile
+from scalemani.io.sources.stores import UrlStore
 from scalemani.store import buckets
 from scalemani.store.buckets import BucketObjects, ConflictError
 from scalemani.store.groups import StageGroup, block_unit
@@ -307,6 +312,110 @@ def test_an_answer_that_is_damaged_on_the_way_is_asked_for_again(bucket, monkeyp
     monkeypatch.setattr(BucketObjects, "get", lambda *_: answers.append(1) or damaged[len(answers) - 1])
     assert objects.get_json("one") == {"a": 1}
     assert len(answers) == 3
+
+
+LIST = (
+    b"<ListBucketResult><KeyCount>0</KeyCount><MaxKeys>9</MaxKeys><IsTruncated>false</IsTruncated></ListBucketResult>"
+)
+DAMAGED_LISTS = {"flipped": b"=" + LIST[1:], "fewer": LIST[:40], "no text": b"\xff\xfe" * 40}
+
+
+class Damaging(http.server.BaseHTTPRequestHandler):
+    """Answers the first `n_damaged` requests for lists and objects with damage, and counts them."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        self.server.requests += 1
+        whole = LIST if "list-type" in self.path else b"content"
+        damage = self.server.damage if self.server.requests <= self.server.n_damaged else None
+        if damage == "no answer of HTTP":
+            self.wfile.write(b"garbage\r\n\r\n")
+            self.close_connection = True
+            return
+        body = DAMAGED_LISTS.get(damage, whole)
+        self.send_response(206 if self.headers.get("Range") else 200)
+        self.send_header("ETag", '"tag"')
+        self.send_header("Last-Modified", "Sat, 28 Nov 2026 10:00:00 GMT")
+        if self.headers.get("Range"):
+            self.send_header("Content-Range", f"bytes 0-{len(body) - 1}/{len(body)}")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body[:5] if damage == "cut" else body)
+        self.close_connection = damage == "cut"
+
+
+@pytest.fixture
+def damaging(monkeypatch, bucket):
+    """Return a function that has the server of all buckets damage so many answers."""
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Damaging) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setattr(buckets, "FIRST_WAIT_SECONDS", 0.01)
+
+        def damage(kind, n_damaged):
+            buckets.open_bucket.cache_clear()
+            server.damage, server.n_damaged, server.requests = kind, n_damaged, 0
+            return server
+
+        yield damage
+        buckets.open_bucket.cache_clear()
+        server.shutdown()
+
+
+ASKED = {
+    "list": lambda: BucketObjects("s3://bucket/run").names(),
+    "object": lambda: BucketObjects("s3://bucket/run").get("key"),
+    "file": lambda: BucketFile("s3://bucket/points.npy", 7, "tag").read(0, 7),
+    "names in zarr": lambda: sync(all_of(UrlStore("s3://bucket/points.zarr").list_dir("x"))),
+    "keys in zarr": lambda: sync(all_of(UrlStore("s3://bucket/points.zarr").list_prefix("x"))),
+}
+
+
+async def all_of(found):
+    return [name async for name in found]
+
+
+@pytest.mark.parametrize("what", ASKED)
+@pytest.mark.parametrize("kind", [*DAMAGED_LISTS, "cut", "no answer of HTTP"])
+def test_an_answer_that_comes_damaged_or_is_cut_short_is_asked_for_again(damaging, kind, what):
+    damaged = kind in ("cut", "no answer of HTTP") or "list" in what or "zarr" in what
+    server = damaging(kind if damaged else None, 2)
+    assert ASKED[what]() == (b"content" if what in ("object", "file") else [])
+    assert server.requests == (3 if damaged else 1)
+
+
+@pytest.mark.parametrize("kind", ["flipped", "cut", "no answer of HTTP"])
+def test_answers_that_stay_damaged_are_an_error_that_says_so_and_may_pass(damaging, monkeypatch, kind):
+    monkeypatch.setattr(buckets, "RETRY_SECONDS", 1.0)
+    server = damaging(kind, 10**6)
+    started = time.monotonic()
+    with pytest.raises(
+        UnreachableStoreError, match=r"cannot list s3://bucket/run: the answer .* damaged or was cut .* for 1 s"
+    ) as told:
+        ASKED["list"]()
+    assert told.value.exit_status == 1
+    assert server.requests > 2
+    assert time.monotonic() - started < 60
+
+
+def test_a_block_that_comes_damaged_is_asked_for_again(bucket, monkeypatch):
+    group = written_group(f"{bucket}/run")
+    reader, ordinary, answers = StageGroup(group.root, group.path, BLOCK_ROWS), BucketObjects.get, Counter()
+
+    def damaged(objects, key, most=2**20):
+        content = ordinary(objects, key, most)
+        answers[key] += 1
+        return (
+            content if not key.startswith("values/c/") or answers[key] == 3 else bytes([content[0] ^ 1]) + content[1:]
+        )
+
+    monkeypatch.setattr(BucketObjects, "get", damaged)
+    np.testing.assert_array_equal(reader.read("values"), VALUES)
+    assert [answers[f"values/c/{block}"] for block in range(3)] == [3, 3, 3]
 
 
 @pytest.mark.parametrize("content", [b"\0" * 40, b'{"format": "scale'])

@@ -1,14 +1,13 @@
 """Files of points in a bucket: read by ranges of bytes, never whole, and never two versions of one file."""
 
-import contextlib
 import io
-from collections.abc import Iterator
+from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from scalemani.errors import ConfigError, StoreError, refuse_credentials
 from scalemani.io.sources.base import without_credentials
-from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, bucket_errors, open_bucket
+from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, ask, open_bucket
 
 BUFFER_BYTES = 2**20  # that readers of many small pieces get at once
 
@@ -28,8 +27,7 @@ class BucketFile:
             raise ConfigError(f"a file in an object store is at s3://bucket/name, got {self.shown!r}: give its name")
         self.bucket = f"{scheme}://{bucket}"
         if size is None or tag is None:
-            with self._errors():
-                there = open_bucket(self.bucket).head(self.key)
+            there = self._answer(lambda bucket: bucket.head(self.key))
             size, tag = int(there["size"]), str(there["e_tag"])
         self.size, self.tag = size, tag
 
@@ -49,21 +47,18 @@ class BucketFile:
         stop = min(stop, self.size)
         if start >= stop:
             return b""
-        with self._errors():
-            answer = open_bucket(self.bucket).get(self.key, options={"range": (start, stop), "if_match": self.tag})
-            content: bytes = answer.bytes().to_bytes()
-            return content
+        options = {"range": (start, stop), "if_match": self.tag}
+        content: bytes = self._answer(lambda bucket: bucket.get(self.key, options=options).bytes().to_bytes())
+        return content
 
     def open(self, buffer_bytes: int = BUFFER_BYTES) -> io.BufferedReader:
         """Return the file as one that is open for reading, for one reader; what it reads is at least so many bytes."""
         return io.BufferedReader(_Ranges(self), buffer_bytes)
 
-    @contextlib.contextmanager
-    def _errors(self) -> Iterator[None]:
-        open_bucket(self.bucket)
+    def _answer(self, request: Callable[[Any], Any]) -> Any:
+        bucket = open_bucket(self.bucket)
         try:
-            with bucket_errors(f"read {self.shown}"):
-                yield
+            return ask(f"read {self.shown}", lambda: request(bucket))
         except MissingObjectError as error:
             raise StoreError(f"no file {self.shown}: give one that is there, and no folder of files") from error
         except ConflictError as error:

@@ -25,7 +25,7 @@ from scalemani.errors import (
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
-from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, bucket_errors, open_bucket
+from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, ask, open_bucket
 from scalemani.store.objects import leads_out
 
 COMPRESSION_CODECS = {"blosc", "bz2", "gzip", "lz4", "lzma", "zlib", "zstd"}
@@ -170,8 +170,8 @@ class UrlStore(ObjectStore):
 
     async def _answer(self, verb: str, key: str, request: Callable[..., Any], *given: Any) -> Any:
         """Return what a request for a key gives, None where there is no such object; errors say what was asked."""
-        with contextlib.suppress(MissingObjectError), bucket_errors(f"{verb} {self}/{key}"):
-            return await asyncio.to_thread(request, key, *given)
+        with contextlib.suppress(MissingObjectError):
+            return await asyncio.to_thread(ask, f"{verb} {self}/{key}", functools.partial(request, key, *given))
 
     def _read(self, key: str, part: ByteRequest | None) -> Any:
         if isinstance(part, RangeByteRequest):
