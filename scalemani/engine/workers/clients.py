@@ -63,10 +63,11 @@ def client_of(scheduler: Any) -> Any:
     Raises ConfigError for what is no scheduler, without repeating a password that may be in an address.
     """
     if isinstance(scheduler, Cluster):
+        refuse_closed(scheduler)
         return scheduler.get_client()
     if scheduler == CURRENT:
         try:
-            return default_client()
+            scheduler = default_client()
         except ValueError as error:
             raise ConfigError(
                 f"scheduler {CURRENT!r} is Dask's current client, and there is none: make a Client"
@@ -77,7 +78,20 @@ def client_of(scheduler: Any) -> Any:
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
             f"address such as tcp://host:8786, without a password; got {shown}"
         )
+    if isinstance(scheduler, Client):
+        refuse_closed(scheduler)
     return scheduler
+
+
+def refuse_closed(given: Client | Cluster) -> None:
+    """Refuse a client or cluster of Dask's that was closed, or that answers by coroutines."""
+    kind = "client" if isinstance(given, Client) else "cluster"
+    if given.asynchronous:
+        raise ConfigError(
+            f"the Dask {kind} is asynchronous, whose answers only a coroutine gets: make one without that"
+        )
+    if getattr(given.status, "name", given.status) in ("closing", "closed", "failed"):
+        raise ConfigError(f"the Dask {kind} was closed: make another one")
 
 
 @contextlib.contextmanager
