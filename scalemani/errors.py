@@ -3,6 +3,7 @@
 import difflib
 import errno
 import inspect
+import os
 import re
 import shlex
 import warnings
@@ -223,6 +224,15 @@ def refuse_nul(location: str) -> None:
     """Refuse what no path can hold, and no system call takes."""
     if "\0" in location:
         raise ConfigError(f"a path holds no NUL, got {location!r}: leave it out")
+
+
+def refuse_home(location: str) -> None:
+    """Refuse a path that begins with ~, which shells replace by the user's folder before a program sees it."""
+    if re.match(r"~($|[^/]*/)", location) and not os.path.lexists(location.partition("/")[0]):
+        raise ConfigError(
+            f"{location} begins with ~, which a shell replaces and Python does not: give "
+            f"os.path.expanduser({location!r})"
+        )
 
 
 def refuse_credentials(location: str) -> None:

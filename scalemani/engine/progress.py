@@ -92,7 +92,13 @@ class Progress:
         """Call back after an iteration of a descent; `positions` are computed for each callback."""
         if iteration % self.callbacks_every == 0:
             for callback in self.callbacks:
-                callback(iteration, objective, positions())
+                try:
+                    callback(iteration, objective, positions())
+                except StopIteration as error:  # which ends generators, of which a descent is one
+                    raise ConfigError(
+                        "a callback raised StopIteration, which ends iterations and no fit: raise another exception, "
+                        "such as KeyboardInterrupt, and fit again with the same store to resume"
+                    ) from error
 
     def warn(self, message: str, kind: type[ScalemaniWarning] = ScalemaniWarning) -> None:
         """Give or show a warning that concerns the result."""

@@ -1,6 +1,7 @@
 """Rows of two sets that are the same points: which these are, how their embeddings lie, a start from one of them."""
 
 import math
+import sys
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -146,6 +147,7 @@ def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) ->
     x_mean, r_mean = x.mean(axis=0), r.mean(axis=0)
     x, r = x - x_mean, r - r_mean
     scale, rotation = similarity_of(x.T @ r, float(np.sum(x * x)))
+    check_ratio(scale, r_unit - x_unit)
     left, spread = float(np.sum((scale * (x @ rotation) - r) ** 2)), float(np.sum(r * r))
     return Alignment(
         math.ldexp(scale, r_unit - x_unit),
@@ -156,6 +158,16 @@ def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) ->
         math.ldexp(math.sqrt(left / count), r_unit),
         math.sqrt(left / spread) if spread > 0 else 0.0,
     )
+
+
+def check_ratio(scale: float, exponent: int) -> None:
+    """Refuse a scale, times a power of two, that no float64 holds with all its digits."""
+    power = math.frexp(scale)[1] + exponent
+    if scale and not sys.float_info.min_exp <= power <= sys.float_info.max_exp:
+        raise DataError(
+            f"the reference is about 2^{power} times as large as the embedding, which no float64 holds: give both in "
+            "units in which neither is so small"
+        )
 
 
 def open_coordinates(given: Any, name: str) -> np.ndarray:

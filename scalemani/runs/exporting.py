@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.config.stages import GRAPH, PRECOMPUTED
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError, ScalemaniError, nearest_name
 from scalemani.io.export import Progress, checked_target, export, write_rows
 from scalemani.io.export.anndata import Annotations, write_anndata
 from scalemani.io.export.writers import (
@@ -22,17 +23,21 @@ from scalemani.io.export.writers import (
     write_map_csv,
 )
 from scalemani.io.figures import label_picture
-from scalemani.io.sources import open_columns
+from scalemani.io.sources import open_columns, open_points
 from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
+from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
+from scalemani.runs.incoming import usable_rows
 from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix, SpreadMatrix
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredPoints
 
 SCANPY_NAMES = {"t-sne": "tsne"}  # of methods that scanpy has under another name
+LOOKED_AT = 1000  # rows, among which one without a gap is looked for
 GIVEN = ("obsm/X_pca",)  # by which neighbours are found: not replaced by another method's components
 UNKNOWN = -1
 
@@ -170,6 +175,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, (*FORMATS, ANNDATA))}")
     described = FORMATS[name]
     target, suffix = checked_target(path, described.suffixes, described.why)
+    refuse_own_points(run, target)
     found = getattr(run, name)
     if isinstance(found, RowMatrix):
         SPARSE_WRITERS[suffix](found, target)
@@ -224,6 +230,7 @@ def export_map(
     """
     suffixes, why = ((".parquet",), "neighbours are lists") if neighbors else ((".parquet", CSV), "a map is a table")
     target, suffix = checked_target(path, suffixes, why)
+    refuse_own_points(run, target)
     columns: dict[str, np.ndarray] = {} if run.input_rows is None else {"input_row": run.input_rows}
     for location in labels:
         for name, values in open_columns(location, run.n_input_points).items():
@@ -240,6 +247,26 @@ def export_map(
         write_map_csv(input_rows(run), positions, columns, target, escape_formulas)
     else:
         write_map(positions, columns, graph, target)
+
+
+def refuse_own_points(run: Run, target: str) -> None:
+    """Refuse a file that holds the points of a run: a table of their shape whose first row without a gap is theirs.
+
+    A run does not know where its points came from, so that what is there is looked at.
+    """
+    if run.metric == PRECOMPUTED or run.params.affinities.precomputed or not Path(target).is_file():
+        return
+    try:
+        there = open_points(target, gaps=True)
+        if there.shape != (run.n_input_points, run.dimensions.n_features):
+            return
+        looked_at = map_points(run.metric, there)
+        rows, kept = usable_rows(looked_at, run.metric, 0, min(LOOKED_AT, there.shape[0]), run.dimensions.sparse)
+    except ScalemaniError:  # no points, whose place an export may take
+        return
+    own = run.stored(StoredPoints).points.gather(np.zeros(1, np.int64))
+    if len(kept) and np.array_equal(*(sp.csr_matrix(one).toarray() for one in (rows[:1], own))):
+        raise ConfigError(f"{target} holds the points of {run.store.root}, which would be lost: choose another name")
 
 
 def input_rows(run: Run) -> LazyRows:

@@ -9,8 +9,8 @@ from dask.utils import format_bytes
 
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters, Situation, acting
-from scalemani.config.params.effects import POINTS
+from scalemani.config.params import Parameters, Situation, acting, names_of_parameters
+from scalemani.config.params.effects import DEFAULTS, POINTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import (
     AUTO,
@@ -228,7 +228,19 @@ def decide_parameters(
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
     check_pieces(used, found, method, names)
-    return used, notes, search
+    return used, (*notes, *notes_on_landmarks(asked, method, route)), search
+
+
+def notes_on_landmarks(asked: Parameters, method: str, route: Route) -> tuple[str, ...]:
+    """Return a note on requested landmarks where no coordinates depend on them: of a descent from refined vectors."""
+    names = {stage.name for stage in route}
+    if not {"landmarks", "layout"} <= names or any("landmarks" in stage.inputs for stage in route):
+        return ()
+    names = {name for name in names_of_parameters() if name.startswith("landmarks.")}
+    named = [f"{name}={asked.value(name)}" for name in sorted(names) if asked.value(name) != DEFAULTS.value(name)]
+    told = f"no effect on coordinates of {method} with embedding.solver={asked.embedding.resolved_solver}"
+    why = "landmarks tell which new points lie far out"
+    return (f"{', '.join(named)}: {told}; {why}",) if named else ()
 
 
 def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool) -> Parameters:

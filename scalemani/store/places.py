@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from scalemani.errors import ConfigError, refuse_credentials, refuse_nul, refuse_url
+from scalemani.errors import ConfigError, refuse_credentials, refuse_home, refuse_nul, refuse_url
 from scalemani.store.buckets import SCHEMES, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
 
@@ -23,6 +23,7 @@ def open_objects(root: str | Path) -> Objects:
         raise ConfigError(f"a run is a folder or at s3://bucket/name, got {root!r}: give one of these")
     location = str(root)
     refuse_nul(location)
+    refuse_home(location)
     if location.startswith(SCHEMES):
         return BucketObjects(location)
     if "://" in location:

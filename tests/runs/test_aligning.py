@@ -88,3 +88,15 @@ def test_a_power_of_two_comes_back_as_the_scale_and_changes_no_other_number(powe
     np.testing.assert_allclose(
         np.ldexp(found.apply(np.ldexp(one, power)), -other_power), at_one.apply(one), rtol=1e-9, atol=1e-9
     )
+
+
+def test_embeddings_whose_ratio_no_float64_holds_are_refused_and_others_of_any_size_are_aligned():
+    rows = np.random.default_rng(0).normal(size=(30, 2))
+    for one, other in ((rows * 1e-310, rows), (rows, rows * 1e-310), (rows * 1e-200, rows * 1e140)):
+        with pytest.raises(DataError, match=r"2\^-?\d+ times as large as the embedding, which no float64 holds"):
+            sm.align(one, other)
+    for size in (1e-305, 1e-200, 1e140):
+        found = sm.align(rows * size, rows)
+        assert found.scale == pytest.approx(1 / size)
+        np.testing.assert_allclose(found.apply(rows * size), rows, atol=1e-12)
+    assert sm.align(np.zeros((30, 2)), rows).scale == 0

@@ -229,3 +229,24 @@ def test_a_picture_by_the_clusters_of_the_run_is_that_by_the_same_labels(scalema
     status, _, errors = scalemani("plot", runs["t-sne"].store.root, tmp_path / "x.png", "--labels", "run")
     assert status == 2
     assert "has no labels" in errors
+
+
+@pytest.mark.parametrize("metric", ["euclidean", "cosine"])
+@pytest.mark.parametrize("gaps", [False, True])
+def test_the_points_of_a_run_are_not_replaced_by_what_it_has_computed(tmp_path, metric, gaps):
+    points = np.random.default_rng(0).normal(size=(80, 2)).astype(np.float32)
+    if gaps:
+        points[0, 1] = points[9, 0] = np.nan
+    np.save(tmp_path / "points.npy", points)
+    (tmp_path / "link.npy").symlink_to(tmp_path / "points.npy")
+    options = {"metric": metric, "perplexity": 5, "missing": "leave-out" if gaps else "refuse"}
+    sm.LaplacianEigenmaps(store=tmp_path / "run", **options).fit(tmp_path / "points.npy")
+    opened = sm.open_run(tmp_path / "run")
+    for name in ("points.npy", "link.npy"):
+        with pytest.raises(ConfigError, match=f"{name} holds the points of .*run, which would be lost"):
+            export_result(opened, tmp_path / name)
+    np.testing.assert_array_equal(np.load(tmp_path / "points.npy"), points)
+    for _ in range(2):  # an earlier result of the same shape is replaced
+        export_result(opened, tmp_path / "map.npy")
+    (tmp_path / "text.csv").write_text("no points\n")
+    export_result(opened, tmp_path / "text.csv")

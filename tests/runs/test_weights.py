@@ -195,3 +195,16 @@ def test_points_of_many_copies_are_joined_by_bridges(folder):
     assert found.certificates["affinities"]["saturated_points"] == N_POINTS
     assert found.certificates["components"]["bridges"] == N_POINTS - 1
     assert np.isfinite(found.embedding[...]).all()
+
+
+@pytest.mark.parametrize("largest", [1.1e18, 1e38, np.inf])
+def test_weights_whose_sums_leave_float32_are_refused_before_work_and_large_ones_change_no_scale(largest, tmp_path):
+    points = np.random.default_rng(0).normal(size=(80, 3)) + 40.0 * (np.arange(80) % 2)[:, np.newaxis]
+    weights = np.ones(80)
+    weights[7] = largest
+    with pytest.raises(DataError, match=r"at most 1e\+18.* 1 are not, in row\(s\) 7; the first is"):
+        sm.LaplacianEigenmaps(perplexity=5, store=tmp_path / "run").fit(points, sample_weight=weights)
+    assert not (tmp_path / "run").exists()
+    model = sm.LaplacianEigenmaps(perplexity=5)
+    found = model.fit(points, sample_weight=np.full(80, 1e18)).embedding_
+    assert np.isfinite(found).all()

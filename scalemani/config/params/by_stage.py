@@ -227,8 +227,9 @@ class AffinitiesParams:
     The nearest `n_neighbors` of a point's neighbours have one (None: all), so that one graph serves several numbers of
     them. `kind` None is entropic, and Gaussian where affinities are a kernel. `perplexity` None means 30, or a third of
     the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
-    of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma;
-    `sigma` None is the median of these over a sample of the points. Where they are `uniform` all neighbours weigh the
+    of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma,
+    the farthest where points have fewer than the default of seven; `sigma` None is the median of these over a sample of
+    the points. Where they are `uniform` all neighbours weigh the
     same, as connectivities of scikit-learn. An `ensemble` of minimum spanning trees is for images: an edge weighs the
     share of the trees that it is in. `precomputed` ones were given in the place of points.
 

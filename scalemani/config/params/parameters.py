@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -76,11 +77,15 @@ def decided_values(
         components = clusters if method == "spectral-clustering" else COMPONENTS
         if most_components is not None:
             components = max(1, min(components, most_components, n_landmarks - 1))
-    weighted = asked.affinities.n_neighbors
+    weighted, kind = asked.affinities.n_neighbors, decided_kind(asked, method)
+    nth = asked.affinities.bandwidth_neighbor
+    if nth == AffinitiesParams.bandwidth_neighbor and replace(asked.affinities, kind=kind).takes_bandwidth_neighbor:
+        nth = max(1, min(nth, weighted or n_neighbors))  # where the points are few
     decided = {
         "neighbors.n_neighbors": n_neighbors,
         "affinities.perplexity": perplexity,
-        "affinities.kind": decided_kind(asked, method),
+        "affinities.kind": kind,
+        "affinities.bandwidth_neighbor": nth,
         # All of them is what None stands for: one key holds both.
         "affinities.n_neighbors": None if weighted == n_neighbors else weighted,
         "landmarks.n_landmarks": n_landmarks,

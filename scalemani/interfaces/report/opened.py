@@ -158,8 +158,8 @@ class ReportedRun(Shown, Run):
         classes = next((values for values in columns.values() if is_classes(values)), None)
         quality = measure_quality(self, classes, n_sampled, random_state)
         text = page(self, quality, map_data(self, columns))
-        with replaced_file(target) as file:
-            file.write(text.encode())
+        with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
+            file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
         return Path(target)
 
     def _drawn(self) -> DrawnEmbedding:

@@ -142,11 +142,14 @@ class Tuning:
         target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
         columns = {name: column for name, column in self.results_.items() if name != "params"}
-        with replaced_file(target / CSV) as file, io.TextIOWrapper(file, "utf-8", newline="") as text:
+        with (
+            replaced_file(target / CSV, through_links=False) as file,
+            io.TextIOWrapper(file, "utf-8", newline="") as text,
+        ):
             writer = csv.writer(text)
             writer.writerow(columns)
             writer.writerows(zip(*(map(plain, values) for values in columns.values()), strict=True))
-        with replaced_file(target / JSON) as file:
+        with replaced_file(target / JSON, through_links=False) as file:
             file.write((json.dumps(self.as_dict(), indent=1, default=str) + "\n").encode())
         return [target / CSV, target / JSON]
 

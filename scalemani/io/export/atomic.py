@@ -29,9 +29,13 @@ THERE = (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR)  # what a rename says of 
 
 
 @contextlib.contextmanager
-def replaced_file(target: str | Path) -> Iterator[Any]:
-    """Yield a temporary file that replaces `target` when the block ends."""
-    path = Path(target)
+def replaced_file(target: str | Path, through_links: bool = True) -> Iterator[Any]:
+    """Yield a temporary file that replaces `target` when the block ends.
+
+    Of a symbolic link the file that it leads to is replaced, as cp and NumPy write it; not `through_links`, which is
+    for names that the user did not give, the link is.
+    """
+    path = Path(os.path.realpath(target) if through_links and os.path.islink(target) else target)
     with as_errors_of(path), temporary(path, Path.touch) as (own, lock):
         with own.open("wb") as file:
             yield file

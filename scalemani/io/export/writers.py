@@ -20,7 +20,7 @@ import scipy.sparse as sp
 import zarr
 from dask.system import cpu_count
 
-from scalemani.errors import ConfigError, refuse_credentials
+from scalemani.errors import ConfigError, refuse_credentials, refuse_home
 from scalemani.io.export.atomic import already_there, new_folder, replaced_file
 from scalemani.io.sources.base import PointsSource, optional_module, without_credentials
 from scalemani.io.sources.label_values import categories_of, is_absent, is_number
@@ -152,6 +152,7 @@ def write_rows(
 def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") -> tuple[str, str]:
     """Return the target and its suffix; refuse any but `suffixes`, for a reason that `what` gives."""
     refuse_credentials(str(path))
+    refuse_home(str(path))
     target = str(path).rstrip("/")
     suffix, shown = Path(target).suffix.lower(), without_credentials(target)
     if "://" in target and "?" in target:

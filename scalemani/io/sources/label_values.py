@@ -3,6 +3,7 @@
 import numbers
 import re
 from collections.abc import Collection, Mapping, Sequence
+from datetime import date, timedelta
 from decimal import Decimal
 from types import MappingProxyType
 from typing import Any
@@ -18,6 +19,7 @@ MISSING = ("", "nan")
 GAPS = ("na", "n/a", "#n/a", "#na", "<na>", "null", "none")  # of R, spreadsheets, databases, pandas and Python
 INFINITE = ("inf", "+inf", "-inf", "infinity", "-infinity")
 FAMILIES = (str, bytes, (bool, np.bool_))  # types of values that are no numbers
+TIMES = (date, timedelta)  # datetimes and time stamps of pandas are dates
 NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
 
 
@@ -97,7 +99,7 @@ def values_of(labels: Any, where: str) -> np.ndarray:
     """Return labels as an array of numbers, truth values or texts, in which None, NaN and NA are missing.
 
     Arrays of one type stay as they are. Values of several types, and integers that no NumPy type holds together,
-    become texts; labels that differ and have the same text, as 1 and "1", are refused.
+    become texts; labels that differ and have the same text, as 1 and "1", are refused, and so are times.
     """
     if np.ma.isMaskedArray(labels):
         labels = with_missing(labels.data, np.ma.getmaskarray(labels))
@@ -114,16 +116,30 @@ def values_of(labels: Any, where: str) -> np.ndarray:
             objects = values
     except (ValueError, OverflowError) as error:
         raise DataError(f"{where} must have one value a point: {error}") from error
+    refuse_times(values.dtype.name if values.dtype.kind in "mM" else "", where)
     flat = objects.ravel() if objects.ndim == 2 and 1 in objects.shape else objects
     if objects.dtype != object or flat.ndim != 1 or not len(flat):
         return values
     kinds = set(map(type, flat.tolist()))
+    refuse_times(next((kind.__name__ for kind in kinds if issubclass(kind, TIMES)), ""), where)
     if any(issubclass(kind, Collection) and not issubclass(kind, str | bytes) for kind in kinds):
         return values
     # NumPy makes one type of several, by which labels that differ can be equal.
     families = {next((one for one in FAMILIES if issubclass(kind, one)), None) for kind in kinds}
     wide = rounded and any(map(is_wide_integer, flat.tolist()))
     return texts_of(flat.tolist(), where) if values.dtype == object or len(families) > 1 or wide else values
+
+
+def refuse_times(name: str, where: str) -> None:
+    """Refuse labels of a type of times, by its name; "" is none."""
+    if not name:
+        return
+    unit = "timedelta64[ms]" if "delta" in name else "datetime64[ms]"
+    raise DataError(
+        f"{where} must be numbers or strings, got times ({name}): for colours in their order give seconds, "
+        f"times = numpy.array(times, '{unit}'); (times - numpy.{unit[:-4]}(0, 'ms')) / numpy.timedelta64(1, 's'), for "
+        "classes give texts"
+    )
 
 
 def with_missing(values: np.ndarray, missing: np.ndarray) -> np.ndarray:

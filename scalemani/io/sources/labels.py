@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.limits import check_limit
-from scalemani.errors import ConfigError, DataError, StoreError, warn
+from scalemani.errors import ConfigError, DataError, StoreError, refuse_home, warn
 from scalemani.io.sources.array_files import read_array
 from scalemani.io.sources.base import as_damage, as_opening_errors, optional_module
 from scalemani.io.sources.chunks import missing_chunks
@@ -251,6 +251,7 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
     it, all columns are read.
     """
     name, _, member = str(location).partition("::")
+    refuse_home(name)
     path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in READERS:
         raise ConfigError(f"{noun}s in {name} cannot be read; allowed: {ALLOWED}")
@@ -262,10 +263,15 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
         with as_damage(name):
             found = READERS[suffix](path, member or None)
     if isinstance(found, np.ndarray):
-        return {Path(location).name: checked_labels(found, str(location), n_points, noun)}
+        return {printable_name(Path(location).name): checked_labels(found, str(location), n_points, noun)}
     if not found:
         raise DataError(f"{location} has no column of numbers or texts: give a file with one")
     return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
+
+
+def printable_name(name: str) -> str:
+    """Return the name of a file as UTF-8 can hold it, which no name of a file need be."""
+    return name.encode(errors="backslashreplace").decode()
 
 
 def named_labels(labels: Any, n_points: int) -> Columns:

@@ -4,6 +4,8 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path, PurePosixPath
 from typing import Any
+from urllib.parse import urlsplit
+from urllib.request import url2pathname
 
 import numpy as np
 import zarr
@@ -15,7 +17,7 @@ from scalemani.config.validation import (
     check_shape,
     unmasked,
 )
-from scalemani.errors import ConfigError, DataError, StoreError, refuse_credentials, refuse_nul
+from scalemani.errors import ConfigError, DataError, StoreError, refuse_credentials, refuse_home, refuse_nul
 from scalemani.io.sources.array_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.base import (
     ARROW_SUFFIXES,
@@ -224,6 +226,7 @@ def rows_in_memory(points: Any, metric: str = EUCLIDEAN) -> Points:
 def open_location(location: str) -> PointsSource:
     """Return the source at a path or URL, with an optional member after `::`."""
     refuse_nul(location)
+    refuse_home(location)
     name, _, member = location.rpartition("::") if "://" not in location.rpartition("::")[2] else ("", "", "")
     name, requested = (name, member) if name else (location, None)
     if "://" in name:
@@ -244,6 +247,8 @@ def open_remote(url: str, member: str | None) -> Source:
     suffix = PurePosixPath(shown).suffix.lower()
     if suffix not in FILE_SUFFIXES:
         return open_zarr(url, member)
+    if urlsplit(url).scheme == "file":
+        raise ConfigError(f"{shown} is a file of this machine: give its path, {url2pathname(urlsplit(url).path)}")
     if not url.startswith(SCHEMES) or suffix not in BUCKET_SUFFIXES:
         raise ConfigError(
             f"{shown} is a file behind a URL, where zarr is read, and in a bucket ({', '.join(SCHEMES)}) also "

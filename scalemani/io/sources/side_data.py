@@ -23,6 +23,7 @@ from scalemani.store.objects import digest
 
 NO_CLASS = -1  # the code of a point without a label, as scikit-learn writes it, and in texts "-1"
 LARGEST_INIT = 1e6  # a descent ends with an error where a coordinate comes beyond ten times this
+LARGEST_WEIGHT = 1e18  # sums of affinities times these, over as many points as there may be, stay within float32
 LEFT_OUT = -1  # in the place of a point: the row is of one that was left out
 
 
@@ -370,12 +371,12 @@ def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> 
             "order"
         )
     counts = given.astype(np.float64)
-    wrong = np.flatnonzero(~((counts >= 1.0) & np.isfinite(counts)))
+    wrong = np.flatnonzero(~((counts >= 1.0) & (counts <= LARGEST_WEIGHT)))
     if len(wrong):
         raise DataError(
-            f"{where} must be finite and at least 1, as a weight counts the equal points that one stands for: "
-            f"{len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {given[wrong[0]]}. Leave points "
-            "of weight zero out, and divide smaller weights by the least"
+            f"{where} must be finite, at least 1 and at most {LARGEST_WEIGHT:g}, as a weight counts the equal points "
+            f"that one stands for: {len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {given[wrong[0]]}. "
+            "Leave points of weight zero out, divide smaller weights by the least, and larger ones by what they share"
         )
     return counts
 

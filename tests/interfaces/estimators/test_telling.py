@@ -166,3 +166,27 @@ def test_a_command_warns_of_a_parameter_that_has_no_effect_even_where_it_is_quie
     )
     assert status == 0
     assert "layout.exaggerated_iterations=50 has no effect: it takes layout.exaggeration above 1" in errors
+
+
+def test_a_callback_that_raises_stop_iteration_ends_the_fit_with_one_clear_error():
+    def stop(*_):
+        raise StopIteration
+
+    points = np.random.default_rng(0).normal(size=(60, 3))
+    with pytest.raises(ConfigError, match=r"a callback raised StopIteration.*raise another exception") as ended:
+        sm.TSNE(perplexity=5, max_iter=60, callbacks=stop, callbacks_every=1).fit(points)
+    assert isinstance(ended.value.__cause__, StopIteration)
+
+
+@pytest.mark.parametrize("estimator", [sm.TSNE, sm.ElasticEmbedding])
+def test_landmarks_on_which_no_coordinates_of_a_descent_depend_are_told(estimator):
+    points = np.random.default_rng(0).normal(size=(120, 4))
+    few = {"perplexity": 8, "max_iter": 5}
+    with pytest.warns(UserWarning, match=r"landmarks\.n_landmarks=37: no effect on coordinates .*lie far out"):
+        model = estimator(n_landmarks=37, **few).fit(points)
+    np.testing.assert_array_equal(model.embedding_, estimator(**few).fit(points).embedding_)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        estimator(n_landmarks=37, settings={"embedding.solver": "lll"}, **few).fit(points)
+        estimator(**few).fit(points)
+    assert not [one for one in told if "landmarks" in str(one.message)]

@@ -272,3 +272,31 @@ except ScalemaniError as error:
     assert done.stderr == ""
     assert "out.h5ad" in done.stdout
     assert [path.name for path in tmp_path.iterdir()] == ["whole.h5ad"]
+
+
+def test_a_link_that_is_named_stays_and_the_file_that_it_leads_to_is_replaced_whole(tmp_path):
+    (tmp_path / "disk").mkdir()
+    target, link = tmp_path / "disk" / "map.npy", tmp_path / "map.npy"
+    target.write_bytes(b"before")
+    link.symlink_to(target)
+    hard = tmp_path / "hard"
+    os.link(target, hard)
+    write_rows(lambda start, stop: ROWS[start:stop], ROWS.shape, ROWS.dtype, link, 1024)
+    assert link.is_symlink()
+    np.testing.assert_array_equal(np.load(target), ROWS)
+    assert hard.read_bytes() == b"before"  # replaced, and not written into
+    assert sorted(path.name for path in target.parent.iterdir()) == ["map.npy"]
+    nowhere = tmp_path / "nowhere.npy"
+    nowhere.symlink_to(tmp_path / "disk" / "new.npy")
+    write_rows(lambda start, stop: ROWS[start:stop], ROWS.shape, ROWS.dtype, nowhere, 1024)
+    np.testing.assert_array_equal(np.load(tmp_path / "disk" / "new.npy"), ROWS)
+
+
+def test_a_link_in_the_place_of_a_name_that_nobody_gave_is_replaced_itself(tmp_path):
+    other = tmp_path / "other"
+    other.write_bytes(b"of somebody else")
+    (tmp_path / "report.html").symlink_to(other)
+    with replaced_file(tmp_path / "report.html", through_links=False) as file:
+        file.write(b"report")
+    assert other.read_bytes() == b"of somebody else"
+    assert not (tmp_path / "report.html").is_symlink()

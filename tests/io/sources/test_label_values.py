@@ -191,3 +191,36 @@ def test_the_command_line_tells_classes_apart_as_they_are_spelled(tmp_path, scal
     status, _, error = scalemani(*command, "--labels", tmp_path / "same.txt")
     assert status != 0
     assert "two classes" in error
+
+
+MOMENTS = pd.Series(pd.date_range("2020-01-01", periods=4, freq="36h")).where([True, False, True, True])
+SPANS = MOMENTS - MOMENTS[0]
+TIMES = {
+    "numpy": MOMENTS.to_numpy(),
+    "pandas": MOMENTS,
+    "pandas, with a zone": MOMENTS.dt.tz_localize("UTC"),
+    "arrow": pa.array(MOMENTS),
+    "arrow, with a zone": pa.array(MOMENTS.dt.tz_localize("UTC")),
+    "python": [None if pd.isna(one) else one.to_pydatetime() for one in MOMENTS],
+    "spans": SPANS.to_numpy(),
+    "spans of pandas": SPANS,
+    "spans of python": [None if pd.isna(one) else one.to_pytimedelta() for one in SPANS],
+}
+
+
+@pytest.mark.parametrize("kind", TIMES)
+def test_times_are_refused_at_every_door_with_the_lines_that_make_numbers_of_them(tmp_path, kind):
+    times = TIMES[kind]
+    pq.write_table(pa.table({"when": pa.array(times, from_pandas=True)}), tmp_path / "times.parquet")
+    for labels in (times, f"{tmp_path}/times.parquet::when"):
+        with pytest.raises(DataError, match="must be numbers or strings, got times") as refused:
+            open_labels(labels)
+    with pytest.raises(DataError, match="got times"):
+        sm.LandmarkLDA().fit(np.eye(4), times)
+    lines = str(refused.value).partition("seconds, ")[2].partition(", for classes")[0].split("; ")
+    names = {"times": MOMENTS.to_numpy() if kind in ("arrow", "arrow, with a zone") else times, "numpy": np}
+    exec(f"{lines[0]}\nseconds = {lines[1]}", names)
+    seconds = names["seconds"]
+    started = 0 if "spans" in kind else 1577836800
+    np.testing.assert_array_equal(seconds, [started, np.nan, started + 2 * 129600, started + 3 * 129600])
+    assert open_labels(seconds).dtype.kind == "f"

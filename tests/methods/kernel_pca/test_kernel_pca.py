@@ -84,3 +84,28 @@ def test_on_the_command_line(circles, tmp_path, scalemani):
     assert scalemani("transform", tmp_path / "run", tmp_path / "points.npy", tmp_path / "new.npy")[0] == 0
     assert scalemani("export", tmp_path / "run", tmp_path / "out.npy")[0] == 0
     np.testing.assert_allclose(np.load(tmp_path / "new.npy"), np.load(tmp_path / "out.npy"), atol=1e-10)
+
+
+@pytest.mark.parametrize("n_points", [3, 4, 5, 6, 7, 8, 9])
+@pytest.mark.parametrize("kind", ["LandmarkKernelPCA", "LandmarkKernelLDA", "gaussian", "self-tuning"])
+def test_of_few_points_the_default_neighbour_of_bandwidths_is_the_farthest_that_there_is(n_points, kind, tmp_path):
+    points, place = np.random.default_rng(2).normal(size=(n_points, 3)), tmp_path / "run"
+    if kind.startswith("Landmark"):
+        model = getattr(sm, kind)(store=place).fit(points, np.arange(n_points) % 2)
+    else:
+        model = sm.LaplacianEigenmaps(affinity=kind, store=place).fit(points)
+    assert np.isfinite(model.embedding_).all()
+    params = sm.open_run(place).params
+    assert params.affinities.bandwidth_neighbor == min(7, params.n_neighbors)
+    squares = ((points[:, None] - points) ** 2).sum(axis=2)
+    nth = np.sqrt(np.sort(squares, axis=1)[:, min(7, n_points - 1)])  # the point itself is at 0
+    weights = np.exp(-squares / (2 * (nth if kind == "self-tuning" else np.median(nth)) ** 2))
+    weights = (weights + weights.T) / 2
+    np.fill_diagonal(weights, 0)
+    if params.n_neighbors == n_points - 1:
+        np.testing.assert_allclose(sm.open_run(place).affinities.tocsr().toarray(), weights, rtol=1e-5)
+
+
+def test_a_requested_neighbour_of_bandwidths_beyond_the_points_is_refused():
+    with pytest.raises(ConfigError, match=r"bandwidth_neighbor must be at most n_neighbors \(k=4\), got 6"):
+        sm.LandmarkKernelPCA(settings={"affinities.bandwidth_neighbor": 6}).fit(np.eye(5))
