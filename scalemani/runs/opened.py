@@ -3,7 +3,7 @@
 import functools
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import zarr
@@ -44,6 +44,9 @@ from scalemani.stages.table import of_method
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import COLUMNS, PLAN, RunStore
+
+if TYPE_CHECKING:
+    from scalemani.audit.findings import Verification
 
 # The stages of several methods that store an embedding, later ones first.
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)}
@@ -285,6 +288,39 @@ class Run:
         return Snapshots(
             np.array(iterations), LazyRows((len(kept), *kept[0].shape), np.dtype(np.float64), read, where, 1)
         )
+
+    def verify(
+        self, rows: int = 1000, memory: str | int = "4GB", seed: int | None = None, write: bool = True
+    ) -> "Verification":
+        """Audit the run: compute what it claims anew, by code that shares nothing with what made it.
+
+        Digests and the invariants of all arrays are checked; recall, affinities, rows of W and Z, and forces on rows
+        that are drawn, and eigenvectors by one pass over W, are computed in float64 with NumPy and SciPy.
+
+        Parameters
+        ----------
+        rows : rows to draw, at least 10
+        memory : budget, such as "4GB" or a number of bytes
+        seed : what rows are drawn by; None: a number that nobody knew before, which the result says
+        write : whether the result goes beside the run, as `verification.json` and `verification.txt`, which `report`
+            then shows
+
+        Returns
+        -------
+        Verification
+            `ok`, and `findings`: for each claim what the run says, what was found, a standard error, and a verdict.
+            Printed, it is a table.
+
+        Raises
+        ------
+        ConfigError
+            For arguments out of their range.
+        StoreError
+            Where the plan of the run is damaged.
+        """
+        from scalemani.runs.verifying import verify_run
+
+        return verify_run(self, rows, memory, seed, write)
 
     @property
     def order(self) -> InputOrder:

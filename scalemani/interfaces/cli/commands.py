@@ -200,6 +200,30 @@ def measure(
 
 
 @app.command()
+def verify(
+    run: RunFolder,
+    rows: Annotated[int, typer.Option(help="rows to draw, at least 10")] = 1000,
+    memory: Annotated[str, typer.Option(help="budget, such as 4GB")] = "4GB",
+    seed: Annotated[int | None, typer.Option(help="of the rows; default: one that nobody knew before")] = None,
+    as_json: AsJson = False,
+    debug: Debug = False,
+) -> None:
+    """Audit a run: compute what it claims anew, by code of its own; status 1 where a claim does not hold.
+
+    What was found goes beside the run, to RUN/verification.json and RUN/verification.txt; `report` then shows it.
+    """
+    from scalemani.runs.opened import open_run
+
+    found = open_run(run).verify(rows, memory, seed)
+    if as_json:
+        say_json(found.as_dict())
+    else:
+        say(str(found))
+    if not found.ok:
+        raise typer.Exit(1)
+
+
+@app.command()
 @taking(TransformOptions)
 def transform(**given: Any) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.

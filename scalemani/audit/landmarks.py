@@ -1,0 +1,301 @@
+"""Landmarks, Z of the rows drawn, the reduced problem by random vectors, and its solution."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.audit.findings import STANDARD_ERRORS, Finding, at_most, equal, none_wrong, unchecked, verdict_of
+from scalemani.audit.graph import final_graph, read_block, sampled_rows
+from scalemani.audit.rows import Audit
+from scalemani.audit.stored import StoredGroup
+
+LANDMARKS, WEIGHTS, BY_AFFINITIES = "landmarks", "landmark_weights", "affinity_weights"
+REDUCED, SOLVED = "reduced", "landmark_embedding"
+SINGULAR, REGULARIZATION = 1e-3, 1e-10  # where landmarks are more than columns, and else, unless it is a parameter
+SHARE = 0.98  # of the points that lie within the spacing of the landmarks
+OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relative
+TIE = 1e-6
+QUERIES_AT_ONCE = 256
+PROBES = 2
+
+
+def check_landmarks(audit: Audit) -> Iterator[Finding]:
+    """Check that landmarks are the points that they are said to be, and how they cover the points."""
+    group = audit.run.groups[LANDMARKS]
+    landmarks = group.read("points")
+    yield equal(LANDMARKS, "landmarks", group.certificates.get("landmarks"), len(landmarks))
+    if group.holds("rows"):
+        yield from check_rows_of_landmarks(audit, group.read("rows"), landmarks)
+    if group.holds("spacing") and audit.points is not None:
+        yield check_spacing(audit, group, landmarks.astype(np.float64))
+
+
+def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarray) -> Iterator[Finding]:
+    """Compare landmarks on the data with the points at their rows."""
+    inside = len(rows) == len(landmarks) and (rows >= 0).all() and (rows < audit.run.n_points).all()
+    yield none_wrong(LANDMARKS, "landmarks are rows, ascending", int(not inside or (np.diff(rows) <= 0).any()))
+    if inside and audit.points is not None:
+        places = np.argsort(audit.order, kind="stable")[rows]
+        different = (audit.points.gather(places) != landmarks).any(axis=1)
+        yield none_wrong(LANDMARKS, "landmarks are the points at their rows", int(different.sum()))
+
+
+def check_spacing(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Finding:
+    """Compare the spacing of the landmarks with the distances of the rows drawn to the nearest that they are not."""
+    spacing, own = float(group.read("spacing")), np.empty(len(audit.sample))
+    for first in range(0, len(own), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        squares = squared_distances(audit.sampled_points[some], landmarks)
+        own[some] = np.where(squares > 0, squares, np.inf).min(axis=1)
+    within = float((np.sqrt(own) <= spacing * (1 + TIE)).mean())
+    # The run measured its quantile on a sample of its own: of a thousand points at least, or of all.
+    error = float(np.sqrt(2 * SHARE * (1 - SHARE) / len(own)))
+    holds = within >= SHARE - STANDARD_ERRORS * error
+    return Finding(LANDMARKS, "share of points within the spacing", SHARE, within, error, verdict_of(holds))
+
+
+def squared_distances(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
+    """Return squared distances (m, L) float64 by products, exact where they are small beside the lengths."""
+    center = landmarks.mean(axis=0)
+    rows, columns = points - center, landmarks - center
+    squares = -2.0 * rows @ columns.T
+    lengths = (rows**2).sum(axis=1)[:, np.newaxis], (columns**2).sum(axis=1)
+    squares += lengths[0]
+    squares += lengths[1]
+    unsure = np.nonzero(squares < 1e-6 * (lengths[0] + lengths[1]))
+    squares[unsure] = np.square(rows[unsure[0]] - columns[unsure[1]]).sum(axis=1)
+    return np.maximum(squares, 0.0)
+
+
+# Z by nearest landmarks
+
+
+def check_weights(audit: Audit) -> Iterator[Finding]:
+    """Check the rows of Z that were drawn, and what the record says of all."""
+    group = audit.run.groups[WEIGHTS]
+    landmarks = audit.run.groups[LANDMARKS].read("points").astype(np.float64)
+    if audit.points is None:
+        yield unchecked(WEIGHTS, "weights", "there are no points")
+        return
+    points = audit.sampled_points
+    indices, values, errors = (audit.rows_of(group, name, audit.sample) for name in ("indices", "values", "errors"))
+    inside = bool((indices >= 0).all() and (indices < len(landmarks)).all())
+    yield none_wrong(WEIGHTS, "landmarks of Z are landmarks", int(not inside))
+    if inside:
+        far = not_nearest(points, landmarks, indices)
+        yield none_wrong(WEIGHTS, f"nearest landmarks of {len(points)} rows", int(far.sum()), "by exact distances")
+        stored, best, relative = regularised_errors(audit, points, landmarks, indices, values)
+        scale = np.square(points - landmarks[indices[:, 0]]).sum(axis=1)
+        worse = stored > best * (1 + OPTIMUM) + 1e-9 * scale
+        yield none_wrong(WEIGHTS, "weights reconstruct the points best", int(worse.sum()), "least regularised squares")
+        off = np.abs(relative - errors) > 1e-4 * np.maximum(relative, 1e-2)
+        yield none_wrong(WEIGHTS, "reconstruction errors", int(off.sum()), "relative to the nearest landmark")
+    yield from check_all_weights(audit, group, len(landmarks))
+
+
+def not_nearest(points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return which points (m,) list a landmark that is none of their nearest, or one twice."""
+    width, wrong = indices.shape[1], np.empty(len(points), bool)
+    for first in range(0, len(points), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        squares = squared_distances(points[some], landmarks)
+        reach = np.partition(squares, width - 1, axis=1)[:, width - 1]
+        listed = np.take_along_axis(squares, indices[some].astype(np.int64), 1)
+        repeated = (np.diff(np.sort(indices[some], axis=1), axis=1) == 0).any(axis=1)
+        slack = 1e-12 * squares.max(axis=1)
+        wrong[some] = repeated | (listed.max(axis=1) > reach * (1 + TIE) + slack)
+    return wrong
+
+
+def regularised_errors(
+    audit: Audit, points: np.ndarray, landmarks: np.ndarray, indices: np.ndarray, values: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the regularised squares (m,) that stored weights leave, the least that any leave, and relative errors.
+
+    Weights that do not sum to one leave infinite squares.
+    """
+    width = indices.shape[1]
+    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
+    stored, best, relative = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
+    for first in range(0, len(points), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        differences = landmarks[indices[some]] - points[some, np.newaxis]
+        gram = np.einsum("mid,mjd->mij", differences, differences)
+        traces = np.trace(gram, axis1=1, axis2=2)
+        exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
+        eps = (share * exact * traces / width)[:, np.newaxis]
+        z = values[some]
+        left = np.einsum("mi,mij,mj->m", z, gram, z)
+        stored[some] = left + eps[:, 0] * (z**2).sum(axis=1)
+        stored[some][np.abs(z.sum(axis=1) - 1) > 1e-6] = np.inf
+        nearest = np.diagonal(gram, axis1=1, axis2=2).min(axis=1)
+        safe = np.where(nearest > 0, nearest, 1.0)
+        relative[some] = np.where(nearest > 0, np.sqrt(np.maximum(left, 0.0) / safe), 0.0)
+        best[some] = least_squares(gram, np.maximum(eps, 1e-14 * traces[:, np.newaxis]), exact)
+    return stored, best, relative
+
+
+def least_squares(gram: np.ndarray, eps: np.ndarray, exact: np.ndarray) -> np.ndarray:
+    """Return the least z G z + eps z z (m,) of weights that sum to one; 0 where a landmark is the point itself."""
+    width = gram.shape[1]
+    matrices = gram + eps[:, :, np.newaxis] * np.eye(width)
+    matrices[(exact == 0) | (eps[:, 0] == 0)] = np.eye(width)
+    solved = np.linalg.solve(matrices, np.ones((len(gram), width, 1)))[:, :, 0]
+    z = solved / solved.sum(axis=1, keepdims=True)
+    return np.where(exact == 0, 0.0, np.einsum("mi,mij,mj->m", z, matrices, z))
+
+
+def check_all_weights(audit: Audit, group: StoredGroup, n_landmarks: int) -> Iterator[Finding]:
+    """Check sums of all rows of Z, and what the record says of them."""
+    said, used = group.certificates, np.zeros(n_landmarks, bool)
+    off, total, made, largest = 0, 0.0, 0, 0.0
+    for start, stop in audit.run.blocks:
+        indices, values, errors = (group.read(name, start, stop) for name in ("indices", "values", "errors"))
+        off += int((np.abs(values.sum(axis=1) - 1) > 1e-9 * np.abs(values).sum(axis=1)).sum())
+        used[indices[(indices >= 0) & (indices < n_landmarks)]] = True
+        total, largest = total + float(errors.sum(dtype=np.float64)), max(largest, float(errors.max()))
+        made += int(((errors > 0) | ((values != 0).sum(axis=1) > 1)).sum())
+    yield none_wrong(WEIGHTS, "weights sum to one", off, "rows of Z that do not")
+    if made and "mean_reconstruction_error" in said:
+        mean = total / made
+        yield equal(WEIGHTS, "mean_reconstruction_error", said["mean_reconstruction_error"], mean, 1e-6 * mean)
+    name = "largest_reconstruction_error"
+    yield equal(WEIGHTS, name, said.get(name), largest, 1e-6 * largest)
+    yield equal(WEIGHTS, "unused_landmarks", said.get("unused_landmarks"), int((~used).sum()))
+
+
+# Z by affinities
+
+
+def check_affinity_weights(audit: Audit) -> Iterator[Finding]:
+    """Check the rows of Z that were drawn: affinities to landmarks over their sums, and landmarks themselves."""
+    group, n_points = audit.run.groups[BY_AFFINITIES], audit.run.n_points
+    z, numbers = read_affinity_weights(audit), np.full(n_points, -1, np.int64)
+    rows = audit.run.groups[LANDMARKS].read("rows")
+    numbers[np.argsort(audit.order, kind="stable")[rows]] = np.arange(len(rows))
+    sums = np.asarray(z.sum(axis=1)).ravel()
+    yield none_wrong(BY_AFFINITIES, "weights sum to one", int((np.abs(sums - 1) > 1e-9).sum()), "rows of Z")
+    affinities = sp.vstack([part for _, part in sampled_rows(audit, final_graph(audit))], format="csr")
+    selection = numbers[affinities.indices] >= 0
+    of_row = np.repeat(np.arange(affinities.shape[0]), np.diff(affinities.indptr))[selection]
+    direct = sp.csr_matrix(
+        (affinities.data[selection], (of_row, numbers[affinities.indices[selection]])),
+        shape=(len(audit.sample), len(rows)),
+    )
+    own, totals = numbers[audit.sample], np.asarray(direct.sum(axis=1)).ravel()
+    scale = np.where(totals > 0, totals, 1.0)
+    expected = (sp.diags_array((own < 0) / scale) @ direct).tolil()
+    landmarks = np.flatnonzero(own >= 0)
+    expected[landmarks, own[landmarks]] = 1.0
+    known = np.flatnonzero((totals > 0) | (own >= 0))
+    off = abs(z[audit.sample[known]] - expected.tocsr()[known]).max(axis=1).toarray().ravel()
+    wrong = int((off > 1e-9).sum())
+    yield none_wrong(BY_AFFINITIES, f"weights of {len(known)} rows", wrong, "affinities to landmarks over their sum")
+    said, mean = group.certificates, z.nnz / n_points
+    yield equal(BY_AFFINITIES, "landmarks_a_point", said.get("landmarks_a_point"), mean, 1e-9 * mean)
+
+
+def read_affinity_weights(audit: Audit) -> sp.csr_matrix:
+    """Return Z (N, L) by affinities."""
+    group = audit.run.groups[BY_AFFINITIES]
+    values, indices, indptr = (group.read(name) for name in ("values", "indices", "indptr"))
+    shape = (audit.run.n_points, len(audit.run.groups[LANDMARKS].read("points")))
+    return sp.csr_matrix((values, indices, indptr), shape=shape)
+
+
+# The reduced problem
+
+
+def times_weights(audit: Audit, vectors: np.ndarray) -> np.ndarray:
+    """Return Z (N, L) times vectors (L, m), in work order."""
+    if audit.run.has(BY_AFFINITIES):
+        return np.asarray(read_affinity_weights(audit) @ vectors)
+    group, product = audit.run.groups[WEIGHTS], np.empty((audit.run.n_points, vectors.shape[1]))
+    for start, stop in audit.run.blocks:
+        indices, values = (group.read(name, start, stop) for name in ("indices", "values"))
+        product[start:stop] = weights_matrix(indices, values, len(vectors)) @ vectors
+    return product
+
+
+def weights_matrix(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
+    """Return rows of Z (n, L) as a sparse matrix."""
+    indptr = np.arange(0, indices.size + 1, indices.shape[1])
+    return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks))
+
+
+def read_triangle(group: StoredGroup, name: str) -> sp.csr_matrix:
+    """Return a symmetric matrix (L, L) of which the lower triangle is stored."""
+    values, indices, indptr = (group.read(f"{name}_triangle_{part}") for part in ("values", "indices", "indptr"))
+    lower = sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1,) * 2)
+    return sp.csr_matrix(lower + lower.T - sp.diags_array(lower.diagonal()))
+
+
+def check_reduced(audit: Audit) -> Iterator[Finding]:
+    """Compare the reduced matrices with Z^T L Z and Z^T D Z, both times random vectors: one pass over W."""
+    group = audit.run.groups[REDUCED]
+    laplacian, mass = (read_triangle(group, name) for name in ("laplacian", "mass"))
+    probes = audit.generator.standard_normal((laplacian.shape[0], PROBES))
+    vectors = times_weights(audit, probes)
+    spread, weighed = np.empty_like(vectors), np.empty_like(vectors)
+    stage = final_graph(audit)
+    for block, (start, stop) in enumerate(audit.run.blocks):
+        rows = read_block(audit, stage, block)
+        degrees = np.asarray(rows.sum(axis=1)).ravel()[:, np.newaxis]
+        weighed[start:stop] = degrees * vectors[start:stop]
+        spread[start:stop] = rows @ vectors
+    expected = [transposed_times(audit, values, probes.shape) for values in (weighed - spread, weighed)]
+    for name, matrix, product in (("Z^T L Z", laplacian, expected[0]), ("Z^T D Z", mass, expected[1])):
+        off = float(np.abs(matrix @ probes - product).max() / max(np.abs(product).max(), 1e-300))
+        yield at_most(REDUCED, name, 0.0, off, 1e-8, "times random vectors, relative")
+    nonzeros = 2 * laplacian_nonzeros(group) - int(np.count_nonzero(laplacian.diagonal()))
+    yield equal(REDUCED, "nonzeros", group.certificates.get("nonzeros"), nonzeros)
+
+
+def laplacian_nonzeros(group: StoredGroup) -> int:
+    """Return how many entries the stored triangle of Z^T L Z has."""
+    return int(group.array("laplacian_triangle_values").shape[0])
+
+
+def transposed_times(audit: Audit, values: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Return Z^T times values (N, m): (L, m)."""
+    if audit.run.has(BY_AFFINITIES):
+        return np.asarray(read_affinity_weights(audit).T @ values)
+    group, product = audit.run.groups[WEIGHTS], np.zeros(shape)
+    for start, stop in audit.run.blocks:
+        indices, weights = (group.read(name, start, stop) for name in ("indices", "values"))
+        product += weights_matrix(indices, weights, shape[0]).T @ values[start:stop]
+    return product
+
+
+def check_solution(audit: Audit) -> Iterator[Finding]:
+    """Check residuals and orthogonality of the eigenvectors of the reduced problem."""
+    group, reduced = audit.run.groups[SOLVED], audit.run.groups[REDUCED]
+    laplacian, mass = (read_triangle(reduced, name) for name in ("laplacian", "mass"))
+    values, vectors = group.read("eigenvalues"), group.read("vectors")
+    images, weighed = laplacian @ vectors, mass @ vectors
+    lengths = np.sqrt(np.einsum("ld,ld->d", vectors, weighed))
+    residual = np.linalg.norm((images - weighed * values) / lengths, axis=0).max()
+    scale = abs(laplacian).sum(axis=1).max()
+    yield at_most(SOLVED, "A v = lambda B v", 0.0, float(residual / scale), 1e-7, "|A v - lambda B v| / |A|")
+    products = vectors.T @ weighed / np.outer(lengths, lengths)
+    off = float(np.abs(products - np.eye(len(values))).max())
+    yield at_most(SOLVED, "vectors are B-orthogonal", 0.0, off, 1e-6)
+    yield none_wrong(SOLVED, "eigenvalues ascend", int((np.diff(values) < 0).sum()))
+    said = group.certificates
+    unused = int((np.asarray(abs(mass).sum(axis=1)).ravel() == 0).sum())
+    yield equal(SOLVED, "unused_landmarks", said.get("unused_landmarks"), unused)
+
+
+def check_by_landmarks(audit: Audit) -> Iterator[Finding]:
+    """Check that the embedding is Z times the coordinates of the landmarks."""
+    vectors = audit.run.groups[SOLVED].read("vectors")
+    yield over_landmarks(audit, "embedding", vectors)
+
+
+def over_landmarks(audit: Audit, stage: str, vectors: np.ndarray) -> Finding:
+    """Compare the embedding of a stage with Z times coordinates (L, d) of the landmarks, all rows."""
+    product = times_weights(audit, vectors)
+    stored = audit.run.groups[stage].read("embedding")[audit.order]
+    off = np.abs(stored - product) > 1e-9 * np.abs(vectors).max(axis=0, initial=1e-300)
+    return none_wrong(stage, "embedding is Z times the landmarks'", int(off.any(axis=1).sum()), "rows that are not")

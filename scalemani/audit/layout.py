@@ -1,0 +1,218 @@
+"""A nonlinear embedding: its objective and the norm of its gradient, by double sums at the rows drawn."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+
+from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
+from scalemani.audit.graph import STAGE as GRAPH
+from scalemani.audit.graph import read_block
+from scalemani.audit.rows import Audit
+from scalemani.config.objectives import OBJECTIVES, Objective
+
+STAGE = "layout"
+TARGETS = 500  # rows, at most, at which forces are summed over all points
+LEAST_SUM = 1e-300
+# The record has the norm before the last step, which may be this many times that after it, or as many times less.
+STEP = 3.0
+PAIRS_AT_ONCE = 2**22
+
+
+class Attraction(NamedTuple):
+    """Sums over all entries w of W: of w, of w a(d^2), of w log w; and gradients (m, d) of the second at some rows."""
+
+    total: float
+    energy: float
+    logarithms: float
+    gradients: np.ndarray
+
+
+class Field(NamedTuple):
+    """Sums S (m,) of the kernel over all other points, and their gradients (m, d)."""
+
+    sums: np.ndarray
+    gradients: np.ndarray
+
+
+def check_layout(audit: Audit) -> Iterator[Finding]:
+    """Check the objective and the gradient at the end of the descent."""
+    group = audit.run.groups[STAGE]
+    said, objective = group.certificates, OBJECTIVES.get(audit.run.method)
+    positions = group.read("embedding").astype(np.float64)[audit.order]
+    yield none_wrong(STAGE, "positions are finite", int((~np.isfinite(positions)).any(axis=1).sum()))
+    if objective is None:
+        yield unchecked(STAGE, "objective", f"{audit.run.method} is no objective that this audit knows")
+        return
+    masses = np.ones(audit.run.n_points) if audit.weights is None else audit.weights
+    rows = drawn(audit, masses)
+    pull = attraction(audit, objective, positions, rows, masses)
+    field = kernel_field(objective.kernel, positions, positions[rows], masses)
+    strength = float(audit.run.param(STAGE, "strength", objective.strength))
+    found = Layout(audit, objective, positions, masses, rows, pull, field, strength)
+    yield found.judge_objective(said)
+    yield found.judge_gradient(said)
+    yield from check_curve(audit, said)
+
+
+def drawn(audit: Audit, masses: np.ndarray) -> np.ndarray:
+    """Return the rows (m,) at which forces are summed, ascending: of points with weights in proportion to these."""
+    n_points, count = audit.run.n_points, min(TARGETS, audit.n_rows, audit.run.n_points)
+    if audit.weights is None:
+        return np.sort(audit.generator.choice(n_points, count, replace=False))
+    return np.sort(audit.generator.choice(n_points, count, p=masses / masses.sum()))
+
+
+class Layout(NamedTuple):
+    """A map and what was summed of it."""
+
+    audit: Audit
+    objective: Objective
+    positions: np.ndarray
+    masses: np.ndarray
+    rows: np.ndarray
+    pull: Attraction
+    field: Field
+    strength: float
+
+    @property
+    def scale(self) -> float:
+        """The factor that brings affinities to the total of the objective."""
+        totals = {"given": self.pull.total, "one": 1.0, "points": float(self.masses.sum())}
+        return totals[self.objective.total] / self.pull.total
+
+    def estimated(self, of_copies: np.ndarray) -> tuple[float, float]:
+        """Return the sum over all copies of all points, of values (m,) of one copy each, with its standard error."""
+        n_copies, n_drawn = float(self.masses.sum()), len(self.rows)
+        left = 1.0 - n_drawn / len(self.positions) if self.audit.weights is None else 1.0
+        error = of_copies.std(ddof=1) / np.sqrt(n_drawn) if n_drawn > 1 else 0.0
+        return float(of_copies.mean() * n_copies), float(error * n_copies * np.sqrt(max(0.0, left)))
+
+    @property
+    def repulsion(self) -> tuple[float, float]:
+        """E- of all points, with its standard error."""
+        if self.objective.combine == "sum-log":
+            return self.estimated(np.log(np.maximum(self.field.sums, LEAST_SUM)))
+        total, error = self.estimated(self.field.sums)
+        if self.objective.combine == "sum":
+            return total, error
+        return float(np.log(max(total, LEAST_SUM))), error / max(total, LEAST_SUM)
+
+    def judge_objective(self, said: dict) -> Finding:
+        """Compare the objective with the one that is claimed."""
+        push, error = self.repulsion
+        value = self.scale * self.pull.energy + self.strength * push
+        if self.objective.total != "given":
+            total = self.pull.total
+            value += self.scale * (self.pull.logarithms + total * np.log(self.scale))
+        error, claimed = error * self.strength, said.get("objective")
+        if not is_number(claimed):
+            return unchecked(STAGE, "objective", "the record does not say it", claimed)
+        tolerance = float(self.audit.run.param(STAGE, "tolerance", 1e-3))
+        slack = tolerance * self.strength * (1.0 if self.objective.combine == "log-sum" else abs(push)) + 1e-9 * abs(
+            value
+        )
+        holds = abs(value - claimed) <= STANDARD_ERRORS * error + slack
+        note = f"attraction over all of W, repulsion by double sums at {len(self.rows)} rows"
+        return Finding(STAGE, "objective", claimed, value, error, verdict_of(holds), note)
+
+    def forces(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the gradients of attraction and repulsion (m, d) at the rows drawn; the latter NaN if not known."""
+        own = self.masses[self.rows][:, np.newaxis]
+        pull = self.scale * self.pull.gradients
+        factor = 2.0 * self.strength
+        if self.objective.combine == "log-sum":
+            total, _ = self.estimated(self.field.sums)
+            factor /= max(total, LEAST_SUM)
+        return pull, factor * own * self.field.gradients
+
+    def judge_gradient(self, said: dict) -> Finding:
+        """Compare the norm of the gradient with the one before the last step."""
+        name, claimed = "gradient_norm", said.get("gradient_norm")
+        param = self.audit.run.param
+        if not is_number(claimed):
+            return unchecked(STAGE, name, "the record does not say it", claimed)
+        if self.objective.combine == "sum-log":
+            return unchecked(STAGE, name, "forces on a point need the sums of all others", claimed)
+        if param(STAGE, "freeze") or "started" in said:
+            return unchecked(STAGE, name, "points that are kept still have a gradient, which does not count", claimed)
+        if int(said.get("iterations", 0)) <= int(param(STAGE, "exaggerated_iterations", 0)):
+            return unchecked(STAGE, name, "the descent ended while attraction was exaggerated", claimed)
+        pull, push = self.forces()
+        own = self.masses[self.rows]
+        square, error = self.estimated(np.square(pull + push).sum(axis=1) / own)
+        found = float(np.sqrt(square))
+        error = float(error / (2 * found)) if found > 0 else 0.0
+        of_push = float(np.sqrt(self.estimated(np.square(push).sum(axis=1) / own)[0]))
+        slack = STANDARD_ERRORS * error + 2 * float(param(STAGE, "tolerance", 1e-3)) * of_push
+        holds = found <= STEP * claimed + slack
+        note = f"by double sums at {len(self.rows)} rows, at most {STEP:g} times that before the last step"
+        return Finding(STAGE, name, claimed, found, error, verdict_of(holds), note)
+
+
+def check_curve(audit: Audit, said: dict) -> Iterator[Finding]:
+    """Check that the learning curve goes on to the end that the record says."""
+    curve = audit.run.groups[STAGE].read("curve")
+    yield none_wrong(STAGE, "iterations of the curve ascend", int((np.diff(curve[:, 0]) <= 0).sum()))
+    if len(curve) and is_number(said.get("iterations")):
+        beyond = int((curve[:, 0] > said["iterations"]).sum())
+        yield none_wrong(STAGE, "the curve ends by the last iteration", beyond)
+    tolerance = float(audit.run.param(STAGE, "tolerance", 1e-3))
+    yield unchecked(
+        STAGE, "force_error", f"approximate forces are not stored; {tolerance:g} was requested", said.get("force_error")
+    )
+
+
+def attraction(
+    audit: Audit, objective: Objective, positions: np.ndarray, rows: np.ndarray, masses: np.ndarray
+) -> Attraction:
+    """Return the sums over all entries of W, by blocks, and the gradients at some rows."""
+    student, gradients = objective.attraction == "student", np.zeros((len(rows), positions.shape[1]))
+    total = energy = logarithms = 0.0
+    for block, (start, stop) in enumerate(audit.run.blocks):
+        matrix = read_block(audit, GRAPH, block)
+        sources = np.repeat(np.arange(start, stop), np.diff(matrix.indptr))
+        differences = positions[sources] - positions[matrix.indices]
+        squares, weights = np.square(differences).sum(axis=1), matrix.data
+        total += float(weights.sum())
+        energy += float((weights * (np.log1p(squares) if student else squares)).sum())
+        positive = weights > 0
+        pairs = masses[sources] * (masses[matrix.indices] - (sources == matrix.indices))
+        terms = weights[positive] * np.log(weights[positive] / np.where(pairs > 0, pairs, 1.0)[positive])
+        logarithms += float(terms.sum())
+        first, last = np.searchsorted(rows, (start, stop))
+        slopes = 4.0 * weights / (1.0 + squares) if student else 4.0 * weights
+        for place in range(first, last):
+            entries = slice(*matrix.indptr[rows[place] - start : rows[place] - start + 2])
+            gradients[place] = slopes[entries] @ differences[entries]
+    return Attraction(total, energy, logarithms, gradients)
+
+
+def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:
+    """Return the sums of a kernel and their gradients at targets (m, d) that are among the positions (N, d).
+
+    A target of some mass meets its other copies at distance zero, and not itself.
+    """
+    sums, gradients = -np.ones(len(targets)), np.zeros(targets.shape)
+    for first in range(0, len(positions), max(1, PAIRS_AT_ONCE // len(targets))):
+        some = slice(first, first + max(1, PAIRS_AT_ONCE // len(targets)))
+        differences = [targets[:, axis, np.newaxis] - positions[some, axis] for axis in range(targets.shape[1])]
+        squares = sum(difference**2 for difference in differences)
+        values, slopes = of_kernel(kernel, squares)
+        sums += values @ masses[some]
+        slopes *= 2.0 * masses[some]
+        for axis, difference in enumerate(differences):
+            gradients[:, axis] += np.einsum("mn,mn->m", slopes, difference)
+    return Field(sums, gradients)
+
+
+def of_kernel(kernel: str, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a kernel K(t) and its derivative at squared distances t."""
+    if kernel == "student":
+        values = 1.0 / (1.0 + squares)
+        return values, -(values**2)
+    if kernel == "gaussian":
+        values = np.exp(-squares)
+        return values, -values
+    inside = squares < 1.0
+    return np.where(inside, 1.0 - squares, 0.0), np.where(inside, -1.0, 0.0)

@@ -1,0 +1,206 @@
+"""The neighbour graph: recall by distinct true neighbours of rows that the run has not drawn, and their distances.
+
+A neighbour counts once, however often it is listed; it is true where it lies no farther than the k-th nearest point, so
+that of points at one distance any will do. All points are looked at in one pass of products.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
+from scalemani.audit.rows import Audit, dense
+from scalemani.audit.stored import StoredGroup
+
+STAGE = "neighbors"
+WINDOW = "window"
+JACCARD = "jaccard"
+TIE = 1e-6  # by how much, relative to them, distances differ that were rounded to float32 on their way
+ROUNDING = 1e-12  # of squared lengths, in squared distances by products in float64
+MANY = 8  # candidates over those that are wanted: then the nearest are selected
+COPIES_OF_SCORES = 3
+
+
+def last_round(group: StoredGroup) -> int:
+    """Return the round whose lists are the graph."""
+    found = group.number("last_round")
+    return int(group.certificates.get("rounds", 0) if found is None else found)
+
+
+def lists_of(group: StoredGroup) -> tuple[str, str]:
+    """Return the paths of the graph's neighbours and distances."""
+    folder = f"round_{last_round(group)}"
+    return f"{folder}/indices", f"{folder}/distances"
+
+
+def check_neighbors(audit: Audit) -> Iterator[Finding]:
+    """Check recall and distances of the rows drawn."""
+    group = audit.run.groups[STAGE]
+    if audit.run.param(STAGE, "method") == WINDOW:
+        return  # the pixels of a window are no lists: W says what they are
+    if audit.points is None:
+        yield unchecked(
+            STAGE, "recall", "neighbours were given, and no points to search", group.certificates.get("recall")
+        )
+        return
+    names = lists_of(group)
+    indices, distances = (audit.rows_of(group, name, audit.sample) for name in names)
+    inside = (indices >= 0) & (indices < audit.run.n_points)
+    if not inside.all():
+        yield none_wrong(STAGE, "neighbours are rows", int((~inside).sum()), "of the rows drawn")
+        return
+    search = Search(audit, indices, distances)
+    search.run()
+    yield from judge_distances(search)
+    yield judge_recall(audit, group, search)
+
+
+class Search:
+    """The true distances of the neighbours of some rows, and how far their nearest points are.
+
+    Attributes
+    ----------
+    listed : (m, k) float64 squared distances of the neighbours that are listed
+    reach : (m,) float64 squared distance of the k-th nearest point of each row
+    """
+
+    def __init__(self, audit: Audit, indices: np.ndarray, distances: np.ndarray) -> None:
+        assert audit.points is not None
+        self.audit, self.points, self.indices, self.distances = audit, audit.points, indices.astype(np.int64), distances
+        self.sets = audit.run.param("points", "metric") == JACCARD
+        self.queries = as_sets(audit.sampled_points) if self.sets else audit.sampled_points
+        self.center = np.zeros(self.queries.shape[1]) if self.sets or self.points.sparse else self.queries.mean(axis=0)
+        self.shifted = self.queries - self.center
+        self.squares = np.einsum("ij,ij->i", self.shifted, self.shifted)
+        self.listed = np.full(indices.shape, np.nan)
+        self.wanted = min(indices.shape[1], audit.run.n_points - 1)
+        # What is claimed is where to look: a claim that is too low is found out, as fewer points lie within it.
+        self.limits = (distances.max(axis=1).astype(np.float64) * (1 + 1e-5)) ** 2
+        self.reach = np.full(len(indices), np.inf)
+        self.order = np.argsort(self.indices, axis=None, kind="stable")
+        self.ascending = self.indices.ravel()[self.order]
+
+    def run(self) -> None:
+        """Look at all points, once more for the rows whose claims were too low."""
+        for again in (False, True):
+            if again:
+                short = np.flatnonzero(~np.isfinite(self.reach))
+                if not len(short):
+                    return
+                self.limits[:] = -1.0
+                self.limits[short] = np.inf
+            bytes_a_row = 8 * (2 * self.queries.shape[1] + COPIES_OF_SCORES * len(self.queries))
+            parts = self.audit.over(self.of_panel, bytes_a_row)
+            rows, squares = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+            order = np.lexsort((squares, rows))
+            rows, squares = rows[order], squares[order]
+            first = np.searchsorted(rows, np.arange(len(self.queries)))
+            enough = np.append(first[1:], len(rows)) - first >= self.wanted
+            if self.wanted:
+                self.reach[enough] = squares[first[enough] + self.wanted - 1]
+
+    def of_panel(self, panel: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+        """Return which queries (c,) have a point of a panel within their limits, and its squared distance (c,)."""
+        start, stop = panel
+        rows = self.points.rows(start, stop)
+        self.measure_listed(rows, start, stop)
+        scores = self.squared(rows)
+        own = np.flatnonzero((self.audit.sample >= start) & (self.audit.sample < stop))
+        scores[own, self.audit.sample[own] - start] = np.inf
+        near = scores <= self.limits[:, np.newaxis]
+        if self.wanted and np.count_nonzero(near) > MANY * self.wanted * len(scores) and scores.shape[1] > self.wanted:
+            nearest = np.partition(scores, self.wanted - 1, axis=1)[:, : self.wanted]
+            near = nearest <= self.limits[:, np.newaxis]
+            self.limits = np.minimum(self.limits, nearest[:, -1])
+            scores = nearest
+        found = np.nonzero(near)[0]
+        return found, scores[near]
+
+    def squared(self, rows: Any) -> np.ndarray:
+        """Return the squared distances (m, n) of points to the queries, by products."""
+        if self.sets:
+            return jaccard(as_sets(dense(rows)), self.queries)
+        if sp.issparse(rows):
+            rows = rows.astype(np.float64)
+            products, lengths = (rows @ self.shifted.T).T, np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+        else:
+            shifted = dense(rows) - self.center
+            products, lengths = self.shifted @ shifted.T, np.einsum("ij,ij->i", shifted, shifted)
+        products *= -2.0
+        products += self.squares[:, np.newaxis]
+        products += lengths
+        return np.maximum(products, 0.0, out=products)
+
+    def measure_listed(self, rows: Any, start: int, stop: int) -> None:
+        """Compute the distances of listed neighbours that lie in a panel, by differences."""
+        first, last = np.searchsorted(self.ascending, (start, stop))
+        places = self.order[first:last]
+        of_query, width = places // self.indices.shape[1], max(1, 2**21 // self.queries.shape[1])
+        flat = self.listed.reshape(-1)
+        for begin in range(0, len(places), width):
+            some = slice(begin, begin + width)
+            others = dense(rows[self.ascending[first:last][some] - start])
+            own = self.queries[of_query[some]]
+            if self.sets:
+                flat[places[some]] = jaccard_of_pairs(as_sets(others), own)
+            else:
+                flat[places[some]] = np.square(others - own).sum(axis=1)
+
+
+def as_sets(rows: np.ndarray) -> np.ndarray:
+    """Return rows as sets: ones for what each has."""
+    return (rows > 0).astype(np.float64)
+
+
+def jaccard(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Return the Jaccard distances (m, n) of sets (n, D) to queries (m, D)."""
+    common = queries @ rows.T
+    union = queries.sum(axis=1)[:, np.newaxis] + rows.sum(axis=1) - common
+    return 1.0 - np.divide(common, union, out=np.ones_like(common), where=union > 0)
+
+
+def jaccard_of_pairs(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
+    """Return the Jaccard distances (n,) of pairs of sets (n, D)."""
+    common = (rows * queries).sum(axis=1)
+    union = rows.sum(axis=1) + queries.sum(axis=1) - common
+    return 1.0 - np.divide(common, union, out=np.ones_like(common), where=union > 0)
+
+
+def judge_distances(search: Search) -> Iterator[Finding]:
+    """Compare the distances that are stored with those computed anew."""
+    true, stored = np.sqrt(search.listed), search.distances.astype(np.float64)
+    scale = np.sqrt(search.squares.max(initial=0.0))
+    off = np.abs(stored - true) > 4 * TIE * true + np.sqrt(ROUNDING) * 1e-2 * scale
+    yield none_wrong(STAGE, f"distances of {off.size} neighbours", int(off.sum()), "computed anew by differences")
+
+
+def judge_recall(audit: Audit, group: StoredGroup, search: Search) -> Finding:
+    """Compare the share of true neighbours with the recall that is claimed."""
+    if not search.wanted:
+        return unchecked(STAGE, "recall", "there is one point")
+    slack = ROUNDING * (search.squares.max() + search.reach)
+    true = search.listed <= (search.reach * (1 + TIE) ** 2 + slack)[:, np.newaxis]
+    shares = distinct_true(search.indices, true, audit.sample) / search.wanted
+    found, error = audit.mean(shares)
+    claimed = group.certificates.get("recall")
+    claim = f"recall, distinct true neighbours of {len(shares)} rows"
+    if not is_number(claimed):
+        return unchecked(STAGE, claim, "the record does not say it", claimed)
+    of_claim = group.certificates.get("recall_error", 0.0)
+    trials = len(shares) * search.wanted
+    least = np.sqrt(max(found * (1 - found), 1 / trials) / trials) * audit.sample_error
+    both = float(np.hypot(max(error, least), of_claim if is_number(of_claim) else 0.0))
+    holds = found >= claimed - STANDARD_ERRORS * both
+    note = "a repeated neighbour counts once, a point is no neighbour of itself"
+    return Finding(STAGE, claim, claimed, found, both, verdict_of(holds), note)
+
+
+def distinct_true(indices: np.ndarray, true: np.ndarray, own: np.ndarray) -> np.ndarray:
+    """Return how many different true neighbours (m,) rows list, themselves left out."""
+    order = np.argsort(indices, axis=1, kind="stable")
+    ascending, kept = np.take_along_axis(indices, order, 1), np.take_along_axis(true, order, 1)
+    first = np.ones(indices.shape, bool)
+    first[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
+    return (first & kept & (ascending != own[:, np.newaxis])).sum(axis=1)

@@ -1,0 +1,200 @@
+"""Eigenvectors of L v = lambda D v: residuals, orthogonality and eigenvalues by one pass of products with W."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+import scipy.sparse as sp
+
+from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked, verdict_of
+from scalemani.audit.graph import Pass, check_pass, final_graph, pass_over, read_block
+from scalemani.audit.rows import Audit
+from scalemani.audit.stored import side_by_side
+
+STAGE = "embedding"
+BY_PASSES = ("refine", "lll+refine")
+FLOAT32_REACHES = 4e-6  # residuals below are those of vectors in float64
+# Of inner products of unit vectors, as they come out of runs of many points: a hundred times the least, and more where
+# eigenvectors are those of a solver that stops.
+FLOAT32_ROUNDING, FLOAT64_ROUNDING = 1e-5, 1e-9
+NEAR_ZERO = 1e-13
+# Steps of a search for an eigenvalue that is left out: for few points so many, for more as many as read some nonzeros.
+MOST_STEPS, FEWEST_STEPS, NONZEROS_READ = 300, 20, 2e9
+
+
+def rounding(audit: Audit) -> float:
+    """Return the rounding of inner products of the vectors of a run, as they were computed."""
+    by_passes = audit.run.param(STAGE, "solver", "refine") in (*BY_PASSES, "auto")
+    residual = float(audit.run.param(STAGE, "residual", 1e-4))
+    return FLOAT32_ROUNDING if by_passes and residual >= FLOAT32_REACHES else FLOAT64_ROUNDING
+
+
+def read_vectors(audit: Audit) -> np.ndarray:
+    """Return the embedding (N, d) in work order."""
+    return audit.run.groups[STAGE].read("embedding").astype(np.float64)[audit.order]
+
+
+def check_spectral(audit: Audit) -> tuple[list[Finding], np.ndarray]:
+    """Check W and the eigenvectors by one pass; return the pieces (N,) of the W that the pass was over, too."""
+    stage, vectors = final_graph(audit), np.empty((audit.run.n_points, 0))
+    if audit.run.has(STAGE):
+        vectors = read_vectors(audit)
+    found = pass_over(audit, stage, vectors)
+    findings = list(check_pass(audit, stage, found))
+    if audit.run.has(STAGE):
+        group = audit.run.groups[STAGE]
+        if group.holds("pieces"):
+            findings += check_pieces(audit, found, vectors)
+        else:
+            findings += check_eigenvectors(audit, found, vectors)
+    return findings, found.labels
+
+
+def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Finding]:
+    """Check residuals, orthogonality and eigenvalues of a connected graph."""
+    group, eps = audit.run.groups[STAGE], rounding(audit)
+    said, values = group.certificates, group.read("eigenvalues")
+    masses = np.einsum("n,nd,nd->d", found.degrees, vectors, vectors)
+    if not (masses > 0).all():
+        yield none_wrong(STAGE, "eigenvectors are not zero", int((masses <= 0).sum()))
+        return
+    unit = vectors * np.sqrt(found.degrees)[:, np.newaxis] / np.sqrt(masses)
+    images = found.products / np.sqrt(found.degrees)[:, np.newaxis] / np.sqrt(masses)
+    ritz = unit.T @ images
+    theta = np.diag(ritz)
+    residuals = np.linalg.norm(images - unit * theta, axis=0)
+    residual = float(residuals.max())
+    slack = 0.01 * float(said.get("residual", 0.0)) + eps
+    yield at_most(STAGE, "residual", said.get("residual"), residual, slack, "|S u - theta u| over all points")
+    yield at_most(STAGE, "D-orthogonality", 0.0, off_diagonal(unit.T @ unit), eps, "v_i D v_j of unit vectors")
+    trivial = np.sqrt(found.degrees / found.degrees.sum())
+    constant = float(np.abs(unit.T @ trivial).max())
+    yield at_most(STAGE, "the constant vector is left out", 0.0, constant, eps, "v_i D 1 of unit vectors")
+    yield at_most(
+        STAGE, "vectors are those of Rayleigh-Ritz", 0.0, off_diagonal(ritz), eps, "v_i W v_j of unit vectors"
+    )
+    off = float(np.abs(1.0 - theta - values).max())
+    yield at_most(STAGE, "eigenvalues", 0.0, off, eps, "off the Rayleigh quotients of the vectors")
+    yield none_wrong(STAGE, "eigenvalues ascend", int((np.diff(values) < 0).sum()))
+    spread = np.ptp(masses) / masses.max()
+    yield at_most(STAGE, "vectors have one length", 0.0, float(spread), eps, "v D v, relative to the largest")
+    zero = 1 + int((values < NEAR_ZERO).sum())
+    yield equal(STAGE, "near_zero_eigenvalues", said.get("near_zero_eigenvalues"), zero)
+    yield check_angle(said, residuals)
+    yield judge_gap(audit, said, found, unit, theta, residuals)
+
+
+def off_diagonal(matrix: np.ndarray) -> float:
+    """Return the largest entry off the diagonal."""
+    return float(np.abs(matrix - np.diag(np.diag(matrix))).max(initial=0.0))
+
+
+def check_angle(said: dict[str, Any], residuals: np.ndarray) -> Finding:
+    """Check that the bound on the angle is none below what residuals and the eigengap allow."""
+    gap, bound = said.get("eigengap"), said.get("angle_bound")
+    if not isinstance(gap, float) or not isinstance(bound, float):
+        return unchecked(STAGE, "angle_bound", "the record does not say it")
+    # No bound of this kind is below the residuals over the widest gap that there can be.
+    least = float(np.arcsin(min(1.0, float(np.linalg.norm(residuals)) / 2.0)))
+    return at_most(STAGE, "angle_bound is one that residuals allow", bound, least, 1e-12, "sin = |R| / 2 at least")
+
+
+def judge_gap(
+    audit: Audit, said: dict[str, Any], found: Pass, unit: np.ndarray, theta: np.ndarray, residuals: np.ndarray
+) -> Finding:
+    """Compare the eigengap with a search for eigenvalues beyond those kept: it finds one that is left out.
+
+    Of S on the complement of the vectors kept, the largest eigenvalue is at most the next one and |R|, by Weyl's
+    theorem; what a search finds is none above it.
+    """
+    gap, bound = said.get("eigengap"), said.get("eigengap_error_bound")
+    if not isinstance(gap, float) or not isinstance(bound, float):
+        return unchecked(STAGE, "eigengap", "the record does not say it")
+    if audit.run.param(STAGE, "solver") not in (*BY_PASSES, "auto", "exact"):
+        return unchecked(STAGE, "eigengap", "the vectors are those of the reduced problem, far from eigenvectors", gap)
+    trivial = np.sqrt(found.degrees / found.degrees.sum())
+    beyond = largest_beyond(audit, found, np.linalg.qr(np.column_stack([trivial, unit]))[0])
+    if beyond is None:
+        return unchecked(STAGE, "eigengap", "W does not fit the memory, and would be read for every step", gap)
+    widest = float(theta.min()) - beyond
+    error = bound + float(np.linalg.norm(residuals)) + rounding(audit)
+    note = "at most, by Lanczos' method without the vectors kept"
+    return Finding(STAGE, "eigengap", gap, widest, error, verdict_of(widest >= gap - error), note)
+
+
+def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
+    """Return a lower bound of the largest eigenvalue of S without orthonormal vectors (N, m); None if W is too large.
+
+    S is D^-1/2 W D^-1/2. All vectors are made orthogonal to each other and to those kept in each step.
+    """
+    n_points, n_kept = kept.shape
+    affordable = int(np.clip(NONZEROS_READ / found.nonzeros, FEWEST_STEPS, MOST_STEPS))
+    steps = min(affordable, n_points - n_kept, audit.memory // (32 * n_points))
+    if 12 * found.nonzeros > audit.memory // 2 or steps < 1:
+        return None
+    roots, stage = np.sqrt(found.degrees), final_graph(audit)
+    blocks = [read_block(audit, stage, block) for block in range(len(audit.run.blocks))]
+    basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
+    vector = audit.generator.standard_normal(n_points)
+    for step in range(steps):
+        for _ in range(2):  # once leaves the rounding of the first
+            vector -= kept @ (kept.T @ vector)
+            vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
+        length = np.linalg.norm(vector)
+        if length < 1e-12:  # there is nothing beyond
+            projected = projected[:step, :step]
+            break
+        basis[:, step] = vector / length
+        vector = product(blocks, basis[:, step] / roots) / roots
+        projected[: step + 1, step] = projected[step, : step + 1] = basis[:, : step + 1].T @ vector
+    return float(scipy.linalg.eigvalsh(projected)[-1])
+
+
+def product(blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
+    """Return a matrix by blocks of rows times a vector."""
+    return np.concatenate(side_by_side(lambda rows: np.asarray(rows @ vector), blocks))
+
+
+def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Finding]:
+    """Check the eigenvectors of a graph in pieces, each embedded by itself."""
+    group, eps = audit.run.groups[STAGE], rounding(audit)
+    said, values = group.certificates, group.read("piece_eigenvalues")
+    pieces = group.read("pieces")[audit.order]
+    joined = len(np.unique(found.labels.astype(np.int64) * len(values) + pieces))
+    yield none_wrong(STAGE, "no edge leads out of a piece", joined - (int(found.labels.max()) + 1), "pieces joined")
+    n_pieces = int(pieces.max()) + 1
+    masses = sums_by(pieces, found.degrees[:, np.newaxis] * vectors**2, n_pieces)
+    left = found.products - found.degrees[:, np.newaxis] * vectors * (1.0 - values[pieces])
+    squares = sums_by(pieces, left**2 / found.degrees[:, np.newaxis], n_pieces)
+    residuals = np.sqrt(np.divide(squares, masses, out=np.zeros_like(squares), where=masses > 0))
+    residual = float(residuals.max())
+    slack = 0.01 * float(said.get("residual", 0.0)) + eps
+    yield at_most(STAGE, "residual", said.get("residual"), residual, slack, "of the worst piece")
+    empty = (masses == 0) & (values != 1)
+    yield none_wrong(STAGE, "pieces have eigenvectors where they have eigenvalues", int(empty.sum()))
+    means = sums_by(pieces, found.degrees[:, np.newaxis] * vectors, n_pieces)
+    weights = np.bincount(pieces, found.degrees, minlength=n_pieces)[:, np.newaxis]
+    constant = np.abs(means) / np.sqrt(weights * np.where(masses > 0, masses, 1.0))
+    yield at_most(STAGE, "constant vectors are left out", 0.0, float(constant.max()), eps, "of every piece")
+    yield equal(STAGE, "pieces", said.get("pieces"), n_pieces)
+
+
+def sums_by(pieces: np.ndarray, values: np.ndarray, n_pieces: int) -> np.ndarray:
+    """Return the sums (P, d) of values (N, d) over the points of each piece."""
+    return np.column_stack([np.bincount(pieces, column, minlength=n_pieces) for column in values.T])
+
+
+def check_diffusion(audit: Audit) -> Iterator[Finding]:
+    """Check that diffusion coordinates are eigenvectors times powers of their eigenvalues."""
+    stage = "diffusion_coordinates"
+    before, after = (audit.run.groups[one].read("embedding") for one in (STAGE, stage))
+    values = audit.run.groups[STAGE].read("eigenvalues")
+    scales = np.abs(1.0 - values) ** float(audit.run.param(stage, "time", 1.0))
+    if audit.run.groups[STAGE].holds("pieces"):
+        piece_values = audit.run.groups[STAGE].read("piece_eigenvalues")
+        scales = np.abs(1.0 - piece_values[audit.run.groups[STAGE].read("pieces")]) ** float(
+            audit.run.param(stage, "time", 1.0)
+        )
+    off = np.abs(after - before * scales) > 1e-9 * np.abs(before)
+    yield none_wrong(stage, "coordinates", int(off.any(axis=1).sum()), "rows other than v |1 - lambda|^time")

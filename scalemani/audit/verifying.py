@@ -1,0 +1,116 @@
+"""The audit: every check of a run's stages, in their order, and the file beside the run that says what was found."""
+
+import secrets
+import time
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from scalemani.audit import affinities, digests, graph, invariants, landmarks, layout, neighbors, reductions, spectral
+from scalemani.audit.digests import Descriptions
+from scalemani.audit.findings import Finding, Verification
+from scalemani.audit.rows import Audit
+from scalemani.audit.stored import StoredRun
+from scalemani.errors import ScalemaniError
+
+JSON_NAME, TEXT_NAME = "verification.json", "verification.txt"
+ROWS = 1000
+MEMORY = 4 * 10**9
+LARGEST_SEED = 2**32
+# What a damaged or forged array makes of a check that reads it.
+WRONG_ARRAYS = (ScalemaniError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError, OSError)
+Check = Callable[[Audit], Iterable[Finding]]
+
+# Checks by the stage whose claims they are; W and what is made of it come with one pass, see `of_graph`.
+CHECKS: tuple[tuple[str, Check], ...] = (
+    ("duplicates", reductions.check_copies),
+    ("work_points", reductions.check_order),
+    ("neighbors", neighbors.check_neighbors),
+    ("graph", reductions.check_result_graph),
+    ("affinities", affinities.check_affinities),
+    ("symmetric_affinities", graph.check_rows),
+    ("normalized_affinities", graph.check_normalized),
+    ("landmarks", landmarks.check_landmarks),
+    ("landmark_weights", landmarks.check_weights),
+    ("affinity_weights", landmarks.check_affinity_weights),
+    ("reduced", landmarks.check_reduced),
+    ("landmark_embedding", landmarks.check_solution),
+)
+
+
+def verify(
+    root: str | Path, descriptions: Descriptions, rows: int = ROWS, memory: int = MEMORY, seed: int | None = None
+) -> Verification:
+    """Audit a run.
+
+    Parameters
+    ----------
+    root : the folder of the run, or s3://bucket/name
+    descriptions : the arrays of each stage of the run, by its name
+    rows : how many rows are drawn
+    memory : bytes that blocks, products and what has a row for each point may take
+    seed : what rows are drawn by; None: a number that nobody knew before, which the result says
+
+    Raises
+    ------
+    StoreError
+        Where there is no run of this format version, or its plan is damaged.
+    """
+    started = time.monotonic()
+    drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
+    audit = Audit(StoredRun(root), rows, drawn_by, memory)
+    findings = tuple(all_findings(audit, descriptions))
+    return Verification(findings, audit.run.method, drawn_by, len(audit.sample), time.monotonic() - started)
+
+
+def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
+    """Yield the findings of all checks."""
+    yield from guarded("store", lambda _: digests.check_digests(audit.run), audit)
+    yield from guarded("store", lambda _: digests.check_arrays(audit.run, descriptions), audit)
+    yield from guarded("store", lambda _: invariants.check_invariants(audit, descriptions), audit)
+    for stage, check in CHECKS:
+        if audit.run.has(stage):
+            yield from guarded(stage, check, audit)
+    yield from guarded("symmetric_affinities", of_graph, audit)
+    for stage, check in (
+        ("embedding", of_embedding),
+        ("diffusion_coordinates", spectral.check_diffusion),
+        ("clustering", reductions.check_clustering),
+        ("layout", layout.check_layout),
+    ):
+        if audit.run.has(stage):
+            yield from guarded(stage, check, audit)
+    yield from guarded("embedding", reductions.check_reductions, audit)
+
+
+def guarded(stage: str, check: Check, audit: Audit) -> Iterator[Finding]:
+    """Yield the findings of a check; one that arrays stop is a claim that fails."""
+    try:
+        yield from check(audit)
+    except WRONG_ARRAYS as error:
+        yield Finding(
+            stage, "arrays can be computed with", None, None, None, "fails", f"{type(error).__name__}: {error}"
+        )
+
+
+def of_graph(audit: Audit) -> Iterator[Finding]:
+    """Check W and the eigenvectors by one pass over it, and the components of the graph."""
+    pieces = None
+    if audit.run.has(graph.STAGE):
+        findings, pieces = spectral.check_spectral(audit)
+        yield from findings
+    if audit.run.has(graph.COMPONENTS):
+        yield from graph.check_components(audit, None if audit.run.has(graph.NORMALIZED) else pieces)
+
+
+def of_embedding(audit: Audit) -> Iterator[Finding]:
+    """Check how an embedding was made of landmarks."""
+    reduces = audit.run.has(landmarks.SOLVED)
+    if reduces and audit.run.param("embedding", "solver") not in spectral.BY_PASSES:
+        yield from landmarks.check_by_landmarks(audit)
+
+
+def write_beside(root: str | Path, found: Verification) -> str:
+    """Write what was found beside the run, as JSON and as a table; return where the JSON is."""
+    place = StoredRun(root).place
+    place.write(TEXT_NAME, f"{found}\n".encode())
+    return place.write(JSON_NAME, found.as_json().encode())
