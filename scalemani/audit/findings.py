@@ -48,19 +48,19 @@ class Verification:
         One for each claim, in the order of the stages.
     method : str
         The method of the run.
+    keys : dict
+        The key of each stage that was audited: results of another run in the store have others.
     seed : int
         What rows were drawn by.
     rows : int
         How many rows were drawn.
-    seconds : float
-        How long it took.
     """
 
     findings: tuple[Finding, ...]
     method: str
+    keys: dict[str, str]
     seed: int
     rows: int
-    seconds: float
 
     @property
     def ok(self) -> bool:
@@ -81,17 +81,17 @@ class Verification:
         """How many claims hold, fail and were not checked, in one line."""
         return (
             f"{self.count('holds')} claims hold, {self.count('fails')} fail, {self.count('not checked')} were not "
-            f"checked; {self.rows} rows drawn by seed {self.seed}, {self.seconds:.1f} s"
+            f"checked; {self.rows} rows drawn by seed {self.seed}"
         )
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as JSON has it."""
         return {
             "method": self.method,
+            "keys": self.keys,
             "ok": self.ok,
             "seed": self.seed,
             "rows": self.rows,
-            "seconds": round(self.seconds, 3),
             "findings": [asdict(one) for one in self.findings],
         }
 

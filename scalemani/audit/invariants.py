@@ -102,7 +102,8 @@ def blocks_of(audit: Audit, arrays: AuditedArrays, description: ArrayDescription
     view = arrays.stored(description.stage, paths[0])
     length = view.shape[0] if view is not None and view.shape else 1
     a_row = int(np.prod(view.shape[1:])) if view is not None and view.shape else 1
-    rows = audit.run.block_rows if description.kind == "rows" else max(1, WHOLE_NUMBERS // max(1, a_row))
+    by_point = description.kind == "rows" or description.dims[:1] == ("point",)
+    rows = audit.run.block_rows if by_point else max(1, WHOLE_NUMBERS // max(1, a_row))
     return [(paths[0], start, min(start + rows, length)) for start in range(0, max(1, length), rows)]
 
 

@@ -1,7 +1,6 @@
 """The audit: every check of a run's stages, in their order, and the file beside the run that says what was found."""
 
 import secrets
-import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
@@ -55,11 +54,10 @@ def verify(
     StoreError
         Where there is no run of this format version, or its plan is damaged.
     """
-    started = time.monotonic()
     drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     audit = Audit(StoredRun(root), rows, drawn_by, memory)
     findings = tuple(all_findings(audit, descriptions))
-    return Verification(findings, audit.run.method, drawn_by, len(audit.sample), time.monotonic() - started)
+    return Verification(findings, audit.run.method, audit.run.keys, drawn_by, len(audit.sample))
 
 
 def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import platform
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ import jinja2
 import numpy as np
 from dask.utils import format_bytes
 
+from scalemani.audit.verifying import JSON_NAME
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import TUNED, Parameters
 from scalemani.config.stages import CLASSES, DUPLICATES, LISTS, PRECOMPUTED, WEIGHTS
@@ -29,6 +31,7 @@ from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
 from scalemani.runs.walk import given_warnings
+from scalemani.store.objects import RECORD_BYTES
 
 MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "map")
 SCRIPTS = ("page", *MAP_SCRIPTS)
@@ -74,11 +77,24 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
         certificates=list(judged_certificates(run)),
         parameters=list(parameters_beside_defaults(run)),
         charts=list(distributions(run)),
+        verification=read_verification(run),
         quality=quality,
         map=drawn,
         commands=commands(run),
         versions=versions(),
     )
+
+
+def read_verification(run: Run) -> dict[str, Any] | None:
+    """Return what the last audit found, as it stands beside the run; None where there was none, or of another run."""
+    content = run.store.objects.get(JSON_NAME, RECORD_BYTES)
+    if content is None:
+        return None
+    try:
+        found = json.loads(content)
+        return found if found["keys"] == run.keys and isinstance(found["findings"], list) else None
+    except (KeyError, RecursionError, TypeError, ValueError):
+        return None
 
 
 def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
@@ -103,7 +119,13 @@ def commands(run: Run) -> tuple[str, ...]:
         asked += ["--weights", "WEIGHTS"]
     if LISTS.name in run.keys:
         asked += ["--graph", "LISTS"]
-    return shlex.join(asked), "scalemani info RUN", "scalemani measure RUN", "scalemani report RUN"
+    return (
+        shlex.join(asked),
+        "scalemani info RUN",
+        "scalemani measure RUN",
+        "scalemani verify RUN",
+        "scalemani report RUN",
+    )
 
 
 def weighs(run: Run) -> bool:

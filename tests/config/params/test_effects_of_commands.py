@@ -115,6 +115,16 @@ TABLES = {
             "debug": traced("NOWHERE"),
         },
     ),
+    "verify": (
+        "RUN --seed 1",
+        {
+            "rows": Effect("--rows 30", "said"),
+            "memory": (Effect("--memory 1MB", "status"), Unchanged("--memory 3GB", RESOURCE, "said")),
+            "seed": Effect("--seed 2", "said"),
+            "as_json": Effect("--json", "said"),
+            "debug": traced("NOWHERE"),
+        },
+    ),
     "transform": (
         "RUN NEW OUT.npy",
         {
