@@ -10,6 +10,7 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Iterable, Mapping
+from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -18,9 +19,10 @@ import zarr
 from numcodecs import blosc
 from zarr.abc.store import ByteRequest, Store
 from zarr.core.buffer import Buffer, BufferPrototype
+from zarr.registry import get_buffer_class, get_codec_class, get_ndbuffer_class, get_pipeline_class
 from zarr.storage import StorePath
 
-from scalemani.errors import CorruptChunkError, MissingChunkError, StoreError, UnsafeStoreError
+from scalemani.errors import ConfigError, CorruptChunkError, MissingChunkError, StoreError, UnsafeStoreError
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.store.objects import Committed, Objects, damaged_object, digest, side_by_side
 from scalemani.store.schema import CODEC, CODEC_LEVEL
@@ -130,6 +132,23 @@ class VerifiedStore(Store):
 def is_chunk(key: str) -> bool:
     """Return whether `key` names a chunk of an array, not its metadata."""
     return "/c/" in f"{key}/"
+
+
+def check_settings() -> None:
+    """Refuse settings of zarr, which are in the environment and in its files, by which it reads and writes nothing."""
+    try:
+        for find in (
+            get_pipeline_class,
+            get_buffer_class,
+            get_ndbuffer_class,
+            *(partial(get_codec_class, name) for name in CODECS),
+        ):
+            find()
+    except Exception as error:  # of several kinds, which differ by version
+        raise ConfigError(
+            f"zarr cannot be used as it is set up: {' '.join(str(error).split())} Correct or remove the setting, a "
+            "variable ZARR_... of the environment or a file in ~/.config/zarr"
+        ) from error
 
 
 def create_array(

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnreachableStoreError
+from scalemani.store.arrays import check_settings
 from scalemani.store.groups import StageGroup
 from scalemani.store.locks import RunLock
 from scalemani.store.objects import sync
@@ -26,6 +27,7 @@ class RunStore:
     """The groups of one run, in a folder or below s3://bucket/name."""
 
     def __init__(self, root: str | Path) -> None:
+        check_settings()
         self.objects = open_objects(root)
         self.root = self.objects.root
 

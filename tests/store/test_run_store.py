@@ -13,8 +13,16 @@ import threading
 import time
 
 import pytest
+import zarr
 
-from scalemani.errors import StoreError, StoreLockedError, StoreVersionError, UnreachableStoreError, UnsafeStoreError
+from scalemani.errors import (
+    ConfigError,
+    StoreError,
+    StoreLockedError,
+    StoreVersionError,
+    UnreachableStoreError,
+    UnsafeStoreError,
+)
 from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import MARKER, RunStore
 from scalemani.store.schema import FORMAT_VERSION
@@ -147,6 +155,14 @@ def test_a_run_whose_folder_another_removed_before_it_had_the_lock_is_marked_aga
     with store.locked():
         store.mark()
         assert RunStore.open(tmp_path / "run").is_marked
+
+
+@pytest.mark.parametrize("setting", ["codec_pipeline.path", "buffer", "ndbuffer", "codecs.blosc"])
+def test_settings_of_zarr_that_nothing_can_be_stored_with_are_refused_before_any_work(tmp_path, setting):
+    with zarr.config.set({setting: "nonsense"}), pytest.raises(ConfigError, match=r"nonsense.* ZARR_\.\.\.") as told:
+        RunStore.create(tmp_path / "run")
+    assert told.value.exit_status == 2
+    assert not (tmp_path / "run").exists()
 
 
 def test_the_lock_goes_with_the_process_that_held_it(tmp_path):

@@ -77,7 +77,8 @@ def parse_assignments(assignments: Iterable[str], parse: Callable[[str], Any] | 
 def checked_settings(settings: Any) -> Mapping[str, Any]:
     """Return settings by the names of --set, none for None; raise ConfigError for what is no flat table of them."""
     given = {} if settings is None else settings
-    if not isinstance(given, Mapping) or any(isinstance(value, Mapping) for value in given.values()):
+    names_and_values = isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
+    if not names_and_values or any(isinstance(value, Mapping) for value in given.values()):
         raise ConfigError(
             f"settings takes values by the names of --set, such as {{'neighbors.recall': 0.99}}, got {settings!r}"
         )

@@ -43,9 +43,9 @@ def anonymous_bytes() -> int:
 def anonymous_bytes_of(process: int) -> int:
     """Return the anonymous memory of a process by its number, all resident memory where the system is not Linux.
 
-    Nothing where the process has ended.
+    Nothing where the process has ended, or this one can open no more files.
     """
-    with contextlib.suppress(psutil.Error):
+    with contextlib.suppress(psutil.Error, OSError):
         memory = psutil.Process(process).memory_info()._asdict()
         return int(memory["rss"] - memory.get("shared", 0))
     return 0

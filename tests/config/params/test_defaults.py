@@ -209,6 +209,7 @@ def test_settings_are_parameters_by_their_names_and_checked_as_those_of_the_comm
         ({"neighbors.nearby_cells": 9}, r"unknown parameter neighbors.nearby_cells"),
         ({"neighbors": {"recall": 0.9}}, "settings takes values by the names of --set"),
         (512, "settings takes values by the names of --set, .* got 512"),
+        ({5: 5}, "settings takes values by the names of --set, .* got {5: 5}"),
     ):
         for fit in (sm.TSNE(settings=settings).fit, lambda X, asked=settings: sm.knn_graph(X, settings=asked)):
             with pytest.raises(ConfigError, match=message):

@@ -27,6 +27,20 @@ sys.stdin.read()
 """
 
 
+def test_a_process_that_can_open_no_more_files_is_measured_without_an_error():
+    kept, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with peak.PeakMemory() as measured:
+        before = measured.bytes
+        resource.setrlimit(resource.RLIMIT_NOFILE, (3, most))
+        try:
+            assert peak.anonymous_bytes() >= 0
+            time.sleep(5 * peak.SECONDS_BETWEEN_SAMPLES)
+            assert measured._thread.is_alive()
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (kept, most))
+    assert measured.bytes >= before > 0
+
+
 @pytest.fixture
 def family():
     """A process that holds memory, below it another one, and their numbers."""
