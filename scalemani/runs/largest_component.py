@@ -16,7 +16,7 @@ from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.reading import SparseRowsReader
 from scalemani.engine.task import Dimensions
 from scalemani.io.sources import NeighborLists, PointsSource
-from scalemani.io.sources.precomputed import NeighborTable
+from scalemani.io.sources.neighbor_tables import NeighborTable
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.runs.plan import Plan
 from scalemani.stages.arrays.affinities import StoredComponents

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -78,8 +77,9 @@ def decided_values(
         if most_components is not None:
             components = max(1, min(components, most_components, n_landmarks - 1))
     weighted, kind = asked.affinities.n_neighbors, decided_kind(asked, method)
-    nth = asked.affinities.bandwidth_neighbor
-    if nth == AffinitiesParams.bandwidth_neighbor and replace(asked.affinities, kind=kind).takes_bandwidth_neighbor:
+    own = asked.with_values({"affinities": {"kind": kind}}).affinities
+    nth = own.bandwidth_neighbor
+    if nth == AffinitiesParams.bandwidth_neighbor and own.takes_bandwidth_neighbor:
         nth = max(1, min(nth, weighted or n_neighbors))  # where the points are few
     decided = {
         "neighbors.n_neighbors": n_neighbors,

@@ -12,15 +12,9 @@ from scipy.sparse.csgraph import connected_components
 from scalemani.config.validation import check_finite_block
 from scalemani.errors import DataError
 from scalemani.io.sources.base import PointsSource, Source
+from scalemani.io.sources.neighbor_tables import check_square, refuse_rows
 from scalemani.io.sources.opening import open_points
-from scalemani.io.sources.precomputed import (
-    as_pairwise_errors,
-    check_square,
-    open_lists,
-    refuse_rows,
-    take_pairwise,
-    without_rounding,
-)
+from scalemani.io.sources.precomputed import as_pairwise_errors, open_lists, take_pairwise, without_rounding
 from scalemani.io.sources.sliced import SparseRows
 from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED
