@@ -439,9 +439,8 @@ class LandmarkFeatures(Transformer):
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
         taken = take_representation(X)
-        if not is_stored(taken):
-            check_points(taken, "X", convert_objects=True)
-        source = with_columns_of_fit(self, X if is_frame(X) else taken, open_points(X))
+        source = open_points(taken if is_stored(taken) else check_points(taken, "X", convert_objects=True))
+        source = with_columns_of_fit(self, X if is_frame(X) else taken, source)
         return landmark_features(source, self.landmarks_, self.eta_, geometry=self.geometry)
 
     @property
