@@ -181,7 +181,7 @@ def content_of(new: PointsSource, block_rows: int, gaps: Gaps | None) -> str:
 
 def with_earlier_start(source: PointsSource, run: Run) -> AccompaniedPoints:
     """Return points whose descent starts where that of a run of the first of them has ended."""
-    known = np.asarray(run.embedding[...])
+    known = np.asarray(run.kept_embedding[...])
     start = np.full((source.shape[0], known.shape[1]), np.nan)
     start[: len(known)] = known
     return with_init(source, start)

@@ -52,23 +52,22 @@ def annotations_of(run: Run) -> Annotations:
     these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
-    coordinates: dict[str, Any] = {f"obsm/X_{name}": run.embedding} if run.embeds else {}
+    coordinates: dict[str, Any] = {f"obsm/X_{name}": run.kept_embedding} if run.embeds else {}
     found: dict[str, Any] = {}
     matrices: dict[str, RowMatrix] = {}
     if StoredNeighbors.STAGE in run.keys:
-        matrices["distances"] = GraphMatrix(run.graph)
+        matrices["distances"] = GraphMatrix(run.kept_graph)
     if StoredSymmetricAffinities.STAGE in run.keys:
-        matrices["connectivities"] = run.affinities
+        matrices["connectivities"] = run.kept_affinities
     if StoredDiffusionCoordinates.STAGE in run.keys:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
         found["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
     for path, stored in coordinates.items():
         found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
-    rows = run.input_rows
     for key, matrix in matrices.items():
-        found[f"obsp/{key}"] = matrix if rows is None else SpreadMatrix(matrix, rows, run.n_input_points)
+        found[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:
-        found[f"obs/{name}"] = run.of_input(np.asarray(run.labels[...]), UNKNOWN)
+        found[f"obs/{name}"] = run.of_input(np.asarray(run.kept_labels[...]), UNKNOWN)
     if run.embeds:
         found[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:
@@ -184,7 +183,8 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     elif suffix == CSV:
         write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(found, name)}, target)
     elif isinstance(found, Graph) and suffix == ".npz":
-        SPARSE_WRITERS[suffix](GraphMatrix(found), target)
+        matrix = GraphMatrix(run.kept_graph)
+        SPARSE_WRITERS[suffix](run.spread_matrix(matrix) if run.fills_gaps else matrix, target)
     elif isinstance(found, tuple):
         WRITERS[suffix](named_arrays(found, described, suffix), target)
     elif name == "embedding":
@@ -236,7 +236,7 @@ def export_map(
         for name, values in open_columns(location, run.n_input_points).items():
             if name in columns:
                 raise ConfigError(f"{location} has a column {name!r}, and so has what comes before it: rename it")
-            columns[name] = run.of_results(values)
+            columns[name] = values if run.fills_gaps else run.of_results(values)
     for name in list(columns):
         if (colours := colours_of_categories(columns[name])) and f"{name}_color" not in columns:
             columns[f"{name}_color"] = np.array([colours.get(value, "") for value in columns[name].tolist()], dtype=str)

@@ -180,8 +180,9 @@ class GraphMatrix(RowMatrix):
     def rows(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop)."""
         indices, distances = self._indices.read(start, stop), self._distances.read(start, stop)
-        bounds = self.indptr[: stop - start + 1]
-        return sp.csr_matrix((distances.ravel(), indices.ravel(), bounds), shape=(stop - start, self.shape[1]))
+        known = indices >= 0  # rows left out have no neighbours
+        bounds = np.append(0, np.cumsum(known.sum(axis=1)))
+        return sp.csr_matrix((distances[known], indices[known], bounds), shape=(stop - start, self.shape[1]))
 
 
 class AffinityMatrix(RowMatrix):

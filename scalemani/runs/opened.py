@@ -17,7 +17,7 @@ from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.columns import in_order_of
 from scalemani.io.sources.lazy import LazyRows
-from scalemani.io.sources.side_data import LEFT_OUT
+from scalemani.io.sources.side_data import LEFT_OUT, NO_CLASS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.input_order import (
     AffinityMatrix,
@@ -163,16 +163,21 @@ class Run:
         return bool(self._origins)
 
     @property
+    def fills_gaps(self) -> bool:
+        """Whether results have all rows that were given: NaN, no cluster and no neighbours in those left out."""
+        return self.params.leaves_out_gaps and self.rows.given is not None
+
+    @property
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
-        return self.rows.given
+        return None if self.fills_gaps else self.rows.given
 
     def like_points(self, source: PointsSource) -> PointsSource:
         """Return new points with their columns in the order of those of the run, where both have names."""
         return in_order_of(source, self.column_names, f"the points of {self.store.root}")
 
     def of_results(self, values: np.ndarray) -> np.ndarray:
-        """Return those of values (N, ...) in input order that belong to the rows (M, ...) of the results."""
+        """Return those of values (N, ...) in input order whose rows (M, ...) were not left out."""
         return self.rows.take(values)
 
     def of_points(self, values: np.ndarray) -> np.ndarray:
@@ -181,15 +186,25 @@ class Run:
         return found if self.rows.of_points is None else found[self.rows.of_points]
 
     def of_input(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Return values (M, ...) of the rows of the results in input order (N, ...), `fill` in rows left out."""
+        """Return values (M, ...) of rows that were not left out in input order (N, ...), `fill` in the others."""
         return self.rows.spread(values, fill)
+
+    def _filled(self, kept: Any, fill: float, description: str, numbered: bool = False) -> Any:
+        """Return an array (M, ...) of kept rows with all rows that were given, where results have these."""
+        return self.rows.by_given_rows(kept, fill, description, numbered) if self.fills_gaps else kept
 
     @property
     def embedding(self) -> Any:
         """The embedding (n_points, n_components) as a zarr array, rows in input order.
 
-        Where equal rows are one point, as an array whose rows are read as they are asked for.
+        Where equal rows are one point or rows with gaps were left out, as an array whose rows are read as they are
+        asked for; rows with gaps are NaN.
         """
+        return self._filled(self.kept_embedding, np.nan, f"the embedding in {self.store.root}")
+
+    @property
+    def kept_embedding(self) -> Any:
+        """The embedding (M, n_components) of the rows that were not left out."""
         return self.rows.by_rows(self.stored_embedding, f"the embedding in {self.store.root}")
 
     @property
@@ -232,13 +247,28 @@ class Run:
         return self._finished(kind, "eigenvalues").eigenvalues.read()
 
     @property
-    def labels(self) -> zarr.Array:
-        """The clusters (n_points,) of spectral clustering, rows in input order."""
+    def labels(self) -> Any:
+        """The clusters (n_points,) of spectral clustering, rows in input order; -1 in rows with gaps."""
+        return self._filled(self.kept_labels, NO_CLASS, f"the clusters in {self.store.root}")
+
+    @property
+    def kept_labels(self) -> zarr.Array:
+        """The clusters (M,) of the rows that were not left out."""
         return self._finished(StoredClustering, "labels").labels.zarr()
 
     @property
     def graph(self) -> Graph:
-        """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k)."""
+        """The neighbour graph, rows and neighbours in input order: `indices` and `distances` (n_points, k).
+
+        Rows with gaps have neighbours -1 at distances NaN.
+        """
+        kept, where = self.kept_graph, f"the neighbour graph in {self.store.root}"
+        indices = self._filled(kept.indices, LEFT_OUT, where, numbered=True)
+        return Graph(indices, self._filled(kept.distances, np.nan, where))
+
+    @property
+    def kept_graph(self) -> Graph:
+        """The neighbour graph of the rows that were not left out, by their numbers among these."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
             stored = self.stored(StoredGraph)
             return Graph(stored.indices.zarr(), stored.distances.zarr())
@@ -249,7 +279,17 @@ class Run:
         """W, the symmetric affinities (n_points, n_points), rows and columns in input order: `.tocsr()` reads it.
 
         Where equal rows are one point, its affinities are those of all its copies and stand in the first of its rows.
+        Rows with gaps have none.
         """
+        return self.spread_matrix(self.kept_affinities) if self.fills_gaps else self.kept_affinities
+
+    def spread_matrix(self, kept: RowMatrix) -> RowMatrix:
+        """Return a matrix (M, M) of kept rows with rows and columns of all that were given, those left out empty."""
+        return kept if self.rows.given is None else SpreadMatrix(kept, self.rows.given, self.n_input_points)
+
+    @property
+    def kept_affinities(self) -> RowMatrix:
+        """W of the rows that were not left out."""
         inputs = self._finished(StoredSymmetricAffinities, "affinities"), self._finished(StoredWorkPoints)
         stored = affinity_graph({one.STAGE: one.group for one in inputs})
         matrix = AffinityMatrix(stored, self.order, self.dimensions.n_points, self.dimensions.block_rows)
@@ -261,6 +301,8 @@ class Run:
         """The landmarks: `points` (L, n_features), and the `rows` (L,) that they are, None where they are no points."""
         stored = self._finished(StoredLandmarks, "landmarks")
         rows = None if stored.off_data else self.rows.numbered(stored.rows.read())
+        if rows is not None and self.rows.given is not None and self.fills_gaps:
+            rows = self.rows.given[rows]
         return LandmarksOfRun(rows, stored.points.read())
 
     @property
@@ -280,7 +322,10 @@ class Run:
                 "every N iterations of a descent, which is then made again"
             )
         where = f"snapshots in {self.store.root}"
-        kept = [self.rows.by_rows(stored.snapshot(iteration), where) for iteration in iterations]
+        kept = [
+            self._filled(self.rows.by_rows(stored.snapshot(iteration), where), np.nan, where)
+            for iteration in iterations
+        ]
 
         def read(start: int, stop: int) -> np.ndarray:
             return np.stack([np.asarray(one[...]) for one in kept[start:stop]])
@@ -464,7 +509,7 @@ def remove_unused(run: Run) -> list[StoredResult]:
     StoreLockedError
         Where another command works on the run.
     """
-    if run.input_rows is not None:
+    if run.is_component:
         raise ConfigError(
             f"{run.store.root} holds a run of the largest component, which starts from results of all points: nothing "
             "is removed; run it in a new folder to have less"

@@ -143,8 +143,13 @@ def test_weights_labels_and_blocks_belong_to_the_rows_that_are_left(tmp_path):
     plain = run(given, tmp_path / "plain", "laplacian-eigenmaps", params, Executor(workers=1))
     for found in runs:
         assert found.n_input_points == 1300
-        assert np.array_equal(found.input_rows, KEPT)
-        assert np.array_equal(np.asarray(found.embedding[...]), np.asarray(plain.embedding[...]))
+        assert found.input_rows is None
+        assert np.array_equal(np.asarray(found.kept_embedding[...]), np.asarray(plain.embedding[...]))
+        filled = np.full((1300, 2), np.nan)
+        filled[KEPT] = plain.embedding[...]
+        assert np.array_equal(np.asarray(found.embedding[...]), filled, equal_nan=True)
+        assert np.array_equal(np.asarray(found.embedding[1200:1300]), filled[1200:], equal_nan=True)
+        assert np.array_equal(found.landmarks.points, POINTS[found.landmarks.rows])
 
 
 def test_infinity_is_no_gap():
@@ -164,6 +169,71 @@ def test_what_cannot_leave_out_rows_is_refused():
 def test_clusters_of_rows_left_out_are_none():
     found = sm.SpectralClustering(3, missing="leave-out").fit(GAPS)
     assert np.array_equal(np.flatnonzero(found.labels_ == -1), [7, 200, 1299])
+
+
+@pytest.fixture(scope="module")
+def clustered(tmp_path_factory):
+    """The folder of a run with clusters and gaps."""
+    folder = tmp_path_factory.mktemp("clustered") / "run"
+    settings = {"perplexity": 10, "n_neighbors": 30, "random_state": 0}
+    sm.SpectralClustering(3, missing="leave-out", store=folder, **settings).fit(GAPS)
+    return folder
+
+
+def test_exports_have_all_rows_in_their_places(clustered, tmp_path, scalemani):
+    opened, rows = sm.open_run(clustered), np.delete(np.arange(1300), KEPT)
+    embedding, labels = np.asarray(opened.embedding[...]), np.asarray(opened.labels[...])
+    assert np.array_equal(np.flatnonzero(np.isnan(embedding).all(axis=1)), rows)
+    assert np.array_equal(np.flatnonzero(labels == -1), rows)
+    exported = {}
+    for what, suffix in (("embedding", ".npy"), ("labels", ".npy"), ("labels", ".csv"), ("graph", ".npz")):
+        out = tmp_path / f"{what}{suffix}"
+        status, _, errors = scalemani("export", clustered, out, "--what", what)
+        assert (status, errors) == (0, "")
+        exported[what + suffix] = out
+    assert scalemani("export", clustered, tmp_path / "affinities.npz", "--what", "affinities")[0] == 0
+    assert not list(tmp_path.glob("*input_rows*"))
+    assert np.array_equal(np.load(exported["embedding.npy"]), embedding, equal_nan=True)
+    assert np.array_equal(np.load(exported["labels.npy"]), labels)
+    table = np.loadtxt(exported["labels.csv"], delimiter=",", skiprows=1)
+    assert np.array_equal(table, np.stack([np.arange(1300), labels], axis=1))
+    away = np.linalg.norm(GAPS[KEPT, np.newaxis] - GAPS[KEPT], axis=2)
+    nearest = KEPT[np.argsort(away, axis=1)[:, 1]]
+    graph = sp.load_npz(exported["graph.npz"])
+    for matrix in (graph, opened.graph.tocsr()):
+        assert matrix.shape == (1300, 1300)
+        assert np.array_equal(np.flatnonzero(np.diff(matrix.indptr)), KEPT)
+        assert np.array_equal(matrix.indices[matrix.indptr[KEPT]], nearest)
+    assert np.array_equal(np.asarray(opened.graph.indices[...])[rows], np.full((3, graph[0].nnz), -1))
+    affinities = sp.load_npz(tmp_path / "affinities.npz")
+    assert np.array_equal(np.flatnonzero(np.diff(affinities.indptr)), KEPT)
+    assert abs(affinities - opened.affinities.tocsr()).max() == 0
+
+
+def test_maps_with_labels_by_position_have_all_rows(clustered, tmp_path, scalemani):
+    pandas = pytest.importorskip("pandas")
+    labels = tmp_path / "place.npy"
+    np.save(labels, np.arange(1300) % 7)
+    for suffix in (".csv", ".parquet"):
+        out = tmp_path / f"map{suffix}"
+        assert scalemani("export", clustered, out, "--labels", labels)[::2] == (0, "")
+        table = pandas.read_csv(out) if suffix == ".csv" else pandas.read_parquet(out)
+        (name,) = set(table.columns) - {"row", "x", "y"}
+        assert table[name].tolist() == (np.arange(1300) % 7).tolist()
+        assert np.array_equal(np.flatnonzero(table["x"].isna()), np.delete(np.arange(1300), KEPT))
+
+
+def test_other_commands_take_such_a_run(clustered, tmp_path, scalemani):
+    np.save(tmp_path / "place.npy", np.arange(1300) % 7)
+    for command in (
+        ("plot", clustered, tmp_path / "map.png", "--labels", tmp_path / "place.npy"),
+        ("measure", clustered, "--labels", tmp_path / "place.npy"),
+        ("align", clustered, clustered),
+        ("report", clustered, tmp_path / "report.html", "--labels", tmp_path / "place.npy"),
+    ):
+        assert scalemani(*command)[0] == 0, command
+    told = scalemani("info", clustered)[1]
+    assert "3 of 1300 rows have gaps, and NaN or no cluster in results" in told
 
 
 def test_new_points_with_a_gap_are_nan():
@@ -235,8 +305,8 @@ def test_appended_rows_with_a_gap_are_left_out(stored, method, tmp_path):
     appended = sm.append(folder, new)
     expected = sm.append(shutil.copytree(stored / method, tmp_path / "other"), np.delete(new, [7, 200], axis=0))
     assert appended.appended == expected.appended == 298
-    found = appended.run.of_input(np.asarray(appended.run.embedding[...]), np.nan)
-    wanted = np.asarray(expected.run.embedding[...])
+    found = np.asarray(appended.run.embedding[...])
+    wanted = np.asarray(expected.run.kept_embedding[...])
     kept = np.concatenate([KEPT, 1300 + np.setdiff1d(np.arange(300), [7, 200])])
     assert found.shape == (1600, 2)
     assert np.array_equal(np.flatnonzero(~np.isnan(found[:, 0])), kept)

@@ -267,7 +267,7 @@ def plot(**given: Any) -> None:
     refuse_output_in_input(options.out, options.run, *options.files)
     opened = open_run(options.run)
     marked = poor_points(opened) if options.poor else None
-    embedding_picture(opened.embedding, options.out, options.columns(opened), look, marked)
+    embedding_picture(opened.kept_embedding, options.out, options.columns(opened), look, marked)
 
 
 @app.command()
@@ -321,8 +321,9 @@ def export(
     OUT ends in .npy, .parquet or .zarr for an embedding, labels and eigenvalues; in .csv too for an embedding and
     labels, with the input row of each; in .png too for the clusters of an image or video; in .npz (SciPy's CSR),
     .parquet or .zarr for a graph; in .npz (SciPy's CSR) or .zarr for affinities; in .npz, .parquet or .zarr for
-    landmarks and a curve; in .npz or .zarr for snapshots. Where components were left out, the input rows that the
-    results have go beside it: OUT.input_rows.npy; a .csv has them. A file that is there is replaced; a .zarr
+    landmarks and a curve; in .npz or .zarr for snapshots. Rows with gaps that were left out (--missing) have NaN,
+    cluster -1 and no neighbours. Where components were left out, the input rows that the results have go beside it:
+    OUT.input_rows.npy; a .csv has them. A file that is there is replaced; a .zarr
     is not, and one that holds the same already is left as it is.
 
     An .h5ad is an AnnData, and so may be a .zarr: obsm X_tsne and its like, obsp distances and connectivities, as

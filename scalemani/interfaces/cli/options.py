@@ -394,7 +394,7 @@ class PlotOptions:
         given = named_labels(self.files, opened.n_input_points)
         found = {name: opened.of_results(values) for name, values in given.items()}
         if self.labels and OWN_LABELS in self.labels:
-            found["clusters of the run"] = opened.labels[...]
+            found["clusters of the run"] = opened.kept_labels[...]
         return found or None
 
     @property

@@ -33,8 +33,11 @@ SUM = "{:<95}{:>15}  {}"  # what is meant, its bytes, and for how long or how of
 
 
 def left_out(run: Run) -> str:
-    """Return what to say of the points of components that a run has left out."""
+    """Return what to say of the rows that a run has left out: those with gaps, or of smaller components."""
     missing = run.n_input_points - len(run.rows)
+    if run.fills_gaps:
+        others = " or are in other components than the largest" if run.is_component else ""
+        return f"{missing} of {run.n_input_points} rows have gaps{others}, and NaN or no cluster in results"
     return f"{missing} of {run.n_input_points} points are in other components than the largest, and have no row"
 
 

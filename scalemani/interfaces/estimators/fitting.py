@@ -120,7 +120,7 @@ class Embedder(Fitted, Shown, RunEstimator):
 
     def _keep_run(self, finished: Run, precomputed: bool) -> None:
         """Set the attributes of every method from its run."""
-        self.embedding_ = finished.of_input(np.asarray(finished.embedding[...]), np.nan)
+        self.embedding_ = finished.of_input(np.asarray(finished.kept_embedding[...]), np.nan)
         self.certificates_ = finished.certificates
         self._kept = self.store, finished.plan
         if hasattr(self, "_placement"):

@@ -88,7 +88,9 @@ def measure_run(
                 positions[labelled], classes, nearest, n_sampled=many, random_state=seed
             )
     if classes is not None and StoredClustering.STAGE in run.keys:
-        clusters = np.asarray(run.labels[...])[labelled]  # of points that are a row each: clustering takes no weights
+        clusters = np.asarray(run.kept_labels[...])[
+            labelled
+        ]  # of points that are a row each: clustering takes no weights
         for measure in (
             measures.clustering_error,
             measures.normalized_mutual_information,

@@ -163,8 +163,8 @@ class ReportedRun(Shown, Run):
         return Path(target)
 
     def _drawn(self) -> DrawnEmbedding:
-        clusters = {CLUSTERS: np.asarray(self.labels[...])} if StoredClustering.STAGE in self.keys else {}
-        return DrawnEmbedding(self.embedding, self.n_input_points, self.of_results, self.input_rows, clusters)
+        clusters = {CLUSTERS: np.asarray(self.kept_labels[...])} if StoredClustering.STAGE in self.keys else {}
+        return DrawnEmbedding(self.kept_embedding, self.n_input_points, self.of_results, self.rows.given, clusters)
 
     @property
     def _n_drawn(self) -> int | None:
