@@ -86,7 +86,7 @@ SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities",
 KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage(
-    "landmarks", ("points",), seeded=True, by_block=False, reads=("landmarks",), continues=("landmarks",), version=2
+    "landmarks", ("points",), seeded=True, by_block=False, reads=("landmarks",), continues=("landmarks",), version=3
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none

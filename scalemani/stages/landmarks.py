@@ -5,8 +5,6 @@ Landmarks off the data are stored with their anchors, the points nearest to them
 
 from typing import Any
 
-import numpy as np
-
 from scalemani.config.methods import beside, listed
 from scalemani.config.params import Parameters
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS
@@ -14,7 +12,7 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Writt
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_coverage
+from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_spacings
 from scalemani.kernels.landmarks.selection import (
     SPARE_FRACTION,
     Choice,
@@ -78,10 +76,12 @@ def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the landmarks and their rows, or their anchors."""
     stored, dimensions = StoredLandmarks, sizes.dimensions
     if sizes.params.landmarks.off_data:
-        return written([stored.center, stored.points, stored.anchor_rows, stored.anchor_weights], sizes, anchor=ANCHORS)
+        return written(
+            [stored.spacings, stored.points, stored.anchor_rows, stored.anchor_weights], sizes, anchor=ANCHORS
+        )
     row = (dimensions.n_features, dimensions.dtype)
     landmarks = Written(stored.points.name, ENCODED, sizes.params.n_landmarks, *row)
-    return [*written([stored.center, stored.rows], sizes), landmarks]
+    return [*written([stored.spacings, stored.rows], sizes), landmarks]
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -97,13 +97,8 @@ def run(work: StageWork) -> dict[str, Any]:
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
-    covered = sampled_coverage(points, landmarks, params.seed)
-    measured = {
-        StoredLandmarks.spacing: np.array(covered.spacing),
-        StoredLandmarks.center: covered.center,
-        StoredLandmarks.radius: np.array(covered.radius),
-    }
-    output.write_whole(measured, StoredLandmarks.COVERAGE_UNIT)
+    spacings = sampled_spacings(points, landmarks, params.seed)
+    output.write_whole({StoredLandmarks.spacings: spacings}, StoredLandmarks.SPACINGS_UNIT)
     if rows is None:
         nearest = anchored(points, landmarks)
         anchors = {

@@ -262,7 +262,7 @@ TEXTS: dict[str, dict[str, str]] = {
         "pieces": "pieces of the graph, each embedded by itself",
         "largest_pieces": "points of the largest ones",
         "small_piece_points": "points of pieces that have too few for all columns",
-        "far_points": "points more than twice as far from every landmark as 98 % of the points from the nearest one",
+        "far_points": "points more than twice as far from a landmark as 98 % of the points, by the spacing there",
     },
     "diffusion_coordinates": {"scales": "what each eigenvector was multiplied by: |1 - lambda|^time"},
     "classes": {

@@ -7,18 +7,15 @@ from scipy.linalg import lapack, solve_triangular
 
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.selection import random_landmarks
 from scalemani.kernels.landmarks.weights import default_regularization
-from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.neighbors.isolation import GAP_NEIGHBOR, Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
 from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.kernels.rows.distances import comparable, squared_row_distance
 
 EXHAUSTED = 1e-10  # variance that landmarks leave each other, below which it is rounding: as for their selection
 
-SAMPLED_POINTS = 1024  # by which it is known how far points lie out, and from their nearest landmark
-USUAL = 0.98  # share of these that decides: a few outliers do not
-WIDE = 2.0  # times the usual distance, from which on a point lies in no gap of the landmarks but off the data
+SAMPLED_POINTS = 2048  # by which it is known how far points lie from their nearest landmark
 
 
 # The sum of the kernels of L random points at one of them. On rolls, lines, Gaussians and digits the mean distance to
@@ -28,62 +25,46 @@ KERNELS_AT_A_POINT = 2.0
 SIGMA_QUERIES = 100  # points at which kernels are added up
 
 
-class Coverage(NamedTuple):
-    """How far nearly all points lie from their nearest landmark, and, as `radius`, from the center (D,) of the points.
-
-    The nearest landmark of one that is a landmark is another one: it is what a point that is left out would have.
-    """
-
-    spacing: float
-    center: np.ndarray
-    radius: float
-
-
-def sampled_coverage(points: PointsByRow, landmarks: np.ndarray, seed: int) -> Coverage:
-    """Return the coverage of a random sample of N points by landmarks (L, D)."""
+def sampled_spacings(points: PointsByRow, landmarks: np.ndarray, seed: int) -> np.ndarray:
+    """Return the spacings (L,) of landmarks (L, D), by a random sample of N points."""
     if len(points) > SAMPLED_POINTS:
         rows = np.unique(generator(seed, "landmarks/usual").integers(0, len(points), SAMPLED_POINTS))
     else:
         rows = np.arange(len(points))
-    return coverage(points[rows], landmarks)
+    return landmark_spacings(points[rows], landmarks)
 
 
-def coverage(points: np.ndarray, landmarks: np.ndarray) -> Coverage:
-    """Return the coverage of points (n, D) by landmarks (L, D): quantiles, which few outliers hardly move."""
-    center, prepared = np.median(points, axis=0).astype(np.float64), prepare_landmarks(landmarks)
-    near, out = np.empty(len(points)), np.empty(len(points))
-    for some in slices(len(points), TILE_ROWS):
-        squares = nearest_landmarks(points[some], prepared, min(2, len(landmarks)))[1]
-        near[some] = np.sqrt(np.where(squares[:, 0] > 0, squares[:, 0], squares[:, -1]))
-        out[some] = np.linalg.norm(points[some] - center, axis=1)
-    return Coverage(usual(near), center, float(np.quantile(out, USUAL, method="lower")))
+def landmark_spacings(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
+    """Return how far from each landmark (L,) points that are nearest to it usually lie, by a sample (n, D) of them.
 
-
-def usual(distances: np.ndarray) -> float:
-    """Return what `USUAL` of the distances that are not zero do not exceed; infinite where all are zero."""
-    apart = distances[distances > 0]
-    return float(np.quantile(apart, USUAL, method="lower")) if len(apart) else np.inf
-
-
-def far_from_landmarks(points: np.ndarray, landmarks: np.ndarray, distance: float) -> np.ndarray:
-    """Return the rows (m,) of points (n, D) that are farther than a distance from every landmark (L, D).
-
-    Most points are near to several landmarks, so that few of them are looked at: much less than what it takes to find
-    the nearest one.
+    The nearest landmark of one that is a landmark is another one: it is what a point that is left out would have. Such
+    points count, as rules that spread landmarks choose those that lie apart.
     """
-    rows, columns = comparable(points, landmarks)
-    near = np.zeros(len(rows), np.bool_)
-    _mark_near(rows, columns, distance**2, near)
-    return np.flatnonzero(~near)
+    prepared = prepare_landmarks(landmarks)
+    gaps = landmark_gaps(prepared)
+    ratios = np.empty(len(points))
+    for some in slices(len(points), TILE_ROWS):
+        indices, squares = nearest_landmarks(points[some], prepared, min(2, len(landmarks)))
+        distances, itself = np.sqrt(squares), squares[:, 0] == 0
+        around = np.where(itself, gaps.left_out(indices[:, -1], distances[:, -1]), gaps.own[indices[:, 0]])
+        ratios[some] = ratios_to(np.where(itself, distances[:, -1], distances[:, 0]), around)
+    return spacings_of(gaps, usual_ratio(ratios))
 
 
-@compiled
-def _mark_near(rows: np.ndarray, landmarks: np.ndarray, square: float, near: np.ndarray) -> None:
-    for i in range(rows.shape[0]):
-        for j in range(landmarks.shape[0]):
-            if squared_row_distance(rows, i, landmarks, j, square) <= square:
-                near[i] = True
-                break
+def landmark_gaps(prepared: PreparedLandmarks) -> Gaps:
+    """Return the gaps of landmarks (L, D) among each other; of a single one, one."""
+    landmarks, n_landmarks = prepared.landmarks, len(prepared.landmarks)
+    if n_landmarks == 1:
+        return Gaps(np.ones(1), np.ones(1))
+    width = min(GAP_NEIGHBOR + 2, n_landmarks)
+    parts = [nearest_landmarks(landmarks[some], prepared, width)[1] for some in slices(n_landmarks, TILE_ROWS)]
+    return gaps_of(np.sqrt(np.concatenate(parts))[:, 1:])  # the first is the landmark itself, or a copy
+
+
+def isolation(points: np.ndarray, prepared: PreparedLandmarks, spacings: np.ndarray) -> np.ndarray:
+    """Return how far points (n, D) lie from the nearest landmark, over the spacing (L,) of that one: (n,) float64."""
+    indices, squares = nearest_landmarks(points, prepared, 1)
+    return ratios_to(np.sqrt(squares[:, 0]), spacings[indices[:, 0]])
 
 
 class NystromKernel(NamedTuple):

@@ -11,8 +11,9 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, PreparedLandmarks, prepare_landmarks
-from scalemani.kernels.landmarks.quality import USUAL, WIDE, far_from_landmarks
+from scalemani.kernels.landmarks.quality import isolation
 from scalemani.kernels.landmarks.weights import Combining, combined
+from scalemani.kernels.neighbors.isolation import USUAL, WIDE
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.methods.landmark_graph.kernels import nystrom_gains
@@ -80,18 +81,18 @@ def run(work: StageWork) -> dict[str, Any]:
     if n_far:
         work.warn(
             f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
-            f"every landmark as {USUAL:.0%} of the points from the nearest one: what they are made of says little of "
-            "them; raise landmarks.n_landmarks, or leave outliers out"
+            f"the nearest landmark as {USUAL:.0%} of the points, by the spacing of the landmarks there: what they are "
+            "made of says little of them; raise landmarks.n_landmarks, or leave outliers out"
         )
     return {"far_points": n_far}
 
 
 def far_points(task: StageTask, block: int) -> int:
-    """Return how many points of a block lie far from all landmarks."""
+    """Return how many points of a block lie far from their nearest landmark."""
     points = task.stored(StoredPoints).points.read_block(block)
-    landmarks, distance = task.once(read_map).prepared.landmarks, WIDE * task.once(read_spacing)
+    prepared, spacings = task.once(read_map).prepared, task.once(read_spacings)
     tiles = (dense_rows(points[tile]) for tile in slices(points.shape[0], TILE_ROWS))
-    return sum(len(far_from_landmarks(tile, landmarks, distance)) for tile in tiles)
+    return sum(int(np.count_nonzero(isolation(tile, prepared, spacings) > WIDE)) for tile in tiles)
 
 
 def mapped_block(task: StageTask, block: int) -> Arrays:
@@ -103,9 +104,9 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
     return {StoredEmbedding.embedding: embedding}
 
 
-def read_spacing(task: StageTask) -> float:
-    """Return how far nearly all points of a task lie from their nearest landmark."""
-    return task.stored(StoredLandmarks).read_coverage().spacing
+def read_spacings(task: StageTask) -> np.ndarray:
+    """Return the spacings (L,) of the landmarks of a task."""
+    return task.stored(StoredLandmarks).read_spacings()
 
 
 def read_map(task: StageTask) -> LandmarkMap:

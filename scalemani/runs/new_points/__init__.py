@@ -62,7 +62,7 @@ class NewPoints(PointsSource):
         n_features, n_components = placement.shape
         check_features(points, n_features)
         self._points, self._placement = map_points(placement.metric, points), placement
-        self.account = Account(placement.spacing, remark=points.remark)
+        self.account = Account(points.remark)
         self.shape = (points.shape[0], n_components)
         self.preferred_rows = max(ROWS_AT_ONCE, points.preferred_rows or 0)
         self.sequential = points.sequential

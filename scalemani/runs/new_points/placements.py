@@ -24,12 +24,11 @@ from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
-from scalemani.kernels.landmarks.quality import usual
 from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
+from scalemani.kernels.neighbors.isolation import Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
-from scalemani.runs.new_points.quality import Reach, reach_of
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
@@ -53,9 +52,7 @@ from scalemani.store.run_store import PLAN
 from scalemani.store.schema import ArrayDescription
 
 ROWS_AT_ONCE = 4096  # whose nearest landmarks are found at a time
-FARTHEST = 1e300  # what is beyond all numbers, where squares overflow
-SAMPLED_BLOCKS = 16  # of the graph, spread over it
-COPIES_OF_LANDMARKS = 3  # as read, in float64 for their reach, and in float64 as they are sketched
+COPIES_OF_LANDMARKS = 3  # as read, in float64 for their spacings, and in float64 as they are sketched
 COPIES_OF_POINTS = 2  # as read, and as compared
 COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
 NEEDS_POINTS = (
@@ -87,11 +84,6 @@ class Placer(ABC):
         """List the memory of blocks of so many rows, in addition to what all placers hold."""
         return []
 
-    @classmethod
-    def spacing(cls, run: Run) -> float:
-        """Return how far nearly all training points lie from the nearest landmark or neighbour; infinite: not known."""
-        return np.inf
-
     @abstractmethod
     def place(self, points: Points) -> Arrays:
         """Return the coordinates of points (n, D), mapped for the metric, and what is `measured` of each.
@@ -105,31 +97,29 @@ class Placement:
     """A finished embedding that can place points.
 
     `shape` are the columns D that points must have and the dimensions d of the embedding; of `sparse` training points
-    new ones are read as sparse rows too. `reach` is how far out the training points lie; a point that is more than
-    `WIDE` times `spacing` away from the nearest landmark or neighbour is isolated.
+    new ones are read as sparse rows too.
     """
 
     placer: Placer
     shape: tuple[int, int]
     metric: str
     sparse: bool
-    reach: Reach
-    spacing: float
 
     def place(self, points: Points) -> Arrays:
         """Return what is stored of points (n, D), mapped for the metric."""
-        return {**self.placer.place(points), StoredPlacement.far: self.reach.beyond(points)}
+        return self.placer.place(points)
 
 
 @dataclass(frozen=True)
 class LandmarkPlacer(Placer):
-    """Landmarks (L, D), their `coordinates` (L, d), and how points are combined of them."""
+    """Landmarks (L, D), their `spacings` (L,) and `coordinates` (L, d), and how points are combined of them."""
 
     prepared: PreparedLandmarks
+    spacings: np.ndarray
     coordinates: np.ndarray
     combining: Combining
 
-    measured = StoredPlacement.nearest, StoredPlacement.errors
+    measured = StoredPlacement.isolation, StoredPlacement.errors
 
     @classmethod
     def read(cls, run: Run, in_memory: bool) -> Self:
@@ -144,7 +134,7 @@ class LandmarkPlacer(Placer):
         if combining.n_neighbors > len(prepared.landmarks):
             found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
             raise damaged_object(f"{run.store.root}/{PLAN}", found)
-        return cls(prepared, coordinates, combining)
+        return cls(prepared, landmarks.read_spacings(), coordinates, combining)
 
     @classmethod
     def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
@@ -156,25 +146,20 @@ class LandmarkPlacer(Placer):
             Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, points.n_features),
         ]
 
-    @classmethod
-    def spacing(cls, run: Run) -> float:
-        """Return how far nearly all training points lie from the nearest landmark."""
-        return run.stored(StoredLandmarks).read_coverage().spacing
-
     def place(self, points: Points) -> Arrays:
-        """Return the coordinates of points (n, D), the distances of their nearest landmarks, and what these miss."""
+        """Return the coordinates of points (n, D), how isolated they are, and what their landmarks miss."""
         landmarks, n_points = self.prepared.landmarks, points.shape[0]
         placed = np.empty((n_points, self.coordinates.shape[1]))
-        nearest, errors = np.empty(n_points), np.empty(n_points)
+        isolation, errors = np.empty(n_points), np.empty(n_points)
         for part in slices(n_points, ROWS_AT_ONCE):
             rows = dense_rows(points[part])
             found = combined(rows, self.prepared, self.combining)
             placed[part] = found.of(self.coordinates)
-            nearest[part] = np.sqrt(found.squares[:, 0])
+            isolation[part] = ratios_to(np.sqrt(found.squares[:, 0]), self.spacings[found.indices[:, 0]])
             errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
         return {
             StoredPlacement.coordinates: placed,
-            StoredPlacement.nearest: np.nan_to_num(nearest, nan=FARTHEST, posinf=FARTHEST),
+            StoredPlacement.isolation: isolation,
             StoredPlacement.errors: np.nan_to_num(errors, nan=1.0, posinf=1.0),
         }
 
@@ -201,15 +186,17 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
 class NeighborPlacer(Placer):
     """Training points that new ones find their neighbours among, in work order.
 
-    `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for others.
+    `spacings` (N,) and `positions` (N, d) of the training points; `sigma` is that of Gaussian affinities, None for
+    others.
     """
 
     index: NeighborIndex = field(repr=False)
+    spacings: np.ndarray = field(repr=False)
     positions: np.ndarray = field(repr=False)
     params: Parameters
     sigma: float | None
 
-    measured: ClassVar[tuple[ArrayDescription, ...]] = (StoredPlacement.nearest,)
+    measured: ClassVar[tuple[ArrayDescription, ...]] = (StoredPlacement.isolation,)
 
     @classmethod
     def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
@@ -222,6 +209,9 @@ class NeighborPlacer(Placer):
             Held(
                 "positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3
             ),
+            Held(
+                "neighbours of the training points, and how far these lie", EACH_PROCESS, trained.n_points, 5, "float64"
+            ),
             Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
             Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
             Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
@@ -229,23 +219,8 @@ class NeighborPlacer(Placer):
             Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
         ]
 
-    @classmethod
-    def spacing(cls, run: Run) -> float:
-        """Return how far nearly all training points lie from their last neighbour, over some blocks of the graph.
-
-        Outliers lie next to each other in work order: of many blocks, the one whose neighbours are farthest is left
-        out, as it may hold nothing else.
-        """
-        neighbors, n_blocks = run.stored(StoredNeighbors), run.dimensions.n_blocks
-        looked_at = np.unique(np.linspace(0, n_blocks - 1, SAMPLED_BLOCKS).astype(int))
-        width = run.params.affinity_neighbors
-        lasts = [neighbors.read_graph_block(int(block), width)[1][:, -1] for block in looked_at]
-        if n_blocks > SAMPLED_BLOCKS:
-            lasts.pop(int(np.argmax([np.median(part) for part in lasts])))
-        return usual(np.concatenate(lasts))
-
     def place(self, points: Points) -> Arrays:
-        """Return the coordinates of points (n, D), and the distances of their nearest training points.
+        """Return the coordinates of points (n, D), and how isolated they are among the training points.
 
         A point that equals a training point takes its place.
         """
@@ -254,7 +229,8 @@ class NeighborPlacer(Placer):
         nearest = found.distances[:, 0].astype(np.float64)
         placed, known = self.place_among(found), nearest == 0
         placed[StoredPlacement.coordinates][known] = self.positions[found.indices[known, 0]]
-        return {**placed, StoredPlacement.nearest: np.minimum(nearest, FARTHEST)}
+        spacings = self.spacings[found.indices[:, 0]]
+        return {**placed, StoredPlacement.isolation: ratios_to(nearest, spacings)}
 
     @property
     def n_neighbors(self) -> int:
@@ -266,7 +242,27 @@ class NeighborPlacer(Placer):
         """Return points placed by their neighbours; those that equal a training point may lie anywhere."""
 
 
-def read_training_points(run: Run, in_memory: bool) -> tuple[NeighborIndex, np.ndarray, Parameters, float | None]:
+def read_spacings(run: Run) -> np.ndarray:
+    """Return how far from each training point (N,), in work order, others that are nearest to it usually lie.
+
+    Each training point is one that is left out: its neighbours are those that a new point in its place would have.
+    """
+    graph = run.stored(StoredNeighbors)
+    nearest, distances = np.empty(run.dimensions.n_points, np.int64), np.empty(run.dimensions.n_points)
+    parts = []
+    for block in range(run.dimensions.n_blocks):
+        start, stop = run.dimensions.rows(block)
+        indices, lengths = graph.read_graph_block(block)
+        nearest[start:stop], distances[start:stop] = indices[:, 0], lengths[:, 0]
+        parts.append(gaps_of(lengths))
+    gaps = Gaps(*map(np.concatenate, zip(*parts, strict=True)))
+    ratios = ratios_to(distances, gaps.left_out(nearest, distances))
+    return spacings_of(gaps, usual_ratio(ratios))
+
+
+def read_training_points(
+    run: Run, in_memory: bool
+) -> tuple[NeighborIndex, np.ndarray, np.ndarray, Parameters, float | None]:
     """Return the fields of a `NeighborPlacer` of a finished run, in their order.
 
     `in_memory` reads its points, so that its store may go.
@@ -274,7 +270,7 @@ def read_training_points(run: Run, in_memory: bool) -> tuple[NeighborIndex, np.n
     order, asked = run.stored(StoredWorkPoints).input_rows.read(), run.params.affinities
     positions = np.ascontiguousarray(run.stored_embedding.read()[order])
     sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
-    return neighbor_index(run, in_memory), positions, run.params, sigma
+    return neighbor_index(run, in_memory), read_spacings(run), positions, run.params, sigma
 
 
 def query_affinities(
@@ -353,7 +349,7 @@ class DescentPlacer(NeighborPlacer):
     tolerance: float
     weights: np.ndarray | None = field(default=None, repr=False)
 
-    measured = StoredPlacement.nearest, StoredPlacement.descended, StoredPlacement.arrived, StoredPlacement.falls
+    measured = StoredPlacement.isolation, StoredPlacement.descended, StoredPlacement.arrived, StoredPlacement.falls
 
     @classmethod
     def read(cls, run: Run, in_memory: bool) -> Self:
@@ -424,7 +420,7 @@ def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = No
     placer = kind.read(run, in_memory)
     if n_threads is not None and isinstance(placer, DescentPlacer):
         placer = replace(placer, threads=n_threads)
-    return Placement(placer, shape, run.metric, run.dimensions.sparse, reach_of(run), kind.spacing(run))
+    return Placement(placer, shape, run.metric, run.dimensions.sparse)
 
 
 def placement_need(run: Run, points: Dimensions, rows: int) -> list[Held]:

@@ -4,72 +4,41 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-import scipy.sparse as sp
+from scipy.special import bdtrc
 
 from scalemani.engine.work import Arrays
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
-from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.landmarks.quality import USUAL, WIDE
-from scalemani.kernels.rows.compressed import Points, squared_lengths
-from scalemani.runs.opened import Run
-from scalemani.stages.arrays.embeddings import BEYOND_REACH, StoredPlacement
-from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.kernels.neighbors.isolation import USUAL, WIDE
+from scalemani.stages.arrays.embeddings import StoredPlacement
 
-FAR = 2.0  # times the distance within which nearly all points lie: a sample does not hold the farthest of them
+EXPECTED = 1.5 * (1.0 - USUAL)  # share of isolated points at most, of new ones that are like the training points
+CHANCE = 1e-3  # below which more of them are no coincidence
 SHOWN_ROWS = 5
-ROWS_AT_ONCE = 4096  # differences in float64 are many times as large as points of one byte
 ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
 
 
-@dataclass(frozen=True)
-class Reach:
-    """A ball around nearly all training points: their center (D,) and its radius."""
-
-    center: np.ndarray
-    radius: float
-
-    def beyond(self, points: Points) -> np.ndarray:
-        """Return which of points (n, D) are more than `FAR` radii from the center: (n,) bool."""
-        if sp.issparse(points):
-            # Far from the centre little cancels.
-            squares = squared_lengths(points.indptr, points.data) - 2.0 * (points @ self.center)
-            return squares + self.center @ self.center > (FAR * self.radius) ** 2
-        beyond = np.empty(len(points), np.bool_)
-        with np.errstate(over="ignore"):  # what overflows is far away
-            for part in slices(len(points), ROWS_AT_ONCE):
-                differences = np.subtract(points[part], self.center, dtype=np.float64)
-                beyond[part] = np.linalg.norm(differences, axis=1) > FAR * self.radius
-        return beyond
-
-
-def reach_of(run: Run) -> Reach:
-    """Return how far nearly all points of a run reach."""
-    found = run.stored(StoredLandmarks).read_coverage()
-    return Reach(found.center, found.radius)
-
-
-BEYOND = (
-    f"times as far out as {USUAL:.0%} of the training points, first rows {{}}: the embedding knows nothing out "
-    "there, so their positions mean little"
+OFF_THE_DATA = (
+    f"of {{}} new points lie more than {WIDE:g} times as far from the nearest landmark or neighbour as {USUAL:.0%} of "
+    "the training points, by the spacing of these there, first rows {}: the embedding knows nothing of where they are, "
+    "so their positions mean little; embed them with the others, or raise landmarks.n_landmarks where landmarks place "
+    "new points"
 )
-LOST = "new points have no coordinates, first rows {}: they lie so far out that no affinity reaches them"
-ALONE = (
-    f"times as far from what the embedding knows, landmarks or neighbours, as {USUAL:.0%} of the training points, "
-    "first rows {}: their positions mean little; embed them with the others, or raise landmarks.n_landmarks where "
-    "landmarks place new points"
+IN_GAPS = (
+    f"of {{}} new points lie farther from the nearest landmark or neighbour than {USUAL:.0%} of the training points, "
+    "by the spacing of these there, first rows {}: more than chance explains, so that the new points have another "
+    "distribution than the training points; embed them with the others"
 )
+LOST = "new points have no coordinates, first rows {1}: they lie so far out that no affinity reaches them"
 
 
 @dataclass
 class Account:
     """Adds up what is known of the new points that were placed.
 
-    `spacing` is that of the placement, `remark` what is to be said of the source of the points. `totals` are sums over
-    all points; `far` are the rows beyond reach that are not next to a known point either, `alone` the other ones that
-    are isolated, `lost` those beyond reach without coordinates.
+    `remark` is what is to be said of the source of the points. `totals` are sums over all points; `far` are the rows
+    that lie off the data, `alone` the other ones that are isolated, `lost` those off the data without coordinates.
     """
 
-    spacing: float
     remark: str = ""
     totals: Counter[str] = field(default_factory=Counter)
     fall: float = 0.0
@@ -81,14 +50,12 @@ class Account:
     def add(self, start: int, placed: Arrays) -> None:
         """Take note of placed points, the rows from `start` on; those without coordinates are told of apart."""
         there = ~np.isnan(placed[StoredPlacement.coordinates][:, 0])
-        far, isolated = placed[StoredPlacement.far] & BEYOND_REACH != 0, np.zeros(len(there), np.bool_)
-        if StoredPlacement.nearest in placed:
-            nearest = placed[StoredPlacement.nearest]
-            far, isolated = far & (nearest > self.spacing), there & (nearest > WIDE * self.spacing)
+        isolation = placed[StoredPlacement.isolation]
+        far, isolated = isolation > WIDE, isolation > 1.0
         self.far.append(start + np.flatnonzero(far & there))
-        self.alone.append(start + np.flatnonzero(isolated & ~far))
+        self.alone.append(start + np.flatnonzero(isolated & ~far & there))
         self.lost.append(start + np.flatnonzero(far & ~there))
-        self.totals.update(points=int(there.sum()), isolated=int(isolated.sum()))
+        self.totals.update(points=int(there.sum()))
         if StoredPlacement.errors in placed:
             self.errors.append(placed[StoredPlacement.errors][there])
         if StoredPlacement.falls in placed:
@@ -101,15 +68,15 @@ class Account:
     def certificates(self) -> dict[str, float]:
         """How well the points were placed.
 
-        The shares of points beyond reach, and isolated; quantiles of the relative errors of those that landmarks
-        place; the share of those that descended which arrived, and how far their objectives fell. Nothing of no points.
+        The shares of points off the data, and isolated, these among them; quantiles of the relative errors of those
+        that landmarks place; the share of those that descended which arrived, and how far their objectives fell.
+        Nothing of no points.
         """
         totals, n_points = self.totals, self.totals["points"]
         if n_points == 0:
             return {}
-        found = {"far": sum(map(len, self.far)) / n_points}
-        if np.isfinite(self.spacing):
-            found["isolated"] = totals["isolated"] / n_points
+        n_far, n_alone = count(self.far), count(self.alone)
+        found = {"far": n_far / n_points, "isolated": (n_far + n_alone) / n_points}
         if self.errors:
             quantiles = np.quantile(np.concatenate(self.errors), list(ERROR_QUANTILES.values()))
             found |= zip(ERROR_QUANTILES, quantiles.tolist(), strict=True)
@@ -122,12 +89,12 @@ class Account:
         """What whoever uses the coordinates should know."""
         found: list[tuple[str, type[ScalemaniWarning]]] = [(self.remark, ScalemaniWarning)] if self.remark else []
         n_points, moving = self.totals["points"], self.totals["descended"] - self.totals["arrived"]
-        lying = "of {} new points lie more than {:g}"
-        far, alone = (lying.format(n_points, times) for times in (FAR, WIDE))
-        for parts, said in ((self.far, f"{far} {BEYOND}"), (self.alone, f"{alone} {ALONE}"), (self.lost, LOST)):
-            if count := sum(map(len, parts)):
-                listed = said.format(", ".join(map(str, np.sort(np.concatenate(parts))[:SHOWN_ROWS])))
-                found.append((f"{count} {listed}", ScalemaniWarning))
+        for parts, said in ((self.far, OFF_THE_DATA), (self.alone, IN_GAPS), (self.lost, LOST)):
+            n_rows = count(parts)
+            if n_rows == 0 or (parts is self.alone and bdtrc(n_rows - 1, n_points, EXPECTED) > CHANCE):
+                continue
+            rows = ", ".join(map(str, np.sort(np.concatenate(parts))[:SHOWN_ROWS]))
+            found.append((f"{n_rows} {said.format(n_points, rows)}", ScalemaniWarning))
         if moving:
             message = (
                 f"{moving} of {n_points} new points were still moving when their descent ended: their positions "
@@ -135,3 +102,8 @@ class Account:
             )
             found.append((message, ShortfallWarning))
         return found
+
+
+def count(parts: list[np.ndarray]) -> int:
+    """Return how many rows there are in parts."""
+    return sum(map(len, parts))

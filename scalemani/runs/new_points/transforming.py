@@ -45,7 +45,7 @@ from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
 from scalemani.runs.survey import checked_block_rows, default_block_rows
 from scalemani.runs.walk import locked_run
-from scalemani.stages.arrays.embeddings import NOWHERE, StoredClustering, StoredPlacement
+from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.arrays.points import tile_digests
 from scalemani.store.groups import StageGroup
 from scalemani.store.objects import digest
@@ -103,6 +103,7 @@ def write(
 
 
 WORKING = ".transform"
+VERSION = 2  # of what is stored of placed points
 SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is measured: known to a few percent
 
 
@@ -110,7 +111,9 @@ SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is meas
 class Transformed:
     """What became of new points: what measures how well they were placed, and what to say of it.
 
-    certificates : far and isolated (shares of the points); of spectral embeddings median_error, p95_error and
+    certificates : isolated and far, shares of the points whose distance to the nearest landmark or neighbour is more
+        than what 98 % of the training points do not exceed, and more than twice that, by the spacing there (2 % of new
+        points of the same distribution are isolated); of spectral embeddings median_error, p95_error and
         largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of
         nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found; of a run
         that leaves out rows with gaps rows_left_out, whose coordinates are NaN, and columns_with_gaps
@@ -145,7 +148,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
         dimensions = fitting_dimensions(run, source, executor)
         # What cannot be placed is refused before anything is written.
         content, gaps = content_of(source, run.metric, dimensions, executor)
-        identity = [run.keys, *source.shape, dimensions.dtype, content]
+        identity = [VERSION, run.keys, *source.shape, dimensions.dtype, content]
         key = digest(json.dumps(identity).encode())[:KEY_CHARACTERS]
         if earlier is not None:
             if earlier[KEY] != key:
@@ -156,7 +159,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             group = working.store.group(StoredPlacement.STAGE, key, dimensions.block_rows)
             stored = place_blocks(run, points, source, group, dimensions, executor)
             coordinates = stored_coordinates(stored, target)
-            account = account_of(stored, kind.spacing(run), coordinates, source.remark)
+            account = account_of(stored, coordinates, source.remark)
             certificates: dict[str, Any] = {**account.certificates}
             if issubclass(kind, NeighborPlacer):
                 certificates |= sampled_recall(run, source, dimensions.block_rows)
@@ -247,7 +250,7 @@ def place_blocks(
     group = StageGroup(group.root, group.path, dimensions.block_rows)
     group.forget(group.damaged_units(executor.workers))
     width = run.embedding.shape[1]
-    known = [one.sized() for one in (StoredPlacement.far, *placer_of(run).measured)]
+    known = [one.sized() for one in (StoredPlacement.nowhere, *placer_of(run).measured)]
     group.create(dimensions.n_points, [StoredPlacement.coordinates.sized(width), *known])
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
     task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
@@ -285,7 +288,7 @@ def placed_block(
     nowhere = ~np.isfinite(placed[StoredPlacement.coordinates]).all(axis=1)
     for values in arrays.values():
         values[nowhere] = np.nan_to_num(values[nowhere])  # a store takes finite numbers alone
-    arrays[StoredPlacement.far][nowhere] |= NOWHERE
+    arrays[StoredPlacement.nowhere] = np.asarray(nowhere, np.uint8)
     return arrays
 
 
@@ -310,15 +313,15 @@ def stored_coordinates(stored: StoredPlacement, description: str) -> LazyRows:
 
     def read(start: int, stop: int) -> np.ndarray:
         found = rows.read(start, stop)
-        found[stored.far.read_rows(slice(start, stop)) & NOWHERE != 0] = np.nan
+        found[stored.nowhere.read_rows(slice(start, stop)) != 0] = np.nan
         return found
 
     return replace(rows, reader=read)
 
 
-def account_of(stored: StoredPlacement, spacing: float, coordinates: LazyRows, remark: str) -> Account:
+def account_of(stored: StoredPlacement, coordinates: LazyRows, remark: str) -> Account:
     """Return the account of all blocks; `remark` is what the source of the points says of itself."""
-    account = Account(spacing, remark)
+    account = Account(remark)
     known, rows = [one for one in StoredPlacement.ARRAYS[1:] if stored.group.holds(one.name)], stored.group.block_rows
     for block, start in enumerate(range(0, len(coordinates), rows)):
         placed = {one: stored.reader(one).read_block(block) for one in known}

@@ -127,21 +127,20 @@ class StoredLandmarkScores(StoredReduction):
     vectors: ClassVar[Whole]
 
 
-BEYOND_REACH, NOWHERE = 1, 2  # bits of `StoredPlacement.far`
-
-
 class StoredPlacement(StoredStage, stage="placement"):
     """New points placed in the embedding of a run: no stage of the run, and gone once the result is written."""
 
     coordinates = embedding_rows("coordinates of the new points")
-    nearest = Rows(
-        "point", "float64", "the distance of the nearest landmark or training point, at most 1e300", "as given"
+    isolation = Rows(
+        "point",
+        "float64",
+        "the distance of the nearest landmark or training point over the spacing around that one, at most 1e300",
     )
     errors = Rows("point", "float64", "reconstruction error, relative to the distance of the nearest landmark")
     descended = Rows("point", "uint8", "0 where it equals a training point, else 1")
     arrived = Rows("point", "uint8", "1 where the descent of a point came to its end")
     falls = Rows("point", "float64", "by how much the objective of a point fell")
-    far = Rows("point", "uint8", "1 where a point lies beyond the reach of the run, plus 2 where it has no coordinates")
+    nowhere = Rows("point", "uint8", "1 where a point has no coordinates")
 
 
 LEVEL_FOLDERS = ("level_N",)

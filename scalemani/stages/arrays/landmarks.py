@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.reading import ArrayReader, MatrixDescription, Rows, StoredStage, Whole, landmark_matrix
-from scalemani.kernels.landmarks.quality import Coverage, coverage
+from scalemani.kernels.landmarks.quality import landmark_spacings
 from scalemani.kernels.spectral.reduced import whole_of_triangle
 from scalemani.store.invariants.matrices import bounds, columns_ascend, row_shares
 from scalemani.store.invariants.points import ERRORS_OF_WEIGHTS, NEAREST_FIRST, NEAREST_LANDMARKS
@@ -35,29 +35,27 @@ class StoredLandmarks(StoredStage, stage="landmarks"):
         "float64",
         "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
     )
-    spacing = Whole(
-        "",
+    spacings = Whole(
+        "landmark",
         "float64",
-        "how far 98 % of a sample of the points lie, at most, from the nearest landmark that they are not themselves",
+        "how far 98 % of a sample of the points that are nearest to the landmark lie from it, at most: the distance of "
+        "the third nearest other landmark times a number that all landmarks share",
         "as given",
     )
-    center = Whole("feature", "float64", "the median of each column of the sample", "as given")
-    radius = Whole("", "float64", "how far 98 % of the sample lie, at most, from the center", "as given")
     ANCHORS_UNIT: ClassVar = "anchors"
-    COVERAGE_UNIT: ClassVar = "coverage"
+    SPACINGS_UNIT: ClassVar = "spacings"
 
     @property
     def off_data(self) -> bool:
         """Whether the landmarks are no data points: they have anchors then, and no rows."""
         return self.group.committed(self.ANCHORS_UNIT)
 
-    def read_coverage(self) -> Coverage:
-        """Return how the landmarks cover the points; of runs that did not measure it, how they cover each other."""
-        if not self.group.committed(self.COVERAGE_UNIT):
+    def read_spacings(self) -> np.ndarray:
+        """Return the spacings (L,) of the landmarks; of runs that did not measure them, by the landmarks alone."""
+        if not self.group.committed(self.SPACINGS_UNIT):
             landmarks = self.points.read()
-            return coverage(landmarks, landmarks)
-        spacing, center, radius = (one.read() for one in (self.spacing, self.center, self.radius))
-        return Coverage(float(spacing), center, float(radius))
+            return landmark_spacings(landmarks, landmarks)
+        return self.spacings.read()
 
     def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
         """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""

@@ -145,7 +145,9 @@ def test_new_points_far_from_all_others_are_told_of(model, points):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         model.transform(points)
-    with pytest.warns(ScalemaniWarning, match="2 of 6 new points lie more than 2 times as far out .* first rows 4, 5:"):
+    with pytest.warns(
+        ScalemaniWarning, match="2 of 6 new points lie more than 2 times as far from .* first rows 4, 5:"
+    ):
         model.transform(np.vstack([points[:4], 1e6 * points[:2]]))
 
 

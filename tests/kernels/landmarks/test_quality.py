@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.landmarks.nearest import nearest_landmarks
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import (
-    coverage,
-    far_from_landmarks,
+    isolation,
+    landmark_spacings,
     local_conditions,
     nystrom_kernel,
     nystrom_residuals,
-    sampled_coverage,
+    sampled_spacings,
 )
 
 POINTS = np.random.default_rng(0).normal(size=(300, 6))
@@ -70,49 +70,50 @@ def test_bytes_are_compared_as_numbers():
     np.testing.assert_allclose(nystrom_residuals(digits, nystrom_kernel(digits[:8], 150.0)), expected, atol=1e-9)
 
 
+def isolation_by_brute_force(points, landmarks, new):
+    """Return the distance of the nearest landmark by its third nearest other one, 1 where 98 % of the points lie."""
+    among = np.sort(cdist(landmarks, landmarks))[:, 1:]
+    number = min(3, among.shape[1] - 1) - 1
+    away = cdist(points, landmarks)
+    away[away == 0] = np.inf
+    ratios = []
+    for row, nearest in zip(away, away.argmin(axis=1), strict=True):
+        itself = np.isinf(row)
+        left = np.delete(landmarks, [*np.flatnonzero(itself), nearest], axis=0)
+        gaps = np.sort(cdist(landmarks[nearest : nearest + 1], left)[0])
+        ratios.append(row[nearest] / gaps[min(number, len(gaps) - 1)])
+    usual = np.quantile(ratios, 0.98, method="lower")
+    away = cdist(new, landmarks)
+    return away.min(axis=1) / (usual * among[away.argmin(axis=1), number])
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])
-@pytest.mark.parametrize("n_landmarks", [20, 150])
-def test_points_far_from_all_landmarks_are_those_of_brute_force(dtype, n_landmarks):
-    points = (100 * np.random.default_rng(n_landmarks).random((400, 3))).astype(dtype)
-    landmarks = points[:n_landmarks]
-    away = cdist(points, landmarks)
-    for distance in (10.5, 20.5, 40.5):
-        np.testing.assert_array_equal(
-            far_from_landmarks(points, landmarks, distance), np.flatnonzero(away.min(axis=1) > distance)
-        )
-
-
-def held_out_distances(points, landmarks):
-    """Return how far each point lies from the nearest landmark that is not the point itself."""
-    away = cdist(points, landmarks)
-    return np.where(away == 0, np.inf, away).min(axis=1)
-
-
-@pytest.mark.parametrize("n_landmarks", [1, 2, 40, 500])
-def test_the_usual_distance_is_that_of_a_point_that_is_left_out(n_landmarks):
-    points = np.random.default_rng(1).normal(size=(500, 3))
-    found = coverage(points, points[:n_landmarks])
-    distances = held_out_distances(points, points[:n_landmarks])
-    known = np.sort(distances[np.isfinite(distances)])
-    assert found.spacing == pytest.approx(known[int(0.98 * (len(known) - 1))], rel=1e-12)
-    out = np.linalg.norm(points - np.median(points, axis=0), axis=1)
-    assert 0.975 < np.mean(out <= found.radius) <= 0.985
+@pytest.mark.parametrize("n_landmarks", [4, 40, 500, 600])
+def test_isolation_is_that_of_brute_force(dtype, n_landmarks):
+    points = (100 * np.random.default_rng(n_landmarks).random((600, 3))).astype(dtype)
+    points = np.unique(points, axis=0)[np.random.default_rng(0).permutation(590)]
+    landmarks, new = points[:n_landmarks], (150 * np.random.default_rng(1).random((200, 3))).astype(dtype)
+    found = isolation(new, prepare_landmarks(landmarks), landmark_spacings(points, landmarks))
+    exact = [one.astype(np.float64) for one in (points, landmarks, new)]
+    np.testing.assert_allclose(found, isolation_by_brute_force(*exact), rtol=1e-9)
 
 
 @pytest.mark.parametrize("far", [1e3, 1e9])
 @pytest.mark.parametrize("all_are_landmarks", [True, False])
-def test_one_outlier_in_a_hundred_points_does_not_widen_the_coverage_of_a_large_sample(far, all_are_landmarks):
-    """Of 20,000 points; the outliers lie in all directions, and are landmarks whether others are or not."""
+@pytest.mark.parametrize("percent", [1, 20])
+def test_outliers_do_not_widen_the_spacings_of_other_landmarks(far, all_are_landmarks, percent):
+    """Of 3,000 points; the outliers lie in all directions, and are landmarks whether others are or not."""
     rng = np.random.default_rng(2)
-    points = rng.normal(size=(20_000, 3))
-    outliers = far * rng.normal(size=(200, 3))
-    landmarks = points if all_are_landmarks else points[::50]
-    before = sampled_coverage(points, landmarks, 0)
-    after = sampled_coverage(np.concatenate([points, outliers]), np.concatenate([landmarks, outliers]), 0)
-    assert after.spacing < 1.5 * before.spacing
-    assert after.radius < 1.5 * before.radius
-    assert np.linalg.norm(after.center - before.center) < 0.2
+    points = rng.normal(size=(3000, 3))
+    outliers = far * rng.normal(size=(30 * percent, 3))
+    landmarks = points if all_are_landmarks else points[::15]
+    before = sampled_spacings(points, landmarks, 0)
+    after = sampled_spacings(np.concatenate([points, outliers]), np.concatenate([landmarks, outliers]), 0)
+    np.testing.assert_allclose(after[: len(before)], before, rtol=0.3)
 
 
-def test_where_all_points_are_one_landmark_there_is_no_usual_distance():
-    assert coverage(np.ones((50, 2)), np.ones((1, 2))).spacing == np.inf
+def test_a_single_landmark_is_as_wide_as_98_percent_of_the_points():
+    points = np.random.default_rng(3).normal(size=(1001, 3))
+    away = np.linalg.norm(points[1:] - points[0], axis=1)
+    expected = np.quantile(away, 0.98, method="lower")
+    np.testing.assert_allclose(landmark_spacings(points, points[:1]), [expected], rtol=1e-12)

@@ -6,7 +6,6 @@ import pytest
 from scalemani.errors import DataError, ScalemaniWarning, ShortfallWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, Placement
-from scalemani.runs.new_points.quality import Reach
 from scalemani.stages.arrays.embeddings import StoredPlacement
 
 
@@ -18,14 +17,14 @@ class Doubling:
         coordinates, arrived = 2.0 * points[:, :1].astype(np.float64), np.arange(len(points)) > 0
         return {
             StoredPlacement.coordinates: coordinates,
-            StoredPlacement.nearest: np.abs(points[:, 1]),
+            StoredPlacement.isolation: np.abs(points[:, 1]),
             StoredPlacement.descended: every > 0,
             StoredPlacement.arrived: arrived,
             StoredPlacement.falls: 0.5 * every,
         }
 
 
-DOUBLING = Placement(Doubling(), (3, 1), "euclidean", sparse=False, reach=Reach(np.zeros(3), 10.0), spacing=2.5)
+DOUBLING = Placement(Doubling(), (3, 1), "euclidean", sparse=False)
 
 
 def points_of(n_points):
@@ -66,18 +65,18 @@ def test_a_value_that_is_not_finite_is_named_by_its_row_in_the_whole(tmp_path):
 def test_the_account_adds_up_what_every_read_placed():
     points = points_of(30)
     points[:, 1] = 0
-    points[21] = 500.0
-    points[3:5, 1] = 3.0
-    points[6, 1] = 7.0
+    points[21, 1] = 500.0
+    points[3:5, 1] = 0.9
+    points[6:14, 1] = 1.5
     new = NewPoints(DOUBLING, open_points(points))
     new.read(0, 20)
     new.read(20, 30)
-    shares = {"far": 1 / 30, "isolated": 2 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
+    shares = {"far": 1 / 30, "isolated": 9 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
     assert new.account.certificates == pytest.approx(shares)
     (far, far_kind), (alone, alone_kind), (moving, moving_kind) = new.account.warnings
-    assert far.startswith("1 of 30 new points lie more than 2 times")
+    assert far.startswith("1 of 30 new points lie more than 2 times as far from the nearest landmark or neighbour as ")
     assert "first rows 21:" in far
-    assert alone.startswith("1 of 30 new points lie more than 2 times as far from what the embedding knows, ")
-    assert "first rows 6:" in alone
+    assert alone.startswith("8 of 30 new points lie farther from the nearest landmark or neighbour than 98% of the ")
+    assert "first rows 6, 7, 8, 9, 10:" in alone
     assert moving.startswith("2 of 30 new points were still moving")
     assert (far_kind, alone_kind, moving_kind) == (ScalemaniWarning, ScalemaniWarning, ShortfallWarning)

@@ -1,0 +1,75 @@
+"""How isolated points are: how far from the nearest known point, a neighbour or landmark, by the spacing around that.
+
+Scales are local: the gap of a known point is the distance of its third nearest other one, and its spacing a multiple of
+the gap that is found on points that are left out.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+
+GAP_NEIGHBOR = 3  # of one, a twentieth is small by chance, so that ratios to it have long tails; more are not local
+USUAL = 0.98  # share of the points that are left out which decides what is usual
+WIDE = 2.0  # times the spacing, from which on a point lies in no gap of the known points but off the data
+CORE = 0.75  # share of the points of which it is taken that they are no outliers
+FARTHEST = 1e300  # what is beyond all numbers, where squares overflow
+
+
+class Gaps(NamedTuple):
+    """The gap of each known point (n,), and what it is where its nearest ones lack one: the distance of the next."""
+
+    own: np.ndarray
+    lacking: np.ndarray
+
+    def left_out(self, nearest: np.ndarray, distances: np.ndarray) -> np.ndarray:
+        """Return the gaps at the nearest ones of known points, at distances (m,), as if these were not known."""
+        own = self.own[nearest]
+        return np.where(distances <= own, self.lacking[nearest], own)
+
+
+def gaps_of(distances: np.ndarray) -> Gaps:
+    """Return the gaps of n known points of which distances (n, k) to others ascend.
+
+    Copies do not count; of points with as many copies as there are distances, gaps are not known, and infinite.
+    """
+    apart = np.where(distances > 0, distances, np.inf)
+    last = distances.shape[1] - 1
+    first = max(0, min(GAP_NEIGHBOR, last) - 1)
+    return Gaps(*(apart[:, column:].min(axis=1) for column in (first, min(first + 1, last))))
+
+
+def usual_ratio(ratios: np.ndarray) -> float:
+    """Return what `USUAL` of the ratios (n,) of distances to gaps do not exceed, of points that are left out.
+
+    Ratios more than `WIDE` times as large do not count: these points are outliers, alone or in small groups, whatever
+    their share, up to a quarter. The result is the least that agrees with itself. Ratios of zero, of copies and
+    where the gap is not known, do not count either; without others it is one.
+    """
+    known = np.sort(ratios[ratios > 0])
+    if not len(known):
+        return 1.0
+    n_counted = int(np.ceil(CORE * len(known)))
+    while True:
+        usual = float(known[int(USUAL * (n_counted - 1))])
+        n_within = int(np.searchsorted(known, WIDE * usual, "right"))
+        if n_within <= n_counted:
+            return usual
+        n_counted = n_within
+
+
+def spacings_of(gaps: Gaps, usual: float) -> np.ndarray:
+    """Return how far from each known point (n,) others that are nearest to it usually lie, float64.
+
+    Where the gap is not known it is taken to be the median of the others; zero where none is.
+    """
+    known = np.isfinite(gaps.own)
+    own = np.where(known, gaps.own, np.median(gaps.own[known]) if known.any() else 0.0)
+    with np.errstate(over="ignore"):
+        return np.minimum(own * np.float64(usual), FARTHEST)
+
+
+def ratios_to(distances: np.ndarray, scales: np.ndarray) -> np.ndarray:
+    """Return distances (n,) over scales (n,), at most `FARTHEST`: 0 of a distance of 0, whatever the scale."""
+    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+        ratios = np.where(distances == 0, 0.0, np.asarray(distances, np.float64) / scales)
+    return np.minimum(np.nan_to_num(ratios, nan=FARTHEST, posinf=FARTHEST), FARTHEST)
