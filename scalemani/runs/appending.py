@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.stages import AUTO, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
+from scalemani.config.stages import AUTO, BESIDE_POINTS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
@@ -122,7 +122,7 @@ def check_growing(run: Run, freeze: bool) -> None:
         (params.merges_duplicates, "in which equal rows are one point, whose weights new rows would change", ""),
         (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),
         (params.neighbors.method == GIVEN_LISTS, "with neighbour lists of another library", " with theirs"),
-        (params.landmarks.method == GIVEN_LANDMARKS, "with landmarks of your own", " with them"),
+        (params.landmarks.method in BESIDE_POINTS, "with landmarks of your own", " with them"),
         (run.is_component, "that has left out components", ", or with components.disconnected=connect"),
     ):
         if refused:

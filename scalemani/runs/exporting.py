@@ -29,7 +29,7 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
 from scalemani.runs.incoming import usable_rows
-from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix, SpreadMatrix
+from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding

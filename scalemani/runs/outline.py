@@ -14,8 +14,9 @@ from scalemani.config.params.effects import DEFAULTS, POINTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import (
     AUTO,
-    GIVEN_LANDMARKS,
+    BESIDE_POINTS,
     GIVEN_LISTS,
+    GIVEN_ROWS,
     GIVEN_START,
     LLL,
     PRECOMPUTED,
@@ -196,7 +197,7 @@ def decide_parameters(
     names = {stage.name for stage in route}
     if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
-    asked = follow_landmarks(requested, method, found, "landmarks" in names)
+    asked = follow_landmarks(requested, method, found, route)
     n_points, most = found.dimensions.n_points, most_components(found, route)
 
     def resolve(kept: Parameters) -> Parameters:
@@ -243,25 +244,32 @@ def notes_on_landmarks(asked: Parameters, method: str, route: Route) -> tuple[st
     return (f"{', '.join(named)}: {told}; {why}",) if named else ()
 
 
-def follow_landmarks(asked: Parameters, method: str, found: Survey, chosen: bool) -> Parameters:
-    """Return parameters that ask for as many landmarks as were given; refuse them where others or none are `chosen`."""
+def follow_landmarks(asked: Parameters, method: str, found: Survey, route: Route) -> Parameters:
+    """Return parameters that ask for as many landmarks as were given; refuse them where others or none are chosen.
+
+    They ask for rows of the points where they were given as such, and where the method takes no others.
+    """
     named, given = asked.landmarks.method, found.side.landmarks
+    chosen = any(stage.name == "landmarks" for stage in route)
     if given is None:
-        if named == GIVEN_LANDMARKS and chosen:
+        if named in BESIDE_POINTS and chosen:
             raise ConfigError(
-                "landmarks.method=given takes landmarks: give a file with --landmarks (landmarks= an array in Python)"
+                f"landmarks.method={named} takes landmarks: give a file with --landmarks (landmarks= an array in "
+                "Python)"
             )
         return asked
     count = len(given.points)
-    if named != GIVEN_LANDMARKS or not chosen:
-        what = f"{method} takes none" if named == GIVEN_LANDMARKS else f"landmarks.method={named} chooses others"
+    if named not in BESIDE_POINTS or not chosen:
+        what = f"{method} takes none" if named in BESIDE_POINTS else f"landmarks.method={named} chooses others"
         raise ConfigError(f"{count} landmarks were given, and {what}: leave out one of the two")
     if asked.landmarks.n_landmarks not in (None, count):
         raise ConfigError(
             f"{count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} asks for another "
             "number: leave it out"
         )
-    return asked.with_values({"landmarks": {"n_landmarks": count}})
+    needed = asked.embedding.by_affinities or any(provided_by(route, "LANDMARKS_ARE_POINTS"))
+    rows = {"method": GIVEN_ROWS} if given.are_rows or needed else {}
+    return asked.with_values({"landmarks": {"n_landmarks": count, **rows}})
 
 
 def provided_by(route: Route, name: str) -> list[Any]:

@@ -5,12 +5,15 @@ Landmarks off the data are stored with their anchors, the points nearest to them
 
 from typing import Any
 
+import numpy as np
+
 from scalemani.config.methods import beside, listed
 from scalemani.config.params import Parameters
-from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS
+from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
+from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_spacings
 from scalemani.kernels.landmarks.selection import (
@@ -21,6 +24,8 @@ from scalemani.kernels.landmarks.selection import (
     selected_landmarks,
 )
 from scalemani.kernels.landmarks.weights import ANCHORS, LANDMARKS_AT_ONCE, anchored
+from scalemani.kernels.rows.compressed import PointsByRow
+from scalemani.kernels.rows.equal_rows import equal_rows_among
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
@@ -40,6 +45,8 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("block that points are in", EACH_TASK, dimensions.block_rows, *dimensions.kept_row),
         Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
     ]
+    if asked.method == GIVEN_ROWS:
+        return [*held, Held("landmarks as given", EACH_PROCESS, n_landmarks, features, "float64", 2)]
     if asked.method == GIVEN_LANDMARKS:
         return held + anchors_memory(sizes)
     if own := beside("LANDMARK_RULES", asked.method, "landmarks_held"):
@@ -92,6 +99,8 @@ def run(work: StageWork) -> dict[str, Any]:
     points = SampledRows(work)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(given_beside(work, "landmarks").points, None)
+    elif params.landmarks.method == GIVEN_ROWS:
+        landmarks, rows, found = landmarks_among(points, given_beside(work, "landmarks").points)
     else:
         landmarks, rows, found = selected_landmarks(points, choice_of(params)._replace(advance=progress.advance))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
@@ -113,6 +122,25 @@ def run(work: StageWork) -> dict[str, Any]:
     if not one_by_one:
         progress.advance()
     return certificates
+
+
+def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:
+    """Return landmarks (L, D) by the first row of the points that equals each, ascending.
+
+    Raises
+    ------
+    DataError
+        Where one equals none.
+    """
+    rows = equal_rows_among(points, given)
+    missing = np.flatnonzero(rows < 0)
+    if len(missing):
+        raise DataError(
+            f"row {missing[0]} of the landmarks is no row of the points, nor are {len(missing) - 1} more of them: this "
+            "method takes landmarks that are points; give rows of the points, or their numbers"
+        )
+    rows = np.sort(rows)
+    return Selected(points[rows], rows)
 
 
 def choice_of(params: Parameters) -> Choice:

@@ -33,6 +33,7 @@ from scalemani.config.params.fields import (
 )
 from scalemani.config.stages import (
     AUTO,
+    BESIDE_POINTS,
     DRAWN_LANDMARKS,
     GIVEN_LANDMARKS,
     LANDMARK_SOLVERS,
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
     AffinityOrder = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
-    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *declared("LANDMARK_RULES"), GIVEN_LANDMARKS)]
+    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *declared("LANDMARK_RULES"), *BESIDE_POINTS)]
     RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
     AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
     Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
@@ -330,7 +331,8 @@ class LandmarksParams:
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
     `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
     compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
-    that come with the points, on the data or off it.
+    that come with the points, on the data or off it. `given` is resolved to `rows` for those that are points: given by
+    row numbers, or to a method that takes such landmarks alone.
 
     `snap` puts each centroid of k-means at the data point nearest to it. Without, landmarks are the centroids
     themselves, which lie off the data.

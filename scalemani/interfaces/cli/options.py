@@ -195,7 +195,8 @@ class Options(Resources):
     landmarks: Annotated[
         str | None,
         typer.Option(
-            help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns"
+            help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns. Or "
+            "integers in one column: rows of POINTS"
         ),
     ] = None
     block_rows: Annotated[

@@ -226,10 +226,11 @@ class GraphEmbedder(Embedder):
         Connect pieces of the graph through their closest pairs where distances between them are known, of points or of
         all distances; those of neighbour lists and affinities stay separate. Or embed each piece from eigenvectors of
         its own; the largest alone (rows of the others are NaN in `embedding_`); or raise DisconnectedGraphError.
-    landmarks : str, array (L, D), or path, default "random"
-        The landmarks themselves, of any kind that X is given in, on the data or off it; a `pathlib.Path` is a file of
-        them. Or how they are chosen, by a method of `scalemani.select_landmarks`: "random", "spread", "kmeans",
-        "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active" or "gp".
+    landmarks : str, array (L, D) or (L,), or path, default "random"
+        The landmarks themselves, of any kind that X is given in, on the data or off it, or integers (L,), rows of X; a
+        `pathlib.Path` is a file of either. Some methods take rows of X alone. Or how they are chosen, by a method of
+        `scalemani.select_landmarks`: "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax",
+        "dpp", "dpp-exact", "gp-active" or "gp".
     residual : float or None
         To which eigenvectors are refined. None: 1e-4.
     deduplicate : bool, float or None
@@ -378,7 +379,7 @@ class LandmarkEmbedder(Embedder):
     ----------
     n_components : int or None
         Dimensions of the embedding, d. None: two, or as many as features, landmarks and classes allow.
-    landmarks : str, array (L, D), or path, default "random"
+    landmarks : str, array (L, D) or (L,), or path, default "random"
         As in `LaplacianEigenmaps`.
     n_neighbors : int or None
         Neighbours a point in the graph, k. None: 90, or all other points if fewer.

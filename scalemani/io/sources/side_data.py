@@ -8,20 +8,23 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.validation import check_dtype, check_shape, unmasked
-from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, first_few
+from scalemani.errors import ConfigError, DataError, StoreError
+from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, as_opening_errors, first_few
 from scalemani.io.sources.columns import in_order_of, names_of
 from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import is_frame, is_stored, open_points, points_in_memory
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, found_first, open_graph
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, PRECOMPUTED
 from scalemani.store.objects import digest
 
 NO_CLASS = -1  # the code of a point without a label, as scikit-learn writes it, and in texts "-1"
+NUMBERS_IN_TEXT = (".csv", ".txt")  # files of row numbers; points are in none of these
+ROWS_AT_ONCE = 65_536  # of a source that prefers no number
 LARGEST_INIT = 1e6  # a descent ends with an error where a coordinate comes beyond ten times this
 LARGEST_WEIGHT = 1e18  # sums of affinities times these, over as many points as there may be, stay within float32
 LEFT_OUT = -1  # in the place of a point: the row is of one that was left out
@@ -131,9 +134,13 @@ class Init:
 
 @dataclass(frozen=True, eq=False)
 class Landmarks:
-    """Landmarks (L, D) float64 that the user chose, as the metric maps them."""
+    """Landmarks (L, D) float64 that the user chose, as the metric maps them.
+
+    `are_rows` says that they were given as row numbers of the points.
+    """
 
     points: np.ndarray
+    are_rows: bool = False
 
     @cached_property
     def digest(self) -> str:
@@ -310,11 +317,15 @@ def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> Acc
 def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN) -> AccompaniedPoints:
     """Return points (N, D) with distinct landmarks (L, D), L >= 2, which need not be among the points.
 
+    Integers (L,), or (L, 1) where points have other columns, are the row numbers of landmarks among the points.
     `metric`, a name of `METRICS`, is that in which points and landmarks are compared.
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
-    if is_frame(landmarks) or is_stored(landmarks):
+    numbers = row_numbers(landmarks, source.shape[1])
+    if numbers is not None:
+        landmarks = rows_at(source, check_numbers(numbers, source.shape[0]))
+    elif is_frame(landmarks) or is_stored(landmarks):
         landmarks = in_order_of(open_points(landmarks), names_of(source), "the points")
     selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
     if selected.shape[1] != source.shape[1]:
@@ -324,7 +335,70 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     check_distinct(selected)
     if len(selected) < 2:
         raise DataError("landmarks has 1 row, at least 2 are needed: give more landmarks")
-    return with_side_data(source, landmarks=Landmarks(selected))
+    return with_side_data(source, landmarks=Landmarks(selected, numbers is not None))
+
+
+def row_numbers(landmarks: Any, n_features: int) -> np.ndarray | None:
+    """Return landmarks that are given as integers in one column, or as an array of one dimension; None of others."""
+    if isinstance(landmarks, str | Path):
+        path = str(landmarks)
+        if path.lower().endswith(NUMBERS_IN_TEXT) and "://" not in path:
+            landmarks = numbers_in_text(path)
+        elif path.lower().endswith(".npy") and "://" not in path and Path(path).is_file():
+            with as_opening_errors(path):
+                landmarks = np.load(path, mmap_mode="r")
+        elif n_features == 1 or open_points(landmarks).shape[1] != 1:
+            return None
+        else:
+            landmarks = points_in_memory(landmarks, "landmarks")
+    shape = np.shape(landmarks)
+    if len(shape) != 1 and (len(shape) != 2 or shape[1] != 1 or n_features == 1):
+        return None
+    values = np.asarray(landmarks).ravel()
+    whole = values.dtype.kind in "iu" or (values.dtype.kind == "f" and bool(np.all(values == np.rint(values))))
+    return values.astype(np.int64) if whole else None
+
+
+def numbers_in_text(path: str) -> np.ndarray:
+    """Return the row numbers (L,) of a file of text, one a line."""
+    try:
+        return np.loadtxt(path, dtype=np.int64, ndmin=1)
+    except OSError as error:
+        raise StoreError(f"cannot open {path}: {error.strerror or error}") from error
+    except ValueError as error:
+        raise DataError(f"landmarks in {path} are no row numbers, one a line: {error}") from error
+
+
+def check_numbers(numbers: np.ndarray, n_points: int) -> np.ndarray:
+    """Return row numbers of landmarks; raise DataError for rows that are not there, and for repeated ones."""
+    outside = np.flatnonzero((numbers < 0) | (numbers >= n_points))
+    if len(outside):
+        raise DataError(
+            f"landmarks name row {numbers[outside[0]]} (at place {outside[0]}), and the {n_points} points have rows 0 "
+            f"to {n_points - 1}: give rows of the points"
+        )
+    rows, counts = np.unique(numbers, return_counts=True)
+    if counts.max(initial=1) > 1:
+        repeated = rows[counts > 1]
+        raise DataError(
+            f"landmarks name row {repeated[0]} {counts.max()} times, {len(repeated)} rows in all more than once: name "
+            "each row once"
+        )
+    return rows
+
+
+def rows_at(source: PointsSource, rows: np.ndarray) -> np.ndarray:
+    """Return points (L, D) at ascending rows, read with those next to them; raise DataError for one with a gap."""
+    parts = []
+    for some in slices(source.shape[0], source.preferred_rows or ROWS_AT_ONCE):
+        wanted = rows[np.searchsorted(rows, some.start) : np.searchsorted(rows, some.stop)]
+        if len(wanted):
+            parts.append(source.read(some.start, some.stop)[wanted - some.start])
+    found = np.concatenate(parts) if parts else np.empty((0, source.shape[1]))
+    gaps = rows[np.isnan(found).any(axis=1)] if found.dtype.kind == "f" else rows[:0]
+    if len(gaps):
+        raise DataError(f"landmarks name row {gaps[0]}, which has a gap, and {len(gaps) - 1} more: name other rows")
+    return found
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.errors import DataError
-from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.compressed import Points, PointsByRow, tiles
 
 DIGEST_WORDS = 2  # of 64 bits: of 1e9 rows, two that differ have the same digest with probability 1e-21
 # Of a row while rows are grouped: its digest, its place in the order of these, its first equal row by both orders, and
@@ -84,6 +84,21 @@ def first_of_equal_digests(digests: np.ndarray) -> np.ndarray:
 def first_of_equal_rows(points: Points) -> np.ndarray:
     """Return the rows of `points` (n, D) whose coordinates no earlier row has, ascending: (m,) int64."""
     return group_digests(digests_of_rows(points)).first_rows
+
+
+def equal_rows_among(points: PointsByRow, wanted: np.ndarray) -> np.ndarray:
+    """Return the first of N points that equals each of wanted ones (L, D) float64, (L,) int64; -1 where none does."""
+    numbers: dict[bytes, list[int]] = {}
+    for number, content in enumerate(contents_of_rows(wanted)):
+        numbers.setdefault(content, []).append(number)
+    rows = np.full(len(wanted), -1)
+    for start, tile in tiles(points):
+        for row, content in enumerate(contents_of_rows(tile.astype(np.float64)), start):
+            for number in numbers.pop(content, ()):
+                rows[number] = row
+        if not numbers:
+            break
+    return rows
 
 
 def cells_of_rows(points: Points, tolerance: float) -> Points:

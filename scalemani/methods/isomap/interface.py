@@ -22,8 +22,8 @@ class LandmarkIsomap(LandmarkEmbedder):
     n_landmarks : int or None
         Landmarks, L, each of which takes one search of the whole graph, and 4 or 8 bytes a point in the store. None:
         1,000, or all distinct points where there are no more than 1,000 points.
-    landmarks : str, array (L, D), or path, default "random"
-        As in `LaplacianEigenmaps`; landmarks are points.
+    landmarks : str, array (L, D) or (L,), or path, default "random"
+        As in `LaplacianEigenmaps`; landmarks are points: rows of X, or equal to some.
     n_neighbors : int or None
         Neighbours a point, k. None: 15, or all other points where these are fewer. Too many lead from one sheet of a
         roll to the next.

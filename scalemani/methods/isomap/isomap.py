@@ -59,6 +59,9 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"residual_variance": variance, "least_eigenvalue": least}
 
 
+LANDMARKS_ARE_POINTS = True  # paths lead from point to point
+
+
 def most_components(found: "Survey") -> int:
     """Return how many components points have; a line has the distances of a line."""
     return 1 if found.dimensions.n_features == 1 else found.dimensions.n_points - 1

@@ -10,7 +10,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.params.by_stage import AffinitiesParams, LandmarksParams
 from scalemani.config.routes import ROUTES
-from scalemani.config.stages import GIVEN_LANDMARKS
+from scalemani.config.stages import BESIDE_POINTS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options
@@ -161,7 +161,7 @@ def test_the_names_of_methods_are_those_of_the_kernels():
 
     assert allowed(AffinitiesParams, "solver") == set(SOLVERS)
     assert allowed(AffinitiesParams, "order") == set(ORDERS)
-    assert allowed(LandmarksParams, "method") == {*LANDMARK_METHODS, GIVEN_LANDMARKS}
+    assert allowed(LandmarksParams, "method") == {*LANDMARK_METHODS, *BESIDE_POINTS}
 
 
 @pytest.mark.parametrize("method", ROUTES)

@@ -63,6 +63,72 @@ def test_the_command_line_goes_on_from_the_same_file_and_computes_anew_for_anoth
     assert missing == ["landmarks", "landmark_weights", "reduced", "landmark_embedding", "embedding"]
 
 
+ROWS = np.random.default_rng(5).choice(1300, 60, replace=False)
+
+
+def on_points(kind, landmarks, **given):
+    """Return a model of POINTS by landmarks; both kinds refuse such that are no points."""
+    if kind == "isomap":
+        return sm.LandmarkIsomap(2, landmarks=landmarks, **given).fit(POINTS)
+    return sm.LaplacianEigenmaps(2, landmarks=landmarks, solver="variational-nystrom", **given).fit(POINTS)
+
+
+@pytest.mark.parametrize("kind", ["isomap", "variational"])
+def test_methods_by_points_take_landmarks_that_are_rows_of_the_points_and_their_numbers(kind, tmp_path):
+    model = on_points(kind, POINTS[ROWS].copy(), store=tmp_path / "run")
+    np.testing.assert_array_equal(model.run_.landmarks.rows, np.sort(ROWS))
+    np.testing.assert_array_equal(model.run_.landmarks.points, POINTS[np.sort(ROWS)])
+    for numbers in (ROWS, ROWS.tolist(), np.sort(ROWS)[:, np.newaxis]):
+        np.testing.assert_allclose(on_points(kind, numbers).embedding_, model.embedding_, atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["isomap", "variational"])
+def test_methods_by_points_say_which_landmark_is_none(kind):
+    landmarks = POINTS[ROWS].copy()
+    landmarks[[7, 9]] += 1e-9
+    with pytest.raises(DataError, match="row 7 of the landmarks is no row of the points, nor are 1 more"):
+        on_points(kind, landmarks)
+
+
+@pytest.mark.parametrize("suffix", ["npy", "csv", "txt"])
+def test_the_command_line_takes_row_numbers(scalemani, tmp_path, suffix):
+    np.save(tmp_path / "points.npy", POINTS)
+    numbers = tmp_path / f"rows.{suffix}"
+    if suffix == "npy":
+        np.save(numbers, ROWS)
+    else:
+        numbers.write_text("".join(f"{row}\n" for row in ROWS))
+    common = ("embed", tmp_path / "points.npy", tmp_path / "run", "--method", "pca")
+    status, _, errors = scalemani(*common, "--landmarks", numbers)
+    assert status == 0, errors
+    np.testing.assert_array_equal(sm.open_run(tmp_path / "run").landmarks.rows, np.sort(ROWS))
+
+
+def test_row_numbers_count_rows_with_gaps_and_equal_rows():
+    points = np.concatenate([POINTS[:3], POINTS])
+    points[5] = np.nan
+    asked = {**ASKED, "missing": "leave-out", "settings": {"duplicates.tolerance": 0.0}}
+    model = sm.LaplacianEigenmaps(landmarks=3 + ROWS[ROWS != 2], **asked).fit(points)
+    given = sm.LaplacianEigenmaps(landmarks=POINTS[np.sort(ROWS[ROWS != 2])], **asked).fit(points)
+    np.testing.assert_allclose(model.embedding_, given.embedding_, atol=1e-9)
+    with pytest.raises(DataError, match="landmarks name row 5, which has a gap"):
+        sm.LaplacianEigenmaps(landmarks=[1, 5, 90, 100, 200, 300], **asked).fit(points)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        ([3, 1300, 5], r"landmarks name row 1300 \(at place 1\), and the 1300 points have rows 0 to 1299"),
+        ([3, -1, 5], r"landmarks name row -1 \(at place 1\)"),
+        ([3, 8, 3, 9, 9], "landmarks name row 3 2 times, 2 rows in all more than once"),
+    ],
+)
+def test_row_numbers_that_cannot_serve_are_refused(rows, message):
+    for landmarks in (rows, np.array(rows)[:, np.newaxis]):
+        with pytest.raises(DataError, match=message):
+            sm.LandmarkPCA(2, landmarks=landmarks).fit(POINTS)
+
+
 def test_they_are_mapped_as_points_are():
     found = [
         sm.LaplacianEigenmaps(landmarks=scale * CENTRES, metric="cosine", **ASKED).fit_transform(POINTS)
