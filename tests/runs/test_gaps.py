@@ -218,8 +218,8 @@ def test_maps_with_labels_by_position_have_all_rows(clustered, tmp_path, scalema
         out = tmp_path / f"map{suffix}"
         assert scalemani("export", clustered, out, "--labels", labels)[::2] == (0, "")
         table = pandas.read_csv(out) if suffix == ".csv" else pandas.read_parquet(out)
-        (name,) = set(table.columns) - {"row", "x", "y"}
-        assert table[name].tolist() == (np.arange(1300) % 7).tolist()
+        assert table["place.npy"].tolist() == (np.arange(1300) % 7).tolist()
+        assert "input_row" not in table
         assert np.array_equal(np.flatnonzero(table["x"].isna()), np.delete(np.arange(1300), KEPT))
 
 
