@@ -12,26 +12,23 @@ from pathlib import Path
 
 import psutil
 
+from scalemani.kernels.machine.control_groups import PROCESS, ROOT, memory_limits
+
 SECONDS_BETWEEN_SAMPLES = 0.05
 CHILDREN_ARE_LISTED = Path("/proc/thread-self/children").exists()  # not by every kernel
 
-CONTROL_GROUP = Path("/sys/fs/cgroup")
-LIMITS = ("memory.max", "memory.high", "memory/memory.limit_in_bytes", "memory/memory.soft_limit_in_bytes")
 
+def memory_limit(process: Path = PROCESS, root: Path = ROOT) -> int:
+    """Return the bytes that this process may use: those of the machine, or of what its container or group has.
 
-def memory_limit() -> int:
-    """Return the bytes that this process may use: those of the machine, or what it or its container is limited to.
-
-    Dask's function of the name returns the same; its module loads the client, in 0.4 s.
+    `process` and `root` are where the system describes control groups. Dask's function of the name reads those at the
+    root alone; its module loads the client, in 0.4 s.
     """
-    limits = [psutil.virtual_memory().total]
+    limits = [psutil.virtual_memory().total, *memory_limits(process, root)]
     with contextlib.suppress(ImportError):  # of Windows
         import resource
 
         limits.append(resource.getrlimit(resource.RLIMIT_RSS)[1])
-    for name in LIMITS:
-        with contextlib.suppress(OSError, ValueError):  # "max" is no number
-            limits.append(int((CONTROL_GROUP / name).read_text()))
     return min(limit for limit in limits if limit > 0)
 
 

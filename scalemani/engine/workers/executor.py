@@ -14,7 +14,6 @@ import dask
 import dask.threaded
 from dask.callbacks import Callback
 from dask.delayed import Delayed
-from dask.system import cpu_count
 from dask.utils import format_bytes, parse_bytes
 
 from scalemani.engine.memory.peak import memory_limit
@@ -24,6 +23,7 @@ from scalemani.engine.workers.blas import BLAS
 from scalemani.errors import ConfigError
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import threads
+from scalemani.kernels.machine.control_groups import usable_processors
 
 if TYPE_CHECKING:  # 0.4 s, and threads take nothing of it
     from distributed import Client
@@ -49,7 +49,7 @@ class Executor:
     """
 
     scheduler: Any = None
-    workers: int = field(default_factory=cpu_count)
+    workers: int = field(default_factory=usable_processors)
     memory: int | None = None
     progress: Progress = field(default_factory=Progress)
     tls: str | None = None

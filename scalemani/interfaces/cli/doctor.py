@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import psutil
-from dask.system import cpu_count
 from dask.utils import format_bytes
 from llvmlite import binding
 from threadpoolctl import threadpool_info
@@ -18,6 +17,7 @@ from scalemani.engine.memory.peak import memory_limit
 from scalemani.interfaces.cli.output import say
 from scalemani.kernels.machine.code_cache import CACHE_VARIABLE, cache_home, distrust, installed_code, writable_folder
 from scalemani.kernels.machine.compile import PLAIN, PLAIN_VARIABLE
+from scalemani.kernels.machine.control_groups import usable_processors
 from scalemani.store.objects import free_bytes, place_of
 
 PACKAGES = (
@@ -57,7 +57,7 @@ def examine(folder: Path) -> dict[str, Any]:
         "python": f"{platform.python_version()} on {platform.platform()}",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
         "extras": {extra: all(map(installed, needed)) for extra, needed in EXTRAS.items()},
-        "processors": {"usable": cpu_count(), "all": os.cpu_count(), "load": psutil.getloadavg()[0]},
+        "processors": {"usable": usable_processors(), "all": os.cpu_count(), "load": psutil.getloadavg()[0]},
         "blas": [
             f"{pool['internal_api']} {pool['version']}" for pool in threadpool_info() if pool["user_api"] == "blas"
         ],

@@ -18,7 +18,6 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import scipy.sparse as sp
 import zarr
-from dask.system import cpu_count
 
 from scalemani.errors import ConfigError, refuse_credentials, refuse_home
 from scalemani.io.export.atomic import already_there, new_folder, replaced_file
@@ -28,6 +27,7 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.stores import as_zarr_errors, store_at
 from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.machine.control_groups import usable_processors
 
 BLOCK_BYTES = 2**24
 EVERY_CHUNK: Any = {"write_empty_chunks": True}
@@ -174,7 +174,7 @@ def run_blocks(rows: LazyRows, write: WriteRows, progress: Progress | None = Non
         write(start, rows.read(start, stop))
         return stop - start
 
-    with ThreadPoolExecutor(workers or cpu_count()) as pool:
+    with ThreadPoolExecutor(workers or usable_processors()) as pool:
         for moved in pool.map(move, range(0, n_rows, step)):  # which cancels what has not begun where one fails
             if progress:
                 progress(moved)

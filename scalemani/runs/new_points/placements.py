@@ -5,7 +5,6 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from dask.system import cpu_count
 
 from scalemani.config.methods import beside, part_of
 from scalemani.config.objectives import objective_of
@@ -25,6 +24,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
+from scalemani.kernels.machine.control_groups import usable_processors
 from scalemani.kernels.neighbors.isolation import Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
@@ -359,7 +359,7 @@ class DescentPlacer(NeighborPlacer):
         """
         weights = run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
         tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
-        return cls(*read_training_points(run, in_memory), cpu_count(), tolerance, weights)
+        return cls(*read_training_points(run, in_memory), usable_processors(), tolerance, weights)
 
     @classmethod
     def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:

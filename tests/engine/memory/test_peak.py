@@ -105,12 +105,3 @@ def test_the_limit_is_what_dask_finds(monkeypatch):
     assert peak.memory_limit() == system.memory_limit()
     monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, 10**9))
     assert peak.memory_limit() == system.memory_limit() == 10**9
-
-
-def test_a_container_limits_memory_where_it_says_a_number(tmp_path, monkeypatch):
-    monkeypatch.setattr(peak, "CONTROL_GROUP", tmp_path)
-    monkeypatch.setattr(resource, "getrlimit", lambda _: (-1, -1))
-    (tmp_path / "memory.high").write_text("max\n")
-    assert peak.memory_limit() == psutil.virtual_memory().total
-    (tmp_path / "memory.max").write_text("123456789\n")
-    assert peak.memory_limit() == 123456789
