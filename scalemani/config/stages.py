@@ -144,7 +144,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=6,
+    version=7,
     also_reads=("landmark_embedding",),
     reads=("init",),
 )

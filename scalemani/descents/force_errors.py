@@ -5,6 +5,7 @@ points are narrower than those of any of these, and forces among them err by mor
 requests less where that is needed.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -15,12 +16,15 @@ from scalemani.descents.descent import State
 from scalemani.descents.problem import Problem, correct_isolated, field_of_copies, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
-from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 
-CERTIFIED_TARGETS = 1000
-ADAPTATION_TARGETS = 250
+# Points at which exact sums are taken: all of few, of others a sample that is doubled until it is precise enough.
+LEAST_TARGETS, MOST_TARGETS = 64, 1024
+DESCENT_TARGETS = 256  # at least: a sixteenth of what sums on a mesh take until the next measurement
+PRECISION = 0.1  # the standard error of a measured error, relative to it
+CERTAIN = 2.0  # standard errors
 ADAPT_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
 ADAPTATION_SEED = 2**32  # no usual seed: other points than those of a run's certificate
 FINER = "set a smaller layout.tolerance, or layout.repulsion to exact"
@@ -30,32 +34,141 @@ LEAST_FACTOR = 0.05
 # Of the gradient of a point, below which errors are no longer relative to it: the pair that pushes hardest has 0.65 by
 # Student's kernel and 0.86 by the Gaussian, whose own sums vanish at isolated points.
 LEAST_FORCE = 1e-3
+NINE_IN_TEN = 0.9
 
 
 class ForceErrors(NamedTuple):
-    """Relative errors of gradients that were summed approximately.
+    """Relative errors of gradients that were summed approximately, and their standard errors as estimates.
 
-    `whole` is the norm of all errors over that of all gradients. Nine in ten points err by `worst_decile` at most, each
-    relative to the norm of its own gradient, or to `LEAST_FORCE` where that is more.
+    `whole` is the norm of all errors over that of all gradients, or of as many of `LEAST_FORCE` where these vanish.
+    Nine in ten points err by `worst_decile` at most, each relative to the norm of its own gradient, or to `LEAST_FORCE`
+    where that is more.
     """
 
     whole: float
     worst_decile: float
+    standard_error: float = 0.0
+    worst_decile_standard_error: float = 0.0
 
     @property
     def least_tolerance(self) -> float:
         """The smallest tolerance that holds these errors."""
         return max(self.whole, self.worst_decile / SINGLE_POINTS)
 
+    @property
+    def certain_tolerance(self) -> float:
+        """The smallest tolerance that holds them where each is more than was estimated, by `CERTAIN` of its errors."""
+        return max(
+            self.whole + CERTAIN * self.standard_error,
+            (self.worst_decile + CERTAIN * self.worst_decile_standard_error) / SINGLE_POINTS,
+        )
 
-def errors_of(gradients: np.ndarray, exact: np.ndarray) -> ForceErrors:
-    """Return the relative errors of gradients (n, d) compared with exact ones; inf where one is no number."""
-    errors, lengths = np.linalg.norm(gradients - exact, axis=1), np.linalg.norm(exact, axis=1)
+    @property
+    def are_precise(self) -> bool:
+        """Whether both are known to within `PRECISION` of the tolerance that they need, or need less for certain."""
+        needed = self.least_tolerance
+        estimates = (
+            (self.whole, self.standard_error),
+            (self.worst_decile / SINGLE_POINTS, self.worst_decile_standard_error / SINGLE_POINTS),
+        )
+        return all(error <= PRECISION * needed or value + CERTAIN * error <= needed for value, error in estimates)
+
+
+class SampledForces:
+    """Exact forces at a sample of the points, which grows until it tells errors precisely.
+
+    Forces err where points are dense: by the root of how many are near, and in clusters narrower than the step of a
+    mesh by all of them. Hence a point is drawn with a chance of which half is constant, and a quarter each goes with
+    the sum S of the kernel there, and with S^2. Errors over their chances vary little, and tight clusters of a
+    hundredth of the points are seen. Estimates are unbiased whatever S is. Source: Hansen and Hurwitz, Ann. Math. Stat.
+    14 (1943), 333.
+
+    Parameters
+    ----------
+    exact : returns the exact forces (n, d) float64 at rows (n,) of the points
+    densities : S (N,) of all points, which may be approximate
+    seed : of the draws, one for each number of a point in the sample
+    least : points to begin with
+    """
+
+    def __init__(
+        self,
+        exact: Callable[[np.ndarray], np.ndarray],
+        densities: np.ndarray,
+        seed: int,
+        least: int = LEAST_TARGETS,
+    ) -> None:
+        self._exact, self._seed, self._least = exact, seed, least
+        sums = np.maximum(np.nan_to_num(densities, posinf=0.0), 0.0)
+        sums /= sums.mean() or 1.0
+        squares = sums * sums
+        self._chances = 2.0 + sums + squares / (squares.mean() or 1.0)  # up to a factor
+        self._rows, self._forces = np.empty(0, np.int64), np.empty((0, 0))
+
+    def errors(self, forces: np.ndarray) -> ForceErrors:
+        """Return the relative errors of all forces (N, d): of a sample, or of all points where these are few."""
+        n_points = len(forces)
+        if not np.isfinite(forces).all():
+            return ForceErrors(np.inf, np.inf)
+        if n_points <= MOST_TARGETS:
+            self._add(np.arange(len(self._rows), n_points))
+            return errors_of(forces, self._forces)
+        ends, size = np.cumsum(self._chances), float(np.vdot(forces, forces)) / n_points
+        n_targets = max(self._least, len(self._rows))
+        while True:
+            shares = row_words(self._seed, "repulsion", len(self._rows), n_targets) / 2.0**64
+            self._add(np.minimum(np.searchsorted(ends, shares * ends[-1], "right"), n_points - 1))
+            weights = ends[-1] / (n_points * self._chances[self._rows])
+            found = estimated_errors(forces[self._rows], self._forces, weights, size)
+            if found.are_precise or n_targets >= MOST_TARGETS:
+                return found
+            n_targets = min(2 * n_targets, MOST_TARGETS)
+
+    def _add(self, rows: np.ndarray) -> None:
+        if len(rows):
+            exact = self._exact(rows)
+            self._forces = np.concatenate([self._forces, exact]) if len(self._rows) else exact
+            self._rows = np.concatenate([self._rows, rows])
+
+
+def errors_of(forces: np.ndarray, exact: np.ndarray) -> ForceErrors:
+    """Return the relative errors of all forces (N, d), compared with exact ones; inf where one is no number."""
+    errors, lengths = np.linalg.norm(forces - exact, axis=1), np.linalg.norm(exact, axis=1)
     if not np.isfinite(errors).all():
         return ForceErrors(np.inf, np.inf)
-    error, length = float(np.sqrt((errors**2).sum())), float(np.sqrt((lengths**2).sum()))
-    whole = error / length if length > 0 else error / LEAST_FORCE
-    return ForceErrors(whole, float(np.quantile(errors / np.maximum(lengths, LEAST_FORCE), 0.9)))
+    whole = np.linalg.norm(errors) / (np.linalg.norm(lengths) or LEAST_FORCE * np.sqrt(len(errors)))
+    return ForceErrors(float(whole), float(np.quantile(errors / np.maximum(lengths, LEAST_FORCE), NINE_IN_TEN)))
+
+
+def estimated_errors(forces: np.ndarray, exact: np.ndarray, weights: np.ndarray, size: float) -> ForceErrors:
+    """Return the relative errors of all forces from those (n, d) at sampled points, whose weights (n,) mean one.
+
+    `size` is the mean square of the forces over all points. Times the ratio of the squares of exact and other forces in
+    the sample it is that of the exact ones, and varies less than theirs.
+    """
+    errors, lengths = np.linalg.norm(forces - exact, axis=1), np.linalg.norm(exact, axis=1)
+    terms = weights * np.square([errors, lengths, np.linalg.norm(forces, axis=1)])
+    error, length, seen = terms.mean(axis=1)
+    exact_size = length * size / seen if seen > 0 else length
+    whole = np.sqrt(error / exact_size) if exact_size > 0 else np.sqrt(error) / LEAST_FORCE
+    # The logarithm of whole^2 = error seen / (length size) varies as its parts do, relative to their means.
+    parts = [
+        each / mean for each, mean in zip(terms * [[1], [-1], [1]], (error, length, seen), strict=True) if mean > 0
+    ]
+    variation = np.std(np.sum(parts, axis=0), ddof=1) if parts else 0.0
+    shares = errors / np.maximum(lengths, LEAST_FORCE)
+    (worst,) = weighted_quantiles(shares, weights, np.array([NINE_IN_TEN]))
+    spread = np.std(weights * ((shares > worst) - (1.0 - NINE_IN_TEN)), ddof=1) / np.sqrt(len(weights))
+    (most,) = weighted_quantiles(shares, weights, np.array([NINE_IN_TEN + CERTAIN * spread]))
+    standard_error = 0.5 * whole * variation / np.sqrt(len(weights))
+    return ForceErrors(float(whole), float(worst), float(standard_error), float(most - worst) / CERTAIN)
+
+
+def weighted_quantiles(values: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return the quantiles (q,) of values (n,) of weights (n,): those of `np.quantile` where all weigh the same."""
+    order = np.argsort(values, kind="stable")
+    below = np.cumsum(weights[order]) - weights[order]
+    return np.interp(shares, below / below[-1], values[order])
 
 
 def measured_errors(
@@ -65,21 +178,31 @@ def measured_errors(
     seed: int = 0,
     over: Mapper = map,
     charges: np.ndarray | None = None,
-    n_targets: int = CERTIFIED_TARGETS,
+    least: int = LEAST_TARGETS,
 ) -> ForceErrors:
-    """Return the relative errors of the gradient of the sums at a sample of the points, against exact sums.
+    """Return the relative errors of the gradient of the sums, against exact sums at some of the points (N, d).
 
-    Where there are fewer points (N, d) than targets, all of them count; `charges` (N,) float64 are one by default.
+    `charges` (N,) float64 are one by default; `least` points are looked at first.
     """
-    rows = sample_rows(seed, "repulsion", len(positions), n_targets)
-    _, exact = ExactSums(kernel, over).field(positions, positions[rows], charges)  # self pairs have no gradient
-    _, approximate = sums.field(positions, charges=charges)
-    return errors_of(approximate[rows], exact)
+    values, gradients = sums.field(positions, charges=charges)
+    return sampled_gradients(kernel, positions, values, seed, over, charges, least).errors(gradients)
 
 
-def force_errors(
-    problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0, n_targets: int = CERTIFIED_TARGETS
-) -> ForceErrors:
+def sampled_gradients(
+    kernel: str,
+    positions: np.ndarray,
+    densities: np.ndarray,
+    seed: int,
+    over: Mapper = map,
+    charges: np.ndarray | None = None,
+    least: int = LEAST_TARGETS,
+) -> SampledForces:
+    """Return the exact gradients of a kernel's sums over all positions (N, d) at a sample of them."""
+    exact = ExactSums(kernel, over)
+    return SampledForces(lambda rows: exact.field(positions, charges=charges, rows=rows)[1], densities, seed, least)
+
+
+def force_errors(problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0) -> ForceErrors:
     """Return the relative errors of an objective's repulsive forces at a sample of the positions, against exact sums.
 
     They are those of the gradients of the sums, but for objectives that divide by the sums (SNE): there the sums of the
@@ -87,16 +210,19 @@ def force_errors(
     """
     kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
     if problem.objective.combine != "sum-log":
-        return measured_errors(sums, kernel, positions, seed, over, masses, n_targets)
-    rows = sample_rows(seed, "repulsion", len(positions), n_targets)
+        return measured_errors(sums, kernel, positions, seed, over, masses, DESCENT_TARGETS)
     copies = np.ones(len(positions)) if masses is None else masses
-    approximate = repulsive_term(problem.objective, positions, sums, masses).gradients[rows] / copies[rows, np.newaxis]
-    exact, targets = ExactSums(kernel, over), positions[rows]
-    sums_at, gradients = exact.field(positions, targets, copies)
-    field = field_of_copies(sums, positions, copies)
+    approximate = repulsive_term(problem.objective, positions, sums, masses).gradients / copies[:, np.newaxis]
+    exact, field = ExactSums(kernel, over), field_of_copies(sums, positions, copies)
     correct_isolated(sums, positions, field, copies)
-    others = exact.field(positions, targets, copies / np.maximum(field[0], LEAST_SUM))[1]
-    return errors_of(approximate, gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others)
+    charges = copies / np.maximum(field[0], LEAST_SUM)
+
+    def exact_forces(rows: np.ndarray) -> np.ndarray:
+        sums_at, gradients = exact.field(positions, positions[rows], copies)
+        others = exact.field(positions, positions[rows], charges)[1]
+        return gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others
+
+    return SampledForces(exact_forces, field[0], seed, DESCENT_TARGETS).errors(approximate)
 
 
 def sums_at_end(
@@ -120,13 +246,13 @@ def adapt_tolerance(
 ) -> State:
     """Return the state with the factor on the tolerance that its sums are to have from here on.
 
-    The factor stays where the measured error, times `growth`, is within the tolerance of the forces and not far below
-    it. Elsewhere it is set so that the error becomes `ROOM` of the tolerance, as errors are proportional to what is
-    requested; values and gradients of the earlier sums are then forgotten. Where a window of the descent ends here, the
-    next one starts from the value by the new sums.
+    The factor stays where the measured error, with its standard errors and times `growth`, is within the tolerance of
+    the forces and not far below it. Elsewhere it is set so that the error becomes `ROOM` of the tolerance, as errors
+    are proportional to what is requested; values and gradients of the earlier sums are then forgotten. Where a window
+    of the descent ends here, the next one starts from the value by the new sums.
     """
-    errors = force_errors(problem, sums, state.positions, ADAPTATION_SEED, ADAPTATION_TARGETS)
-    error, before = growth * errors.least_tolerance, state.tolerance_factor
+    errors = force_errors(problem, sums, state.positions, ADAPTATION_SEED)
+    error, before = growth * errors.certain_tolerance, state.tolerance_factor
     factor = float(np.clip(before * ROOM * tolerance / max(error, LEAST_FACTOR * tolerance), LEAST_FACTOR, 1.0))
     fits = error <= tolerance and (error >= LOOSE * tolerance or before == 1.0)
     if fits or factor == before:

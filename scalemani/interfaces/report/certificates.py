@@ -285,8 +285,10 @@ TEXTS: dict[str, dict[str, str]] = {
         "repulsion": "how the repulsion of all pairs was summed",
         "repulsion_tolerance": "relative error for which its sums were set at the end; layout.tolerance is the target",
         "force_error": "relative error of the repulsion at the end, against exact sums",
+        "force_standard_error": "standard error of it, which is measured on a sample",
         "worst_decile_force_error": "the error that the repulsion of nine in ten single points does not exceed, "
         "relative to its own norm",
+        "worst_decile_standard_error": "standard error of it",
     },
 }
 MEANINGS = {

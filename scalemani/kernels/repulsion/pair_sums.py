@@ -13,8 +13,8 @@ from typing import ClassVar, NamedTuple, Protocol
 import numpy as np
 
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, inlined_sums, square_of
+from scalemani.kernels.arrays.tiles import Mapper, row_panels, run, slices
+from scalemani.kernels.machine.compile import compiled, inlined, inlined_sums, square_of
 from scalemani.kernels.machine.vector_math import exp_nonpositive
 
 STUDENT, GAUSSIAN, EPANECHNIKOV = 0, 1, 2
@@ -23,7 +23,8 @@ LEAST_SUM = 1e-300  # a sum that underflows, or that an approximation leaves bel
 
 SOURCE_TILE = 512  # sources looked at together: with their distances and slopes they stay in the first-level cache
 TARGET_PANEL = 1024
-ROW_PANEL = 64  # requested rows are few: smaller panels still occupy all threads
+LEAST_SOURCES = 8192  # that a thread takes at a time where there is one panel of targets
+FUSED_DIMENSIONS = 3  # up to here a pair is met in one loop, which keeps all of it in registers
 SLOPE = 2.0  # d/dy K(|y - x|^2) = 2 K' (y - x)
 
 
@@ -120,7 +121,8 @@ class ExactSums(PairSums):
     """Sums over all pairs, O(N M d), float64: relative rounding of a few 1e-16 times the sum of |q_m| K.
 
     The kernel is "student", 1 / (1 + d^2), "gaussian", exp(-d^2), or "epanechnikov", max(1 - d^2, 0); a ConfigError is
-    raised for another one. Panels of 1,024 targets run side by side where the map function `over` does.
+    raised for another one. Where the map function `over` runs side by side, panels of 1,024 targets do, and of fewer
+    targets parts of the sources.
     """
 
     exact: ClassVar[bool] = True
@@ -139,83 +141,85 @@ class ExactSums(PairSums):
         """Return S and its gradient as `PairSums.field` does, with the same bits for any map function.
 
         `rows` (M,) of the sources may be the targets, in place of `targets`; each is left out of its own sum. Shapes
-        that do not fit, and both targets and rows, are a ConfigError.
+        that do not fit, and both targets and rows, are a ConfigError. The sums of a target do not depend on others.
         """
         if rows is not None and targets is not None:
             raise ConfigError("field takes targets or rows of the sources, got both: leave one of them out")
         points, at, charges = pair_arguments(sources, targets, charges)
         if rows is not None:
-            return self._at_rows(points, charges, np.asarray(rows, np.int64))
-        columns, others = np.ascontiguousarray(points.T), targets is None
-        sums, gradients = np.empty(len(at)), np.empty(at.shape)
+            left_out = np.asarray(rows, np.int64)
+            at = points[left_out]
+        else:
+            left_out = np.arange(len(at)) if targets is None else np.full(len(at), len(points))
+        found = self._summed(points, charges, at, left_out)
+        return found[:, 0].copy(), found[:, 1:].copy()
 
-        def part(panel: slice) -> None:
-            own = panel.start if others else -1
-            _exact_panel(self._kind, columns, charges, at[panel], own, sums[panel], gradients[panel])
+    def _summed(self, points: np.ndarray, charges: np.ndarray, at: np.ndarray, left_out: np.ndarray) -> np.ndarray:
+        """Return sums and gradients (M, 1 + d): those of parts of the sources, added in order."""
+        parts, panels = row_panels(len(points), LEAST_SOURCES), slices(len(at), TARGET_PANEL)
+        found = np.zeros((len(at), 1 + points.shape[1]))
 
-        run(self.over(part, slices(len(at), TARGET_PANEL)))
-        return sums, gradients
+        def of_part(part: slice, panel: slice) -> np.ndarray:
+            own = np.empty_like(found[panel])
+            _exact_part(self._kind, points[part], charges[part], at[panel], left_out[panel] - part.start, own)
+            return own
 
-    def _at_rows(self, points: np.ndarray, charges: np.ndarray, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        sums, gradients = np.empty(len(rows)), np.empty((len(rows), points.shape[1]))
+        def fill(panel: slice) -> None:
+            for part in parts:
+                found[panel] += of_part(part, panel)
 
-        def part(panel: slice) -> None:
-            _exact_rows(self._kind, points, charges, rows[panel], sums[panel], gradients[panel])
-
-        run(self.over(part, slices(len(rows), ROW_PANEL)))
-        return sums, gradients
+        if len(panels) > 1:
+            run(self.over(fill, panels))
+        else:
+            for partial in self.over(lambda part: of_part(part, slice(None)), parts):
+                found += partial
+        return found
 
 
 @compiled
-def _exact_panel(
+def _exact_part(
     kind: int,
-    columns: np.ndarray,
+    points: np.ndarray,
     charges: np.ndarray,
     targets: np.ndarray,
-    own: int,
-    sums: np.ndarray,
-    gradients: np.ndarray,
+    left_out: np.ndarray,
+    found: np.ndarray,
 ) -> None:
-    """Fill sums (m,) and gradients (m, d); target i leaves out source own + i where own is not negative."""
-    n_dims, n_sources = columns.shape
+    """Fill found (m, 1 + d) with the sums and gradients at targets (m, d); the source `left_out` (m,) adds nothing.
+
+    That may be no row of the points (n, d). A tile of these is copied to columns, which missing axes leave at zero.
+    """
+    n_dims = points.shape[1]
+    tile = np.zeros((max(n_dims, FUSED_DIMENSIONS), SOURCE_TILE))
     squared, slopes = np.empty(SOURCE_TILE), np.empty(SOURCE_TILE)
-    sums[:], gradients[:] = 0.0, 0.0
-    for first in range(0, n_sources, SOURCE_TILE):
-        stop = min(first + SOURCE_TILE, n_sources)
+    found[:] = 0.0
+    for first in range(0, len(points), SOURCE_TILE):
+        width = min(SOURCE_TILE, len(points) - first)
+        for j in range(width):
+            for k in range(n_dims):
+                tile[k, j] = points[first + j, k]
         for i in range(len(targets)):
-            left_out = own + i if own >= 0 else n_sources
+            skipped = left_out[i] - first
             for part in range(2):  # before and after the source that is left out; most tiles are all in one part
-                begin = first if part == 0 else max(first, left_out + 1)
-                end = min(stop, left_out) if part == 0 else stop
+                begin = 0 if part == 0 else max(0, skipped + 1)
+                end = min(width, skipped) if part == 0 else width
                 if begin >= end:
                     continue
-                square_distances(columns, targets[i], begin, end, squared)
-                sums[i] += weigh(kind, squared, charges[begin:end], slopes)
+                own_charges = charges[first + begin : first + end]
+                if n_dims <= FUSED_DIMENSIONS:
+                    y = targets[i, 0], targets[i, 1] if n_dims > 1 else 0.0, targets[i, 2] if n_dims > 2 else 0.0
+                    columns = tile[0, begin:end], tile[1, begin:end], tile[2, begin:end]
+                    met = meet(kind, columns, y, own_charges)
+                    for k in range(n_dims + 1):
+                        found[i, k] += met[k]
+                    continue
+                square_distances(tile, targets[i], begin, end, squared)
+                found[i, 0] += weigh(kind, squared, own_charges, slopes)
                 for k in range(n_dims):
-                    gradients[i, k] += SLOPE * moment(columns[k, begin:end], targets[i, k], slopes)
+                    found[i, k + 1] += SLOPE * moment(tile[k, begin:end], targets[i, k], slopes)
 
 
-@compiled
-def _exact_rows(
-    kind: int, points: np.ndarray, charges: np.ndarray, rows: np.ndarray, sums: np.ndarray, gradients: np.ndarray
-) -> None:
-    """Fill sums (m,) and gradients (m, d) at some rows of the points (N, d), source by source."""
-    for i in range(len(rows)):
-        n = rows[i]
-        sums[i], gradients[i] = 0.0, 0.0
-        for m in range(len(points)):
-            if m == n:
-                continue
-            square = 0.0
-            for k in range(points.shape[1]):
-                square += square_of(points[n, k] - points[m, k])
-            value, slope = respond(kind, square)
-            sums[i] += charges[m] * value
-            for k in range(points.shape[1]):
-                gradients[i, k] += SLOPE * charges[m] * slope * (points[n, k] - points[m, k])
-
-
-@compiled
+@inlined
 def respond(kind: int, square: float) -> tuple[float, float]:
     """Return K and K' at one squared distance."""
     if kind == GAUSSIAN:
@@ -225,6 +229,35 @@ def respond(kind: int, square: float) -> tuple[float, float]:
         value = 1.0 / (1.0 + square)
         return value, -value * value
     return (1.0 - square, -1.0) if square < 1.0 else (0.0, 0.0)
+
+
+@inlined_sums
+def meet(
+    kind: int, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
+) -> tuple[float, float, float, float]:
+    """Return S and its gradient at a target, of points in columns (3 of (n,)) and their charges (n,)."""
+    if kind == STUDENT:  # the number of a kernel is known where the loop is compiled, which then has no branches
+        return _meet(STUDENT, columns, target, charges)
+    if kind == GAUSSIAN:
+        return _meet(GAUSSIAN, columns, target, charges)
+    return _meet(EPANECHNIKOV, columns, target, charges)
+
+
+@inlined_sums
+def _meet(
+    kind: int, columns: tuple[np.ndarray, ...], target: tuple[float, float, float], charges: np.ndarray
+) -> tuple[float, float, float, float]:
+    (xs, ys, zs), (x, y, z) = columns, target
+    total, along_x, along_y, along_z = 0.0, 0.0, 0.0, 0.0
+    for j in range(np.uint64(len(charges))):
+        dx, dy, dz = x - xs[j], y - ys[j], z - zs[j]
+        value, slope = respond(kind, dx * dx + dy * dy + dz * dz)
+        total += charges[j] * value
+        slope *= charges[j]
+        along_x += slope * dx
+        along_y += slope * dy
+        along_z += slope * dz
+    return total, SLOPE * along_x, SLOPE * along_y, SLOPE * along_z
 
 
 @inlined_sums

@@ -214,7 +214,9 @@ def run(work: StageWork) -> dict[str, Any]:
             "repulsion": method,
             "repulsion_tolerance": asked.tolerance * state.tolerance_factor,
             "force_error": errors.whole,
+            "force_standard_error": errors.standard_error,
             "worst_decile_force_error": errors.worst_decile,
+            "worst_decile_standard_error": errors.worst_decile_standard_error,
         }
     positions = state.positions
     if given is not None:
