@@ -63,7 +63,7 @@ def main():
     finished = sm.open_run(run)
     finished.plot(str(labels), path=folder / "digits.png")
 
-    say("how good every approximation is, measured", f"info {run} --json")
+    say("how exact the results are, measured", f"info {run} --json")
     described = {"method": finished.method, "params": finished.params.as_dict(), "stages": finished.records()}
     (folder / "certificates.json").write_text(json.dumps(described, indent=1))
 

@@ -1,4 +1,4 @@
-"""Manifold learning on millions of points, out of core, with a certificate for every approximation."""
+"""Manifold learning on millions of points, out of core, with certificates of how exact the results are."""
 
 import contextlib
 import gc

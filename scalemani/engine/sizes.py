@@ -35,6 +35,7 @@ MERGED_SHARE = 0.35
 FIRST_NODES_PER_POINT = 0.5  # of the first coarse graph: aggregates have two to eight members
 NODES_PER_NODE = 0.35  # of each following one
 NODES_PER_POINT = 0.8  # of all coarse graphs
+FOLLOWING_VECTORS = 4  # Ritz vectors beyond those kept whose residuals are found too: a gap may lie behind some of them
 COPIES_OF_PART = 4  # of items that are grouped: labels, places, numbers, and what a file takes of these in order
 # Landmarks that points of a landmark are near to, with all their neighbours: 24 on a surface of two dimensions.
 LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
@@ -213,6 +214,7 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         "nearest_landmark": params.landmark_neighbors,
         "joined_landmark": params.landmark_graph.joined(n_landmarks),
         "component": params.n_components,
+        "ritz_vector": params.n_components + FOLLOWING_VECTORS,
         "direction": min(n_features, n_landmarks),
         "cluster": params.clustering.n_clusters,
     }

@@ -36,8 +36,8 @@ class LaplacianEigenmaps(GraphEmbedder):
     embedding_ : (N, d) float64, eigenvectors of L v = lambda D v in input order, the constant one left out
     eigenvalues_ : (d,) ascending, in [0, 2]
     certificates_ : what each stage measured about how good its result is; of `embedding` the residual, the eigengap
-        after the last column, and what these bound: the angle to the exact eigenvectors (radians) and the error of the
-        eigenvalues
+        after the last column, and what these bound: the angle to the exact eigenvectors (radians; None where these
+        bound none) and the error of the eigenvalues
     run_ : the run in `store`, opened, with its `graph`, `affinities` and `landmarks`; there with `store` alone
     n_features_in_, feature_names_in_ : as in scikit-learn
 

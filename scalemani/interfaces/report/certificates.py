@@ -253,7 +253,9 @@ TEXTS: dict[str, dict[str, str]] = {
     },
     "coarse_embedding": {"vectors": "vectors that start the refinement"},
     "embedding": {
-        "residual": "|S u - theta u| of the worst eigenvector, over all points",
+        "residual": "|S u - theta u| of the worst eigenvector, over all points; of solvers that embed a graph of the "
+        "landmarks alone, for its kernel between all points, by sampled ones",
+        "residual_error": "standard error of it, where points are sampled",
         "passes": "passes over the graph that refined the eigenvectors",
         "eigengap": "how far the next eigenvalue is from the last one kept",
         "eigengap_error_bound": "the gap between the exact eigenvalues differs from that by at most this",
@@ -294,6 +296,13 @@ TEXTS: dict[str, dict[str, str]] = {
 MEANINGS = {
     stage: {name: Meaning(text, SCALES.get(name)) for name, text in texts.items()} for stage, texts in TEXTS.items()
 }
+
+
+def subspace_meanings(residual: str) -> dict[str, Meaning]:
+    """Return the meanings of `certified_pairs`, of a method whose `residual` is said in words."""
+    texts = {"residual": residual, "eigengap": TEXTS["embedding"]["eigengap"], **SUBSPACE}
+    scales = {"eigengap": eigengap, "angle_bound": angle}
+    return {name: Meaning(text, scales.get(name)) for name, text in texts.items()}
 
 
 def meanings_of(stage: str) -> dict[str, Meaning]:

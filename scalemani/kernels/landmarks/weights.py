@@ -283,7 +283,14 @@ class Combined(NamedTuple):
 
 def combined(points: np.ndarray, prepared: PreparedLandmarks, combining: Combining) -> Combined:
     """Return the weights of points (n, D) over their nearest landmarks: each row depends on its own point alone."""
-    indices, squares = nearest_landmarks(points, prepared, combining.n_neighbors)
+    return combined_among(points, prepared, combining, *nearest_landmarks(points, prepared, combining.n_neighbors))
+
+
+def combined_among(
+    points: np.ndarray, prepared: PreparedLandmarks, combining: Combining, indices: np.ndarray, squares: np.ndarray
+) -> Combined:
+    """Return what `combined` does, of points whose nearest landmarks (n, >= K) are known, with squared distances."""
+    indices, squares = (np.ascontiguousarray(one[:, : combining.n_neighbors]) for one in (indices, squares))
     if combining.sigma is None:
         weights = local_weights(points, prepared.landmarks, indices, combining.regularization)
     else:

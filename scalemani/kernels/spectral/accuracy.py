@@ -24,7 +24,7 @@ Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation II
 for Ritz vectors and approximate singular vectors.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.linalg
@@ -42,6 +42,9 @@ BELOW_ALL = -2.0  # where eigenvalues of known vectors are moved to
 TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the search for the next eigenvalue, until the gap is resolved
 RESOLVED = 0.1  # share of the gap that the next eigenvalue may be off by
 MOST_RESTARTS = 300  # of Lanczos for one tolerance: tight clusters take hundreds, and the gap may be zero
+
+
+ROUNDINGS = 4  # of a product, in inner products of unit vectors
 
 
 class Following(NamedTuple):
@@ -147,6 +150,28 @@ def sine_and_error(
         turned += (residual / (last - value)) ** 2
         coupled = rounding / eigengap
     return float(sine), float(error)
+
+
+def certified_pairs(
+    values: np.ndarray, residuals: np.ndarray, n_kept: int, scale: float = 1.0, largest: float = np.inf
+) -> dict[str, Any]:
+    """Return the certificates of leading Ritz pairs of one Rayleigh-Ritz step, of which the first `n_kept` are kept.
+
+    Parameters
+    ----------
+    values, residuals : (m,) Ritz values, descending, and |S x - theta x| of unit Ritz vectors; those beyond `n_kept`
+        bound the gap, which is not known without any
+    scale : what the residual is stated relative to, above zero
+    largest : as of `subspace_accuracy`
+    """
+    kept = values[:n_kept]
+    following = Following(values[n_kept:], residuals[n_kept:])
+    if n_kept == len(values):
+        following = Following.one(float(kept[-1]), float(residuals.max()))
+    rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * scale
+    found = subspace_accuracy(kept, residuals[:n_kept], following, rounding, largest)._asdict()
+    del found["eigengap_error_bound"]
+    return {"residual": float(residuals[:n_kept].max()) / scale, **found}
 
 
 def count_near_zero(eigenvalues: np.ndarray) -> int:

@@ -22,6 +22,13 @@ class Components(NamedTuple):
     vectors: np.ndarray
 
 
+class RitzPairs(NamedTuple):
+    """Leading Ritz pairs in the span of Z: `values` (m,); `vectors` (L, m), whose combinations Z v have unit length."""
+
+    values: np.ndarray
+    vectors: np.ndarray
+
+
 @compiled
 def add_moments(
     points: np.ndarray,

@@ -6,8 +6,8 @@ GEODESICS = Stage(
     "geodesics",
     ("work_points", "neighbors", "components", "landmarks"),
     by_block=False,
-    version=2,
+    version=3,
     package=__name__,
 )
-ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=4, package=__name__)
+ISOMAP = Stage("isomap", ("work_points", "geodesics"), also_reads=("landmark_embedding",), version=5, package=__name__)
 ROUTES = {"isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP)}

@@ -1,13 +1,17 @@
-"""How far all points are from landmarks along the neighbour graph: shortest paths from some of these at a time."""
+"""How far all points are from landmarks along the neighbour graph: shortest paths from some of these at a time.
+
+Paths from a few sampled points certify what is made of those from landmarks.
+"""
 
 from typing import Any, ClassVar
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.reading import Parts, RowsOfArray, StoredStage, Whole
-from scalemani.engine.sizes import Sizes
+from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.methods.isomap.kernels import UndirectedEdges, geodesic_distances, undirected_edges
@@ -17,9 +21,16 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
-from scalemani.store.schema import AS_DISTANCES
+from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
-DIMENSIONS = {"source_landmark": "the landmarks of a part, from which paths start: 8, at most L"}
+DIMENSIONS = {
+    "source_landmark": "the landmarks of a part, from which paths start: 8, at most L",
+    "sampled_point": "points drawn to certify an Isomap: one for 16 landmarks, from 16 to 128, at most N",
+    "sampled_source": "those of a part, from which paths start: 8, fewer in the last part",
+}
+SAMPLED, FROM_SAMPLE = "sampled_points", "sample"  # a unit, and a step
+LANDMARKS_A_SAMPLE = 16  # paths from sampled points take a sixteenth of the time of those from landmarks
+FEWEST_SAMPLED, MOST_SAMPLED_PATHS = 16, 128
 
 
 class StoredGeodesics(StoredStage, stage="geodesics"):
@@ -38,6 +49,23 @@ class StoredGeodesics(StoredStage, stage="geodesics"):
         "the lengths of the shortest paths from the same landmarks to all points in work order",
         "as given",
     )
+    sampled_rows = Whole("sampled_point", "int64", "points drawn at random, ascending", "work row")
+    FROM_SAMPLE: ClassVar = (
+        ArrayDescription(
+            "geodesics",
+            "from_sample",
+            "part",
+            ("sampled_source", "point"),
+            AS_DISTANCES,
+            "as given",
+            "the lengths of the shortest paths from eight consecutive sampled points, fewer in the last part, to all",
+            (f"{FROM_SAMPLE}-block-N",),
+        ),
+    )
+
+    def read_from_sample(self, part: int) -> np.ndarray:
+        """Return the distances (s, N) of all points, in work order, from the sampled points of a part."""
+        return self.group.read_part(self.FROM_SAMPLE[0].name, part, FROM_SAMPLE)
 
     def n_parts(self, n_landmarks: int) -> int:
         """Return the number of parts for so many landmarks."""
@@ -85,10 +113,17 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("lengths of paths, and which points are next", EACH_TASK, n_points, 2),
         Held("distances of some landmarks", EACH_TASK, together, n_landmarks, copies=COPIES_OF_PART),
         Held("the same of all points", EACH_TASK, n_points, together),
+        Held("sampled points", EACH_PROCESS, MOST_SAMPLED_PATHS, 1, "int64"),
         Held("the same as stored, and encoded", EACH_TASK, n_points, together, lengths, COPIES_OF_PART),
         components_held(sizes),
         Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
     ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: paths from landmarks, and from sampled points."""
+    n_sampled = min(sizes.dimensions.n_points, n_sampled_points(sizes.params.n_landmarks))
+    return written(StoredGeodesics.ARRAYS, sizes, sampled_point=n_sampled, sampled_source=n_sampled)
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -96,6 +131,12 @@ def run(work: StageWork) -> dict[str, Any]:
     output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
     tell_of_unseen_components(work)
     work.map_blocks(distances_from_some, count=output.n_parts(n_landmarks))
+    n_points = work.task.dimensions.n_points
+    n_sampled = min(n_points, n_sampled_points(n_landmarks))
+    if not work.task.output.committed(SAMPLED):
+        sampled = sample_rows(0, "geodesics/sample", n_points, n_sampled)
+        work.task.output.write_whole({StoredGeodesics.sampled_rows: sampled}, SAMPLED)
+    work.map_blocks(distances_from_sample, FROM_SAMPLE, output.n_parts(n_sampled))
     return {"longest_path": float(output.read_matrix(n_landmarks).max())}
 
 
@@ -108,6 +149,19 @@ def distances_from_some(task: StageTask, part: int) -> Arrays:
         StoredGeodesics.distances: found[:, rows],
         StoredGeodesics.to_points: found.astype(task.dimensions.distance_dtype),
     }
+
+
+def n_sampled_points(n_landmarks: int) -> int:
+    """Return from how many sampled points paths are found, where there are as many points."""
+    return min(max(n_landmarks // LANDMARKS_A_SAMPLE, FEWEST_SAMPLED), MOST_SAMPLED_PATHS)
+
+
+def distances_from_sample(task: StageTask, part: int) -> Arrays:
+    """Return the distances from consecutive sampled points to all points."""
+    rows = StoredGeodesics(task.output).sampled_rows.read_once()
+    sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
+    found = geodesic_distances(task.once(edges_of_graph), sources)
+    return {StoredGeodesics.FROM_SAMPLE[0]: found.astype(task.dimensions.distance_dtype)}
 
 
 def work_rows_of_landmarks(task: StageTask) -> np.ndarray:

@@ -33,7 +33,8 @@ class LandmarkIsomap(LandmarkEmbedder):
     embedding_ : (N, d) float64 in input order, in the units of the points
     eigenvalues_ : (d,) descending, the sum of squares of the landmarks' coordinates in each dimension
     certificates_, n_features_in_, feature_names_in_ : as in `LaplacianEigenmaps`; that of `isomap` has the
-        `residual_variance`, 1 - r^2 of distances along the graph and in the embedding
+        `residual_variance`, 1 - r^2 of distances along the graph and in the embedding, and the `residual` of the
+        eigenproblem of all points
 
     References
     ----------
@@ -58,6 +59,16 @@ MEANINGS = {
     "geodesics": {"longest_path": Meaning("the longest of the shortest paths between two landmarks")},
     "isomap": {
         "residual_variance": Meaning("1 - r^2 of distances along the graph and in the embedding, between landmarks"),
+        "residual": Meaning(
+            "|B u - |x|^2 u| of the worst column x, u at unit length, B = -J D^2 J / 2 of the squares of all shortest "
+            "paths, by sampled points, as a share of the largest |x|^2: within it lies an eigenvalue of an Isomap "
+            "whose landmarks are all points"
+        ),
+        "residual_error": Meaning("standard error of it"),
+        "points_residual_variance": Meaning(
+            "1 - r^2 of distances along the graph and in the embedding, from sampled points to all"
+        ),
+        "points_residual_variance_error": Meaning("standard error of it"),
         "least_eigenvalue": Meaning("below zero, by as much as no coordinates at all have these distances"),
     },
 }

@@ -14,7 +14,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.errors import ConfigError
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
-from scalemani.methods.isomap.kernels import classical_scaling, residual_variance, triangulation
+from scalemani.methods.isomap.kernels import classical_scaling, residual_variance, sampled_paths, triangulation
 from scalemani.stages.shared.output import embedding_held, write_embedding
 
 if TYPE_CHECKING:
@@ -33,6 +33,10 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("distances", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_DISTANCES, step="solving"),
         Held("distances of all points to some landmarks", EACH_PROCESS, n_points, together, lengths, COPIES_OF_PART),
         Held("those to one landmark, in float64", EACH_PROCESS, n_points, COLUMNS_OF_LANDMARK),
+        Held(
+            "paths from some sampled points, in float64", EACH_PROCESS, n_points, together, copies=2, step="certificate"
+        ),
+        Held("columns at unit length", EACH_PROCESS, n_points, sizes.params.n_components, copies=3, step="certificate"),
         embedding_held(sizes),
     ]
 
@@ -55,8 +59,23 @@ def run(work: StageWork) -> dict[str, Any]:
     for part in range(n_parts):  # the points by the paths to some landmarks after the other
         found.add(paths.to_points(part), part * paths.TOGETHER, placed)
         work.executor.progress.advance()
+    certified = certified_by_sample(paths, placed, found.exponent)
     write_embedding(work, StoredIsomap.embedding, np.ldexp(placed, found.exponent, out=placed), empty)
-    return {"residual_variance": variance, "least_eigenvalue": least}
+    return {"residual_variance": variance, "least_eigenvalue": least, **certified}
+
+
+def certified_by_sample(paths: StoredGeodesics, placed: np.ndarray, exponent: int) -> dict[str, float]:
+    """Return how far positions (N, d) in units of 2^exponent are from an Isomap of all points, by sampled ones."""
+    rows = paths.sampled_rows.read()
+    parts = map(paths.read_from_sample, range(paths.n_parts(len(rows))))
+    found = sampled_paths(parts, rows, placed, exponent)
+    (residual, residual_error), (variance, variance_error) = found.residual(), found.variance()
+    return {
+        "residual": residual,
+        "residual_error": residual_error,
+        "points_residual_variance": variance,
+        "points_residual_variance_error": variance_error,
+    }
 
 
 LANDMARKS_ARE_POINTS = True  # paths lead from point to point

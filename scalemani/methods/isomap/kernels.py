@@ -8,7 +8,7 @@ Torgerson, Multidimensional scaling: I. Theory and method, 1952; de Silva and Te
 using landmark points, 2004.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
 from scalemani.errors import RankError
+from scalemani.kernels.arrays.columns import column_squares
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.spectral.eigenproblem import sign_rule
@@ -242,6 +243,84 @@ def triangulation(distances: np.ndarray, scaled: Components) -> Triangulation:
     near_one, exponent = at_unit_scale(distances)
     values, vectors = np.ldexp(scaled.eigenvalues, -2 * exponent), np.ldexp(scaled.vectors, -exponent)
     return Triangulation((near_one**2).mean(axis=0), -0.5 * vectors / values, exponent)
+
+
+class SampledPaths(NamedTuple):
+    """What the shortest paths from one sampled point after the other to all N points say of an embedding (N, d).
+
+    `missed` (s, d): rows of -D^2 U / 2 - U diag(|x|^2), U the centred columns of the embedding at unit length, |x|
+    their lengths, D all paths; `sums` (s, 5): of the lengths of its paths and of distances in the embedding, of their
+    squares and products, over all other points; `scale`: the largest |x|^2, in the same units.
+    """
+
+    missed: np.ndarray
+    sums: np.ndarray
+    scale: float
+    n_points: int
+
+    def residual(self) -> tuple[float, float]:
+        """Return |B u - |x|^2 u| of the worst column, B = -J D^2 J / 2, over the largest |x|^2, and its standard error.
+
+        Rows of B u - |x|^2 u have a mean of zero over all points: their mean over the sample stands for what centring
+        takes off, and their variance for that of all rows.
+        """
+        n_sampled = len(self.missed)
+        away = np.square(self.missed - self.missed.mean(axis=0)) * (n_sampled / max(1, n_sampled - 1))
+        squares = away.mean(axis=0)
+        worst = int(np.argmax(squares))
+        share = 1.0 - n_sampled / self.n_points  # of the points that are not in the sample
+        error = float(np.sqrt(share * away[:, worst].var() / max(1, n_sampled - 1)))
+        residual = float(np.sqrt(self.n_points * squares[worst]))
+        per_square = 0.5 * self.n_points / residual if residual > 0 else 0.0
+        return residual / self.scale, per_square * error / self.scale
+
+    def variance(self) -> tuple[float, float]:
+        """Return 1 - r^2 of paths and distances from sampled points to all others, and its error by the jackknife."""
+        total = self.sums.sum(axis=0)
+        n_sampled, per_row = len(self.sums), self.n_points - 1
+        whole = unexplained(total, n_sampled * per_row)
+        if n_sampled < 2:
+            return whole, 0.0
+        without = np.array([unexplained(total - one, (n_sampled - 1) * per_row) for one in self.sums])
+        return whole, float(np.sqrt((n_sampled - 1) * without.var()))
+
+
+def unexplained(sums: np.ndarray, count: int) -> float:
+    """Return 1 - r^2 of two variables, of the sums (5,) of their values, squares and products."""
+    one, other, one_squares, other_squares, products = sums / count
+    both = products - one * other
+    return float(1.0 - both**2 / ((one_squares - one**2) * (other_squares - other**2)))
+
+
+def sampled_paths(parts: Iterable[np.ndarray], rows: np.ndarray, embedding: np.ndarray, exponent: int) -> SampledPaths:
+    """Return what paths from sampled points say.
+
+    Parameters
+    ----------
+    parts : distances (s', N) from consecutive ones of the sampled points, one part after the other
+    rows : (s,) int, the sampled points
+    embedding : (N, d) float64, in units of 2^exponent
+    """
+    mean = embedding.mean(axis=0)
+    lengths = column_squares(embedding - mean)
+    unit = (embedding - mean) / np.sqrt(lengths)
+    missed, sums = [], []
+    for first, paths in parts_from(parts):
+        near_one = np.ldexp(np.asarray(paths, np.float64), -exponent)
+        own = rows[first : first + len(near_one)]
+        missed.append(-0.5 * (near_one**2) @ unit - unit[own] * lengths)
+        for row, one in zip(own, near_one, strict=True):
+            other = np.sqrt(np.square(embedding - embedding[row]).sum(axis=1))
+            sums.append([one.sum(), other.sum(), one @ one, other @ other, one @ other])
+    return SampledPaths(np.concatenate(missed), np.array(sums), float(lengths.max()), len(embedding))
+
+
+def parts_from(parts: Iterable[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield parts (s', N) with the number of rows before them."""
+    first = 0
+    for part in parts:
+        yield first, part
+        first += len(part)
 
 
 def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:

@@ -9,6 +9,7 @@ KERNEL_DISCRIMINANTS = Stage(
     ("work_points", "components", "symmetric_affinities", "landmarks", "landmark_weights", "classes"),
     also_reads=("landmark_embedding",),
     follows=("components", "landmarks"),
+    version=2,
     package=__name__,
 )
 ROUTES = {

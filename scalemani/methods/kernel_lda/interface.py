@@ -46,6 +46,11 @@ class LandmarkKernelLDA(LandmarkLDA):
 
 MEANINGS = {
     "kernel_discriminants": {
-        "between_shares": Meaning("share of the variance along each axis that lies between classes")
+        "between_shares": Meaning("share of the variance along each axis that lies between classes"),
+        "residual": Meaning(
+            "at least |S_b a - lambda S_t a| of the worst direction a, over all points, in the norm of the inverse of "
+            "S_t, where |a| is one in that of S_t: an exact lambda lies within it"
+        ),
+        "share_error_bound": Meaning("an exact share lies within this of each share between classes"),
     },
 }

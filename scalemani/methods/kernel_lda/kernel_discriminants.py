@@ -2,6 +2,11 @@
 
 Directions are P = Z P~ in the span of the kernel, and coordinates J K J Z P~ with J = I - 1 1^T / N. Source: [LLL]
 4.6.4; Baudat and Anouar, Generalized discriminant analysis using a kernel approach, Neural Computation 2000.
+
+Over all points the problem is S_b a = lambda S_t a with S_b = J K J P J K J, P the projection on classes, and
+S_t = (J K J)^2 + rho I, rho the ridge. Of a = Z p~ with coordinates x = J K J a the residual is
+r = J K J (P x - lambda x) - lambda rho a: one more pass over W. In the norm of the inverse of S_t it is |r| / sqrt(rho)
+at most, and an exact lambda lies that near.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +18,7 @@ from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, 
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
+from scalemani.kernels.arrays.columns import column_squares
 from scalemani.methods.kernel_pca.kernels import centered_sums
 from scalemani.methods.lda.kernels import discriminants
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -36,6 +42,7 @@ class StoredKernelDiscriminants(StoredReduction, stage="kernel_discriminants"):
     )
     directions = Whole("landmark_bound component", "float64", "what rows of [K Z, K 1] take")
     mean = Whole("component", "float64", "the mean of the coordinates before it is taken off")
+    ridge = Whole("", "float64", "what is added to the scatter in every direction")
 
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
@@ -64,12 +71,14 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),
         Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
         Held("embedding and rows, in work and in input order", GROWING, n_points, params.n_components + 1, copies=2),
+        Held("residuals, and what they are made of", GROWING, n_points, params.n_components, copies=3),
+        Held("classes of the points", EACH_PROCESS, n_points, 1, "int32"),
         components_held(sizes),
     ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Find the directions and project the points; certify how far apart they hold the classes."""
+    """Find the directions and project the points; certify how far apart they hold the classes, how exactly."""
     task, output = work.task, StoredKernelDiscriminants(work.task.output)
     tell_of_unseen_components(work)
     if not task.output.committed(output.SOLVED):
@@ -85,6 +94,7 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredKernelDiscriminants.eigenvalues: solution.eigenvalues,
             StoredKernelDiscriminants.directions: directions,
             StoredKernelDiscriminants.mean: mean @ directions,
+            StoredKernelDiscriminants.ridge: np.array(ridge),
         }
         task.output.write_whole(arrays, output.SOLVED)
     empty = work.workspace().empty
@@ -96,7 +106,39 @@ def run(work: StageWork) -> dict[str, Any]:
 
     work.executor.over(project_block, list(range(task.dimensions.n_blocks)))
     write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
-    return {"between_shares": output.eigenvalues.read().tolist()}
+    shares = output.eigenvalues.read()
+    # P x - lambda x has that length before the kernel shortens it.
+    residuals = np.minimum(residuals_of(work, positions, shares), np.sqrt(shares * (1.0 - shares)))
+    return {
+        "between_shares": shares.tolist(),
+        "residual": float(residuals.max()),
+        "share_error_bound": float(np.minimum(residuals, 1.0 - shares).max()),  # no share is above one
+    }
+
+
+def residuals_of(work: StageWork, positions: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Return |r| / sqrt(rho) (d,) of the directions whose coordinates are positions (N, d), of unit length by S_t."""
+    task, empty = work.task, work.workspace().empty
+    output, dimensions = StoredKernelDiscriminants(task.output), task.dimensions
+    ridge, directions = float(output.ridge.read()), output.directions.read()[:-1]
+    stored = task.stored(StoredClasses)
+    codes, counts = stored.codes.read(), stored.counts.read()
+    sums = np.column_stack([np.bincount(codes, column, len(counts)) for column in positions.T])
+    means = sums / counts[:, np.newaxis]
+    left, missed, points = (empty(positions.shape, np.float64) for _ in range(3))
+    left[:] = means[codes] - positions * shares
+
+    def of_block(block: int) -> None:
+        rows, graph = slice(*dimensions.rows(block)), affinity_graph(task.inputs)
+        affinities = graph.read_matrix(block, dimensions.n_points)
+        weights = task.stored(StoredLandmarkWeights).read_matrix(block, task.params.n_landmarks)
+        missed[rows], points[rows] = left[rows] + affinities.astype(np.float64) @ left, weights @ directions
+
+    work.executor.over(of_block, list(range(dimensions.n_blocks)))
+    missed -= missed.mean(axis=0)
+    missed -= points * (ridge * shares)
+    lengths = column_squares(positions) + ridge * column_squares(points)
+    return np.sqrt(column_squares(missed) / (ridge * lengths))
 
 
 def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:

@@ -6,8 +6,10 @@ from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, R
 
 KERNEL_COMPONENTS = Stage(
     "kernel_components",
-    ("work_points", "landmark_weights", "reduced"),
+    ("work_points", "symmetric_affinities", "landmark_weights", "reduced"),
     also_reads=("landmark_embedding",),
+    follows=("symmetric_affinities",),
+    version=2,
     package=__name__,
 )
 ROUTES = {

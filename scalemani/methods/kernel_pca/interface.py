@@ -2,7 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
-from scalemani.interfaces.report.certificates import Meaning, good_if
+from scalemani.interfaces.report.certificates import Meaning, good_if, subspace_meanings
 
 
 @arguments
@@ -51,6 +51,10 @@ LEAST_EIGENVALUE = good_if(
 
 MEANINGS = {
     "kernel_components": {
-        "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE)
+        "least_eigenvalue": Meaning("least eigenvalue of the kernel on the landmarks", LEAST_EIGENVALUE),
+        **subspace_meanings(
+            "|J K J u - lambda u| of the worst column u at unit length, over all points, as a share of the largest "
+            "lambda: how far scores are from exact eigenvectors of the centred kernel"
+        ),
     },
 }

@@ -1,16 +1,29 @@
-"""Kernel principal components by landmarks: the reduced kernel, centred, then Z times the landmarks' scores."""
+"""Kernel principal components by landmarks: the reduced kernel, centred, then Z times the landmarks' scores.
 
+A pass over W certifies the scores: with u a column of them at unit length, |J K J u - lambda u| tells how far u and
+lambda are from exact eigenpairs of the centred kernel.
+"""
+
+import itertools
+import operator
 from typing import TYPE_CHECKING, Any
 
-from scalemani.engine.needs import EACH_PROCESS, Held
+import numpy as np
+
+from scalemani.engine.memory.files import Table
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, entries_held
 from scalemani.engine.reading import Whole
-from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
-from scalemani.methods.kernel_pca.kernels import centered_kernel, kernel_components
+from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.spectral.accuracy import certified_pairs
+from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vectors, kernel_components, kernel_means
+from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
 from scalemani.stages.arrays.landmarks import StoredReduced
-from scalemani.stages.shared.moments import gram_held, summed_gram
-from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+from scalemani.stages.shared.moments import TILES_TOGETHER, gram_held, summed_gram
+from scalemani.stages.shared.output import embedding_held, over_landmarks, write_over_landmarks, write_scores
+from scalemani.stages.shared.tiles import fold_tiles, tiles_one_by_one
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -21,8 +34,13 @@ class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
 
     eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending")
     vectors = Whole("landmark component", "float64", "the scores of the landmarks")
+    ritz_values = Whole("ritz_vector", "float64", "the same eigenvalues, and those that follow")
+    ritz_vectors = Whole("landmark ritz_vector", "float64", "their scores at unit length, centred")
+    ritz_means = Whole("ritz_vector", "float64", "the means over all points of the kernel times these")
 
 
+COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
+ROWS_REACHED = 32  # vectors that the neighbours of a tile have, for each row of the tile, without any structure
 COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
 
 
@@ -32,7 +50,19 @@ def memory(sizes: Sizes) -> list[Held]:
     return [
         *gram_held(sizes),
         Held("reduced kernel", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_KERNEL, step="solving"),
+        *residuals_held(sizes),
         embedding_held(sizes),
+    ]
+
+
+def residuals_held(sizes: Sizes) -> list[Held]:
+    """List the vectors that are certified, and what a tile takes of W and of them."""
+    dimensions, width = sizes.dimensions, sizes.params.n_components + FOLLOWING_VECTORS
+    reached = min(dimensions.n_points, ROWS_REACHED * TILE_ROWS)
+    return [
+        Held("vectors that are certified", LOOKED_UP, dimensions.n_points, width),
+        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "residuals", "float32"),
+        Held("vectors of a tile and of its neighbours", EACH_TASK, reached, width, step="residuals"),
     ]
 
 
@@ -41,8 +71,15 @@ def run(work: StageWork) -> dict[str, Any]:
     task, output = work.task, StoredKernelComponents(work.task.output)
     reduced, gram = task.stored(StoredReduced), summed_gram(work)
     kernel = centered_kernel(reduced.read_matrix(reduced.LAPLACIAN), reduced.read_matrix(reduced.MASS), gram)
-    solution, least = kernel_components(kernel, gram, task.params.n_components)
-    write_scores(output, solution.eigenvalues, solution.vectors)
+    n_components = task.params.n_components
+    solution, pairs, least = kernel_components(kernel, gram, n_components, FOLLOWING_VECTORS)
+    centered = centered_vectors(pairs.vectors, gram)
+    further = {
+        StoredKernelComponents.ritz_values: pairs.values,
+        StoredKernelComponents.ritz_vectors: centered,
+        StoredKernelComponents.ritz_means: kernel_means(reduced.read_matrix(reduced.MASS), gram, centered),
+    }
+    write_scores(output, solution.eigenvalues, solution.vectors, further)
     if -least > solution.eigenvalues[-1]:
         work.warn(
             f"kernel_components: the kernel is not positive semidefinite, its least eigenvalue on the landmarks is "
@@ -50,7 +87,30 @@ def run(work: StageWork) -> dict[str, Any]:
             "neighbors.n_neighbors or lower affinities.sigma"
         )
     write_over_landmarks(work, output)
-    return {"least_eigenvalue": least}
+    residuals = np.sqrt(fold_tiles(work, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
+    return {
+        "least_eigenvalue": least,
+        **certified_pairs(pairs.values, residuals, n_components, float(pairs.values[0])),
+    }
+
+
+def residuals_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
+    """Return the squares (m,) of J K J u - lambda u of the certified vectors, summed over consecutive tiles."""
+    output, graph, table = StoredKernelComponents(task.output), affinity_graph(task.inputs), task.once(certified_table)
+    values, means = output.ritz_values.read_once(), output.ritz_means.read_once()
+    squares = np.zeros(len(values))
+    for block, parts in itertools.groupby(tiles_one_by_one(task, tiles), operator.itemgetter(0)):
+        affinities, first = graph.read_matrix(block, task.dimensions.n_points), task.dimensions.rows(block)[0]
+        for _, part in parts:
+            reached, rows = graph.on_reached(affinities[part])
+            own = table[slice(first + part.start, first + part.stop)]
+            squares += np.square(own + rows @ table[reached] - means - values * own).sum(axis=0)
+    return squares
+
+
+def certified_table(task: StageTask) -> Table:
+    """Return the certified vectors u: (N, m) float64, in work order."""
+    return over_landmarks(task, StoredKernelComponents(task.output).ritz_vectors.read(), task.table)
 
 
 def most_components(found: "Survey") -> int:

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.spectral.eigenproblem import sign_rule
-from scalemani.kernels.spectral.linear import Components, independent, whitened
+from scalemani.kernels.spectral.linear import Components, RitzPairs, independent, whitened
 
 LEAST_SHARE = 1e-10  # of the largest eigenvalue: what is below is rounding, and no component
 
@@ -31,13 +31,16 @@ def centered_kernel(laplacian: sp.csr_matrix, mass: sp.csr_matrix, gram: sp.csr_
     return kernel - shift - shift.T
 
 
-def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int) -> tuple[Components, float]:
+def kernel_components(
+    kernel: np.ndarray, gram: sp.csr_matrix, n_components: int, n_following: int = 0
+) -> tuple[Components, RitzPairs, float]:
     """Return the leading eigenpairs of A v = lambda Z^T Z v as scores v sqrt(lambda), and the least eigenvalue.
 
     Parameters
     ----------
     kernel : (L, L) float64, A, the reduced centred kernel
     gram : (L, L), Z^T Z
+    n_following : how many pairs beyond these are returned with them as pairs of J K J, fewer where there are fewer
 
     Raises
     ------
@@ -52,10 +55,24 @@ def kernel_components(kernel: np.ndarray, gram: sp.csr_matrix, n_components: int
             f"{n_components} components were asked of a kernel that has {positive} eigenvalues above zero on these "
             "landmarks: ask for fewer, or take more landmarks or another affinities.sigma"
         )
-    found = values[::-1][:n_components]
-    scores = np.zeros((len(kernel), n_components))
-    scores[kept] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, :n_components]) * np.sqrt(found)
-    return Components(found, sign_rule(scores)), float(values[0])
+    leading = slice(min(n_components + n_following, len(values)))
+    unit = np.zeros((len(kernel), leading.stop))
+    unit[kept] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, leading])
+    pairs = RitzPairs(values[::-1][leading].copy(), sign_rule(unit))
+    found = pairs.values[:n_components]
+    return Components(found, pairs.vectors[:, :n_components] * np.sqrt(found)), pairs, float(values[0])
+
+
+def centered_vectors(vectors: np.ndarray, gram: sp.csr_matrix) -> np.ndarray:
+    """Return vectors (L, m) less what makes the mean of their combinations Z v zero, whose rows of Z sum to one."""
+    weights = np.asarray(gram.sum(axis=1)).ravel()  # Z^T 1
+    return vectors - weights @ vectors / weights.sum()
+
+
+def kernel_means(mass: sp.csr_matrix, gram: sp.csr_matrix, vectors: np.ndarray) -> np.ndarray:
+    """Return the means (m,) over all points of K Z v of vectors (L, m): 1^T K Z = 1^T (I + D) Z."""
+    sums = np.asarray((mass + gram).sum(axis=1)).ravel()
+    return sums @ vectors / gram.sum()
 
 
 def centered_sums(products: sp.csr_matrix, sums: np.ndarray, gram: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:

@@ -24,5 +24,5 @@ LANDMARK_GRAPH = Stage(
     package=__name__,
 )
 # The group `embedding`, by the graph of the landmarks alone.
-EMBEDDING = Stage("embedding", ("points", "landmarks", "landmark_graph"), also_reads=("landmark_weights",))
+EMBEDDING = Stage("embedding", ("points", "landmarks", "landmark_graph"), also_reads=("landmark_weights",), version=2)
 SOLVER_ROUTES = dict.fromkeys(SOLVERS, (POINTS, LANDMARKS, LANDMARK_COVARIANCES, LANDMARK_GRAPH, EMBEDDING))

@@ -201,6 +201,76 @@ def spacing(landmarks: np.ndarray) -> float:
     return float(np.sqrt(np.median(nearest_landmarks(landmarks, landmarks, n_nearest + 1)[1][:, -1])))
 
 
+REACH_ROUNDING = 1e-9  # of a squared distance by products: what lies that near to the reach lies within it
+
+
+class KernelSums(NamedTuple):
+    """Of sampled points, sums over others: of kernel times vectors (s, d), and of the kernel (s,)."""
+
+    images: np.ndarray
+    degrees: np.ndarray
+
+
+class SampledPoints(NamedTuple):
+    """Points (s, D) float64 of a sample, less a `center` (D,), their reach (s,) and rows (s, d) of an embedding."""
+
+    center: np.ndarray
+    points: np.ndarray
+    reach: np.ndarray
+    vectors: np.ndarray
+
+
+def kernel_sums(
+    sampled: SampledPoints, points: np.ndarray, reach: np.ndarray, vectors: np.ndarray, sigma: float
+) -> KernelSums:
+    """Return the sums of sampled points over points (n, D), of which each is joined to all that either one reaches.
+
+    Between points no farther apart than the reach of one of them the kernel is exp(-|x - y|^2 / (2 sigma^2)), else 0.
+    Where all points are landmarks it is `landmark_kernel`.
+
+    Parameters
+    ----------
+    reach, vectors : (n,) and (n, d) float64, of the points
+    """
+    others = points - sampled.center
+    squares = np.einsum("ij,ij->i", sampled.points, sampled.points)[:, np.newaxis] - 2 * sampled.points @ others.T
+    squares += np.einsum("ij,ij->i", others, others)
+    farthest = np.maximum(np.square(sampled.reach)[:, np.newaxis], np.square(reach))
+    kernel = np.exp(np.minimum(-0.5 * (squares / sigma) / sigma, 0.0))
+    kernel[squares > farthest * (1 + REACH_ROUNDING)] = 0.0
+    return KernelSums(kernel @ vectors, kernel.sum(axis=1))
+
+
+def sampled_residual(
+    sums: KernelSums, vectors: np.ndarray, eigenvalues: np.ndarray, n_points: int
+) -> tuple[float, float]:
+    """Return |P v - (1 - lambda) v| of the worst column v and its standard error, of the kernel W between all points.
+
+    P = D^-1 W, D = diag(W 1), lengths are those of D^1/2 v, and |v| is one: an eigenvalue of D^-1/2 W D^-1/2 lies that
+    near to 1 - lambda. Columns of zeros, which have no extension, are left out.
+
+    Parameters
+    ----------
+    vectors : (s, d) rows of v of points drawn at random
+    eigenvalues : (d,) lambda
+    n_points : N, from which they are drawn
+    """
+    degrees, n_sampled = sums.degrees[:, np.newaxis], len(vectors)
+    missed = degrees * np.square(sums.images / degrees - (1.0 - eigenvalues) * vectors)
+    lengths = degrees * np.square(vectors)
+    extended = lengths.any(axis=0)
+    if not extended.any():
+        return 0.0, 0.0
+    missed, lengths = missed[:, extended], lengths[:, extended]
+    shares = missed.sum(axis=0) / lengths.sum(axis=0)
+    worst = int(np.argmax(shares))
+    # Of a quotient of means, by the part of first order.
+    away = (missed[:, worst] - shares[worst] * lengths[:, worst]) / lengths[:, worst].mean()
+    error = np.sqrt((1.0 - n_sampled / n_points) * away.var() / max(1, n_sampled - 1))
+    residual = float(np.sqrt(shares[worst]))
+    return residual, float(0.5 * error / residual) if residual > 0 else 0.0
+
+
 def nystrom_gains(eigenvalues: np.ndarray) -> np.ndarray:
     """Return 1 / (1 - lambda) of eigenvalues (d,) of the Laplacian; 0 from 1 on, where there is no extension."""
     gains = 1.0 - eigenvalues

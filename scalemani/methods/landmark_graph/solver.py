@@ -1,6 +1,13 @@
-"""The embedding of all points by the eigenmaps of the landmarks' own graph: each point on its own, in input order."""
+"""The embedding of all points by the eigenmaps of the landmarks' own graph: each point on its own, in input order.
 
+What it stands for are the eigenmaps of that kernel between all points. No graph of these is made: one pass over the
+points gives the rows of the kernel of a few sampled ones, and by these the residual of the embedding.
+"""
+
+import functools
+import itertools
 import operator
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,14 +16,26 @@ from scalemani.config.params import Parameters
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS, PreparedLandmarks, prepare_landmarks
+from scalemani.kernels.landmarks.nearest import (
+    SKETCH_DIMENSIONS,
+    PreparedLandmarks,
+    nearest_landmarks,
+    prepare_landmarks,
+)
 from scalemani.kernels.landmarks.quality import isolation
-from scalemani.kernels.landmarks.weights import Combining, combined
+from scalemani.kernels.landmarks.weights import Combining, combined_among
 from scalemani.kernels.neighbors.isolation import USUAL, WIDE
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
-from scalemani.methods.landmark_graph.kernels import nystrom_gains
+from scalemani.methods.landmark_graph.kernels import (
+    KernelSums,
+    SampledPoints,
+    kernel_sums,
+    nystrom_gains,
+    sampled_residual,
+)
 from scalemani.methods.landmark_graph.landmark_graph import StoredLandmarkGraph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import (
@@ -24,9 +43,11 @@ from scalemani.stages.arrays.landmarks import (
 )
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.compared_rows import products_held
-from scalemani.stages.shared.output import create_embedding
+from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
 from scalemani.store.groups import StageGroup
 
+LANDMARKS_A_SAMPLE, FEWEST_SAMPLED, MOST_SAMPLED = 16, 32, 128
+TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
 COPIES_OF_LANDMARKS = 4  # as read, centred, and those of them that fix the sketches
 COPIES_OF_BLOCK = 2.5  # as read, what decoding takes, and what is compared with the landmarks
 COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, and the kernel on its way
@@ -67,13 +88,19 @@ def memory(sizes: Sizes) -> list[Held]:
         *products_held(sizes, n_landmarks),
         Held("weights of a tile", EACH_TASK, TILE_ROWS, n_nearest, "float64", COPIES_OF_WEIGHTS),
         Held("rows of the embedding in a block", EACH_TASK, rows, params.n_components, "float64", 3),
+        Held("reach of points in a block", EACH_TASK, rows, 1, copies=2),
+        Held("sampled points", EACH_PROCESS, n_sampled_points(n_landmarks), features + params.n_components, copies=2),
+        Held("kernel between these and a tile", EACH_TASK, n_sampled_points(n_landmarks), TILE_ROWS, copies=4),
     ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
     task = work.task
-    create_embedding(task, StoredEmbedding.embedding)
+    width = task.params.n_components
+    task.output.create(
+        task.dimensions.n_points, [StoredEmbedding.embedding.sized(width), StoredEmbedding.reach.sized()]
+    )
     work.map_blocks(mapped_block)
     graph = task.stored(StoredLandmarkGraph)
     task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})
@@ -84,7 +111,46 @@ def run(work: StageWork) -> dict[str, Any]:
             f"the nearest landmark as {USUAL:.0%} of the points, by the spacing of the landmarks there: what they are "
             "made of says little of them; raise landmarks.n_landmarks, or leave outliers out"
         )
-    return {"far_points": n_far}
+    residual, error = residual_of(work)
+    return {"residual": residual, "residual_error": error, "far_points": n_far}
+
+
+def residual_of(work: StageWork) -> tuple[float, float]:
+    """Return the residual of the embedding for the kernel between all points, and its standard error."""
+    task = work.task
+    sums: KernelSums = fold_tiles(work, kernel_sums_of_tiles, added, TILES_TOGETHER, "residuals")
+    eigenvalues = task.stored(StoredLandmarkGraph).eigenvalues.read()
+    return sampled_residual(sums, task.once(read_sample).vectors, eigenvalues, task.dimensions.n_points)
+
+
+def kernel_sums_of_tiles(task: StageTask, tiles: range) -> KernelSums:
+    """Return the sums of the kernel between sampled points and consecutive tiles of points."""
+    return functools.reduce(added, sums_by_tile(task, tiles))
+
+
+def sums_by_tile(task: StageTask, tiles: range) -> Iterator[KernelSums]:
+    """Yield these sums tile by tile; a block is read once."""
+    sampled, sigma = task.once(read_sample), float(task.stored(StoredLandmarkGraph).sigma.read_once())
+    stored = StoredEmbedding(task.output)
+    for block, parts in itertools.groupby(tiles_one_by_one(task, tiles), operator.itemgetter(0)):
+        points = task.stored(StoredPoints).points.read_block(block)
+        vectors, reach = stored.embedding.read_block(block), stored.reach.read_block(block)
+        for _, part in parts:
+            yield kernel_sums(sampled, dense_rows(points[part]), reach[part], vectors[part], sigma)
+
+
+def read_sample(task: StageTask) -> SampledPoints:
+    """Return the sampled points of a task: a sixteenth of the landmarks, so that the pass takes little of the run."""
+    n_sampled = n_sampled_points(task.params.n_landmarks)
+    rows = sample_rows(0, "embedding/residual", task.dimensions.n_points, n_sampled)
+    center = task.stored(StoredLandmarks).points.read_once().mean(axis=0, dtype=np.float64)
+    points, stored = dense_rows(task.stored(StoredPoints).points.gather(rows)), StoredEmbedding(task.output)
+    return SampledPoints(center, points - center, stored.reach.gather(rows), stored.embedding.gather(rows))
+
+
+def n_sampled_points(n_landmarks: int) -> int:
+    """Return how many points are sampled, where there are as many."""
+    return min(max(n_landmarks // LANDMARKS_A_SAMPLE, FEWEST_SAMPLED), MOST_SAMPLED)
 
 
 def far_points(task: StageTask, block: int) -> int:
@@ -98,10 +164,14 @@ def far_points(task: StageTask, block: int) -> int:
 def mapped_block(task: StageTask, block: int) -> Arrays:
     """Return one block of the embedding."""
     points, found = task.stored(StoredPoints).points.read_block(block), task.once(read_map)
-    embedding = np.empty((points.shape[0], found.coordinates.shape[1]))
+    embedding, reach = np.empty((points.shape[0], found.coordinates.shape[1])), np.empty(points.shape[0])
+    n_joined = task.params.landmark_graph.joined(len(found.coordinates)) + 1  # a landmark is its own nearest
     for tile in slices(points.shape[0], TILE_ROWS):
-        embedding[tile] = combined(dense_rows(points[tile]), found.prepared, found.combining).of(found.coordinates)
-    return {StoredEmbedding.embedding: embedding}
+        rows = dense_rows(points[tile])
+        near = nearest_landmarks(rows, found.prepared, max(n_joined, found.combining.n_neighbors))
+        embedding[tile] = combined_among(rows, found.prepared, found.combining, *near).of(found.coordinates)
+        reach[tile] = np.sqrt(near[1][:, n_joined - 1])
+    return {StoredEmbedding.embedding: embedding, StoredEmbedding.reach: reach}
 
 
 def read_spacings(task: StageTask) -> np.ndarray:

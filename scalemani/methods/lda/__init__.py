@@ -8,6 +8,7 @@ DISCRIMINANTS = Stage(
     "discriminants",
     ("points", "landmarks", "landmark_weights", "classes"),
     also_reads=("landmark_embedding",),
+    version=2,
     package=__name__,
 )
 ROUTES = {"lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS)}

@@ -1,7 +1,8 @@
 """Linear discriminants by landmarks: two passes of sums over the points, then a projection of each point.
 
 The first pass gives the span in which directions are looked for, that of the landmarks' moments, and the means of the
-classes; the second the scatter of the points in it.
+classes; the second the scatter of the points in it. A third multiplies the scatter of all features with the directions,
+which certifies them.
 """
 
 import functools
@@ -16,7 +17,7 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
-from scalemani.methods.lda.kernels import discriminants, row_space
+from scalemani.methods.lda.kernels import ScatterProblem, discriminants, row_space
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
@@ -37,13 +38,15 @@ class StoredDiscriminants(StoredReduction, stage="discriminants"):
     mean = Whole("feature", "float64", "the points' mean", "as given")
     axes = Whole("feature component", "float64", "the directions", "1 / as given")
     span = Whole("feature direction", "float64", "orthonormal axes of what directions are found in")
+    errors = Whole("figure", "float64", "the certificates: backward error, bound of the shares, scatter off the span")
 
 
 TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits
 MOST_CLASSES = 1000  # that the plan of memory has room for
+OUTSIDE_IS_ROUNDING = 1e-13  # of the scatter: less off the span than rounding leaves of the sums
 COPIES_OF_MOMENTS = 4  # centred, and the singular vectors
 COPIES_OF_SCATTER = 4  # in sum, its eigenvectors, and what LAPACK works in
-SPAN_UNIT = "span"
+SPAN_UNIT, ERRORS_UNIT = "span", "errors"
 
 
 def memory(sizes: Sizes) -> list[Held]:
@@ -57,22 +60,29 @@ def memory(sizes: Sizes) -> list[Held]:
         Held("scatter", EACH_PROCESS, rank, rank, copies=COPIES_OF_SCATTER),
         Held("scatter of a run of tiles", EACH_TASK, rank, rank, copies=3),
         Held("coordinates of a tile", EACH_TASK, TILE_ROWS, rank, copies=2),
+        Held("scatter times directions", EACH_TASK, features, sizes.params.n_components, copies=3),
         Held("points of a block in float64, projected", EACH_TASK, rows, features + sizes.params.n_components),
     ]
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Find the directions and project the points; certify how far apart they hold the classes."""
+    """Find the directions and project the points; certify how far apart they hold the classes, how exactly."""
     task, output = work.task, StoredDiscriminants(work.task.output)
-    if not task.output.committed(output.SOLVED):
+    if not task.output.committed(ERRORS_UNIT):
         solve(work, summed_moments(work))
     create_embedding(task, StoredDiscriminants.embedding)
     work.map_blocks(projected_block)
-    return {"between_shares": output.eigenvalues.read().tolist()}
+    residual, share_error_bound, outside = output.errors.read().tolist()
+    return {
+        "between_shares": output.eigenvalues.read().tolist(),
+        "residual": residual,
+        "share_error_bound": share_error_bound,
+        "outside_share": outside,
+    }
 
 
 def solve(work: StageWork, found: Moments) -> None:
-    """Write the mean and the directions."""
+    """Write the mean, the directions, and how exact these are."""
     task, output = work.task, StoredDiscriminants(work.task.output)
     mean = center_of(task) + found.shift
     span = row_space(found.centered())
@@ -83,12 +93,24 @@ def solve(work: StageWork, found: Moments) -> None:
         )
     task.output.write_whole({StoredDiscriminants.mean: mean, StoredDiscriminants.span: span}, SPAN_UNIT)
     scatter = fold_tiles(work, scatter_of_tiles, np.add, TILES_TOGETHER, "scatter")
-    means = (found.sums / found.counts[:, np.newaxis] - found.shift) @ span
-    solution = discriminants(scatter, means, found.counts, task.params.n_components)
-    task.output.write_whole(
-        {StoredDiscriminants.eigenvalues: solution.eigenvalues, StoredDiscriminants.axes: span @ solution.vectors},
-        output.SOLVED,
-    )
+    means = found.sums / found.counts[:, np.newaxis] - found.shift
+    solution = discriminants(scatter, means @ span, found.counts, task.params.n_components)
+    shares, axes = solution.eigenvalues, span @ solution.vectors
+    task.output.write_whole({StoredDiscriminants.eigenvalues: shares, StoredDiscriminants.axes: axes}, output.SOLVED)
+    images = fold_tiles(work, images_of_tiles, np.add, TILES_TOGETHER, "residuals")
+    problem = ScatterProblem(shares, axes, images, means, found.counts)
+    outside = max(0.0, 1.0 - float(np.trace(scatter)) / found.total_scatter)
+    spans_all = outside <= OUTSIDE_IS_ROUNDING or span.shape[1] == span.shape[0]
+    errors = np.array([problem.backward_error(), problem.share_error(span, scatter, spans_all), outside])
+    task.output.write_whole({StoredDiscriminants.errors: errors}, ERRORS_UNIT)
+
+
+def images_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
+    """Return the scatter of consecutive tiles of points, in all features, times the directions: (D, d)."""
+    output = StoredDiscriminants(task.output)
+    mean, axes = output.mean.read_once(), output.axes.read_once()
+    centred = (tile - mean for tile, _, _ in tiles_of(task, tiles))
+    return functools.reduce(np.add, (part.T @ (part @ axes) for part in centred))
 
 
 def scatter_of_tiles(task: StageTask, tiles: range) -> np.ndarray:

@@ -59,5 +59,13 @@ class LandmarkLDA(LandmarkEmbedder):
 
 
 MEANINGS = {
-    "discriminants": {"between_shares": Meaning("share of the variance along each axis that lies between classes")},
+    "discriminants": {
+        "between_shares": Meaning("share of the variance along each axis that lies between classes"),
+        "residual": Meaning(
+            "|S_b w - lambda S_t w| of the worst direction w, of the scatter of all features and points, as a share of "
+            "(|S_b| + lambda |S_t|) |w|: by how much these matrices have to change for it to be exact"
+        ),
+        "share_error_bound": Meaning("an exact share lies within this of each share between classes"),
+        "outside_share": Meaning("share of the scatter that landmarks do not span, where no direction is looked for"),
+    },
 }

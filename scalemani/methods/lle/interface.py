@@ -2,7 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
-from scalemani.interfaces.report.certificates import Meaning, none_of
+from scalemani.interfaces.report.certificates import Meaning, none_of, subspace_meanings
 
 
 @arguments
@@ -54,6 +54,10 @@ MEANINGS = {
         "zero_eigenvalues": Meaning(
             "eigenvalues that are zero to rounding, beside that of the constant vector",
             none_of("vectors of the same eigenvalue are one basis of many: raise local_reconstruction.reg"),
-        )
+        ),
+        **subspace_meanings(
+            "|M u - lambda u| of the worst column u, M = (I - R)^T (I - R), over all points: how far coordinates are "
+            "from those of all points as landmarks"
+        ),
     },
 }

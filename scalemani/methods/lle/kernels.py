@@ -11,8 +11,9 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.landmarks.weights import local_weights
+from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.spectral.eigenproblem import sign_rule
-from scalemani.kernels.spectral.linear import Components, independent, whitened
+from scalemani.kernels.spectral.linear import Components, RitzPairs, independent, whitened
 
 CLOSE_TO_ZERO = 1e-14  # of a bound of the largest eigenvalue: what is below is rounding
 
@@ -37,7 +38,9 @@ def neighbor_weights(points: np.ndarray, others: np.ndarray, indices: np.ndarray
     return local_weights(points, others, indices, reg * indices.shape[1], unit_rows=False)
 
 
-def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_components: int) -> tuple[Components, int]:
+def locally_linear_components(
+    errors: sp.csr_matrix, gram: sp.csr_matrix, n_components: int, n_following: int = 0
+) -> tuple[Components, RitzPairs, int]:
     """Return the smallest eigenpairs, that of the constant vector left out, and how many are zero to rounding.
 
     Eigenvalues of interest are a millionth of the largest or less, so that the problem is solved dense, and the
@@ -47,10 +50,12 @@ def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_comp
     ----------
     errors : (L, L) Z^T M Z
     gram : (L, L) Z^T Z
+    n_following : how many pairs beyond these are returned with them, fewer where there are fewer
 
     Returns
     -------
     components : eigenvalues (d,) ascending, coordinates (L, d) of the landmarks: columns of Z V have unit length
+    pairs : the same as Ritz pairs of M, and those that follow
     n_zero : int
 
     Raises
@@ -70,13 +75,33 @@ def locally_linear_components(errors: sp.csr_matrix, gram: sp.csr_matrix, n_comp
     reflected = matrix - np.outer(mirror, 2 * (mirror @ matrix))
     reflected -= np.outer(reflected @ mirror, 2 * mirror)
     rest = reflected[1:, 1:]
-    values, vectors = scipy.linalg.eigh((rest + rest.T) / 2, subset_by_index=[0, n_components - 1])
-    turned = np.vstack([np.zeros(n_components), vectors])
+    count = min(n_components + n_following, len(rest))
+    values, vectors = scipy.linalg.eigh((rest + rest.T) / 2, subset_by_index=[0, count - 1])
+    turned = np.vstack([np.zeros(count), vectors])
     turned -= np.outer(mirror, 2 * (mirror @ turned))
-    coordinates = np.zeros((errors.shape[0], n_components))
+    coordinates = np.zeros((errors.shape[0], count))
     coordinates[kept] = scipy.linalg.solve_triangular(factor, turned)
-    n_zero = int(np.count_nonzero(values <= CLOSE_TO_ZERO * np.linalg.norm(matrix, np.inf)))
-    return Components(np.maximum(values, 0.0), sign_rule(coordinates)), n_zero
+    n_zero = int(np.count_nonzero(values[:n_components] <= CLOSE_TO_ZERO * np.linalg.norm(matrix, np.inf)))
+    pairs = RitzPairs(np.maximum(values, 0.0), sign_rule(coordinates))
+    return Components(pairs.values[:n_components], pairs.vectors[:, :n_components]), pairs, n_zero
+
+
+@compiled
+def subtract_transposed(
+    indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, rows: np.ndarray, out: np.ndarray
+) -> None:
+    """Subtract R^T E from `out` (N, m), in place, row by row: bits do not depend on how many are given at once.
+
+    Parameters
+    ----------
+    indptr, indices, values : rows of R (n, N) in CSR form
+    rows : (n, m) float64, those of E
+    """
+    for i in range(rows.shape[0]):
+        for entry in range(indptr[i], indptr[i + 1]):
+            neighbor, value = indices[entry], values[entry]
+            for column in range(rows.shape[1]):
+                out[neighbor, column] -= value * rows[i, column]
 
 
 def reflection(vector: np.ndarray) -> np.ndarray:

@@ -6,6 +6,7 @@ PRINCIPAL_COMPONENTS = Stage(
     "principal_components",
     ("points", "landmarks", "landmark_weights"),
     also_reads=("landmark_embedding",),
+    version=2,
     package=__name__,
 )
 ROUTES = {"pca": (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS)}

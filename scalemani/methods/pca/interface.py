@@ -2,7 +2,7 @@
 
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
-from scalemani.interfaces.report.certificates import Meaning
+from scalemani.interfaces.report.certificates import Meaning, subspace_meanings
 
 
 @arguments
@@ -40,5 +40,11 @@ class LandmarkPCA(LandmarkEmbedder):
 
 
 MEANINGS = {
-    "principal_components": {"explained_share": Meaning("share of the variance that the components explain")},
+    "principal_components": {
+        "explained_share": Meaning("share of the variance that the components explain"),
+        **subspace_meanings(
+            "|Y Y^T u - lambda u| of the worst column u at unit length, over all points, as a share of the "
+            "largest lambda: how far scores are from exact principal components"
+        ),
+    },
 }

@@ -9,10 +9,12 @@ import scipy.sparse as sp
 
 from scalemani.errors import RankError
 from scalemani.kernels.spectral.eigenproblem import sign_rule
-from scalemani.kernels.spectral.linear import Components, independent
+from scalemani.kernels.spectral.linear import Components, RitzPairs, independent
 
 
-def principal_components(gram: sp.csr_matrix, moments: np.ndarray, n_components: int) -> Components:
+def principal_components(
+    gram: sp.csr_matrix, moments: np.ndarray, n_components: int, n_following: int = 0
+) -> tuple[Components, RitzPairs]:
     """Return the leading eigenvalues of G G^T v = lambda Z^T Z v and the landmarks' scores v sqrt(lambda).
 
     Parameters
@@ -20,6 +22,7 @@ def principal_components(gram: sp.csr_matrix, moments: np.ndarray, n_components:
     gram : (L, L) Z^T Z
     moments : (L, D) float64, G = Z^T Y of centred points
     n_components : d, at most the rank of Z
+    n_following : how many pairs beyond these are returned with them as pairs of Y Y^T, fewer where there are fewer
 
     Raises
     ------
@@ -34,6 +37,9 @@ def principal_components(gram: sp.csr_matrix, moments: np.ndarray, n_components:
         )
     whitened = scipy.linalg.solve_triangular(factor, moments[kept], trans="T")
     left, singular, _ = scipy.linalg.svd(whitened, full_matrices=False)
-    scores = np.zeros((moments.shape[0], n_components))
-    scores[kept] = scipy.linalg.solve_triangular(factor, left[:, :n_components]) * singular[:n_components]
-    return Components(singular[:n_components] ** 2, sign_rule(scores))
+    count = min(n_components + n_following, len(singular))
+    vectors = np.zeros((moments.shape[0], count))
+    vectors[kept] = scipy.linalg.solve_triangular(factor, left[:, :count])
+    vectors, values = sign_rule(vectors), singular[:count] ** 2
+    scores = vectors[:, :n_components] * singular[:n_components]
+    return Components(values[:n_components], scores), RitzPairs(values, vectors)

@@ -1,15 +1,25 @@
-"""Principal components by landmarks: the reduced problem from sums over all points, then Z times landmarks' scores."""
+"""Principal components by landmarks: the reduced problem from sums over all points, then Z times landmarks' scores.
+
+A second pass over the points certifies the scores: with u a column of them at unit length and Y the centred points,
+|Y Y^T u - lambda u| tells how far u and lambda are from exact principal components.
+"""
 
 from typing import TYPE_CHECKING, Any
 
-from scalemani.engine.needs import EACH_PROCESS, Held
+import numpy as np
+
+from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
 from scalemani.engine.reading import Whole
-from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
+from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes, written
+from scalemani.engine.work import StageTask, StageWork
+from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.pca.kernels import principal_components
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
-from scalemani.stages.shared.moments import moments_held, summed_moments
+from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
+from scalemani.stages.shared.moments import TILES_TOGETHER, center_of, moments_held, summed_moments, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+from scalemani.stages.shared.tiles import fold_tiles
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -20,6 +30,9 @@ class StoredPrincipalComponents(StoredLandmarkScores, stage="principal_component
 
     eigenvalues = component_values("the variance along each component, descending")
     vectors = Whole("landmark component", "float64", "the scores of the landmarks", "as given")
+    mean = Whole("feature", "float64", "the points' mean", "as given")
+    ritz_vectors = Whole("landmark ritz_vector", "float64", "the same scores, and those that follow, at unit length")
+    axes = Whole("feature ritz_vector", "float64", "the centred points, transposed, times these", "as given")
 
 
 COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
@@ -33,19 +46,58 @@ def memory(sizes: Sizes) -> list[Held]:
         *moments_held(sizes),
         Held("Z' Z and its factor", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_GRAM, step="solving"),
         Held("moments, whitened", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS, step="solving"),
+        Held("axes and scores at unit length", EACH_PROCESS, n_landmarks + features, n_vectors(sizes), copies=2),
+        Held("residuals of a tile", EACH_TASK, TILE_ROWS, n_vectors(sizes), copies=3),
         embedding_held(sizes),
     ]
 
 
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: vectors that are certified are no more than features and landmarks."""
+    return written(StoredPrincipalComponents.ARRAYS, sizes, ritz_vector=n_vectors(sizes))
+
+
+def n_vectors(sizes: Sizes) -> int:
+    """Return how many vectors are certified, at most."""
+    most = min(sizes.dimensions.n_features, sizes.params.n_landmarks)
+    return min(sizes.params.n_components + FOLLOWING_VECTORS, most)
+
+
 def run(work: StageWork) -> dict[str, Any]:
-    """Solve the reduced problem; certify the share of the scatter that the components hold."""
+    """Solve the reduced problem; certify the share of the scatter that components hold, and how exact they are."""
     task, output = work.task, StoredPrincipalComponents(work.task.output)
-    found = summed_moments(work)
-    solution = principal_components(found.gram, found.centered(), task.params.n_components)
-    write_scores(output, solution.eigenvalues / (task.dimensions.n_points - 1), solution.vectors)
+    found, n_components, n_free = summed_moments(work), task.params.n_components, task.dimensions.n_points - 1
+    moments = found.centered()
+    solution, pairs = principal_components(found.gram, moments, n_components, FOLLOWING_VECTORS)
+    further = {
+        StoredPrincipalComponents.mean: center_of(task) + found.shift,
+        StoredPrincipalComponents.ritz_vectors: pairs.vectors,
+        StoredPrincipalComponents.axes: moments.T @ pairs.vectors,
+    }
+    write_scores(output, solution.eigenvalues / n_free, solution.vectors, further)
     write_over_landmarks(work, output)
-    total = found.total_scatter
-    return {"explained_share": float(solution.eigenvalues.sum() / total) if total > 0 else 1.0}
+    values, total = pairs.values, found.total_scatter
+    residuals = np.sqrt(fold_tiles(work, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
+    # No eigenvalue is farther above its Ritz value than what all Ritz values leave of the trace.
+    largest = values[n_components - 1] + max(0.0, total - float(values.sum()))
+    if len(values) == task.dimensions.n_features == n_components:  # zero follows: there are no more features
+        values, residuals = np.append(values, 0.0), np.append(residuals, 0.0)
+    scale = float(values[0] / n_free) or 1.0
+    return {
+        "explained_share": float(solution.eigenvalues.sum() / total) if total > 0 else 1.0,
+        **certified_pairs(values / n_free, residuals / n_free, n_components, scale, largest / n_free),
+    }
+
+
+def residuals_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
+    """Return the squares (m,) of Y Y^T u - lambda u of the certified vectors, summed over consecutive tiles."""
+    output, weights = StoredPrincipalComponents(task.output), task.stored(StoredLandmarkWeights)
+    mean, axes, vectors = (one.read_once() for one in (output.mean, output.axes, output.ritz_vectors))
+    values, squares = np.einsum("ij,ij->j", axes, axes), np.zeros(axes.shape[1])
+    for tile, block, part in tiles_of(task, tiles):
+        own = weights.read_matrix(block, task.params.n_landmarks)[part] @ vectors
+        squares += np.square((tile - mean) @ axes - values * own).sum(axis=0)
+    return squares
 
 
 def most_components(found: "Survey") -> int:

@@ -33,6 +33,13 @@ class StoredEmbedding(StoredStage, stage="embedding"):
     eigenvalues = component_values(
         "the eigenvalue of each column, ascending, the trivial one left out; of a graph in pieces those of the largest"
     )
+    reach = Rows(
+        "point",
+        "float64",
+        "the distance of the last of as many nearest landmarks as one is joined to, itself among them; stored by "
+        "solvers that embed a graph of the landmarks alone",
+        "as given",
+    )
     pieces = Whole(
         "point",
         "int32",

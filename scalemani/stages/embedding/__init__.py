@@ -28,6 +28,7 @@ from scalemani.kernels.arrays.columns import column_squares, panels, residuals_i
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product, spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import (
+    ROUNDINGS,
     UNKNOWN,
     Following,
     SubspaceAccuracy,
@@ -63,7 +64,6 @@ CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are kept of what landmarks give a refinement to start from
 # Solvers whose vectors are Z times those of the landmarks, without a pass.
 BY_LANDMARKS = (LLL, *declared("REDUCTIONS"))
-ROUNDINGS = 4  # of a product, in inner products of unit vectors
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
@@ -130,6 +130,8 @@ def disk(sizes: Sizes) -> list[Written]:
     """List what is stored: the embedding; and the checkpoints of a refinement."""
     n_points, width = sizes.dimensions.n_points, sizes.params.n_components
     stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
+    if sizes.params.embedding.solver in declared("SOLVERS"):
+        return [*stored, *written([StoredEmbedding.reach], sizes)]
     if sizes.params.may_fall_apart:
         stored += pieces_written(sizes)
     if not sizes.params.embedding.by_passes:

@@ -1,7 +1,7 @@
 """Z times the landmarks' coordinates, by blocks where tasks run, with its residual on the full problem.
 
 Each process makes a table of the vectors, N rows of a few columns, in memory or in a file. One pass over W sums, for
-every vector v, what its Rayleigh quotient and its residual need; a second step writes the vectors in input order.
+every vector v, what its residual needs; a second step writes the vectors in input order.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,18 +27,16 @@ ORDER_ROWS = 2**20  # work rows whose places are looked at together
 RUN_ROWS = 2**22  # rows that one pass over the order writes, at least: a task has their places, 32 MB, in memory
 
 
-class QuotientSums(NamedTuple):
-    """Sums over rows for each vector v, each (d,) float64: v^T D v, v^T (D - W) v, and |D^-1/2 (D - W) v|^2."""
+class ResidualSums(NamedTuple):
+    """Sums over rows for each vector v, each (d,) float64: v^T D v, and |D^-1/2 (D - W - lambda D) v|^2."""
 
     masses: np.ndarray
-    energies: np.ndarray
-    images: np.ndarray
+    squares: np.ndarray
 
     @property
     def residuals(self) -> np.ndarray:
         """|L u - lambda u| (d,) of the unit vectors u = D^1/2 v / |D^1/2 v|, with lambda their Rayleigh quotients."""
-        squares = self.images / self.masses - np.square(self.energies / self.masses)
-        return np.sqrt(np.maximum(squares, 0.0))
+        return np.sqrt(self.squares / self.masses)
 
 
 def by_blocks_held(sizes: Sizes) -> list[Held]:
@@ -75,7 +73,7 @@ def vectors_table(task: StageTask) -> Table:
     return over_landmarks(task, task.stored(StoredLandmarkEmbedding).vectors.read(), task.table)
 
 
-def block_sums(task: StageTask, block: int) -> QuotientSums:
+def block_sums(task: StageTask, block: int) -> ResidualSums:
     """Return the sums over the rows of one block."""
     graph, vectors = affinity_graph(task.inputs), task.once(vectors_table)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)[:, np.newaxis]
@@ -83,8 +81,9 @@ def block_sums(task: StageTask, block: int) -> QuotientSums:
     if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read
         reached, affinities = graph.on_reached(affinities)
         vectors = vectors[reached]
-    images = degrees * own - affinities @ vectors
-    return QuotientSums((degrees * own**2).sum(axis=0), (own * images).sum(axis=0), (images**2 / degrees).sum(axis=0))
+    values = task.stored(StoredLandmarkEmbedding).eigenvalues.read_once()
+    missed = degrees * (1.0 - values) * own - affinities @ vectors
+    return ResidualSums((degrees * own**2).sum(axis=0), (missed**2 / degrees).sum(axis=0))
 
 
 def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:

@@ -7,6 +7,7 @@ that they belong to, a stream for each part, and then to their places within it,
 """
 
 from collections.abc import Callable
+from types import MappingProxyType
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import DTypeLike
 from scalemani.engine.memory.files import Table
 from scalemani.engine.needs import EACH_PROCESS, GROWING, Held
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import slices
@@ -116,10 +117,12 @@ def create_embedding(task: StageTask, described: ArrayDescription) -> None:
     task.output.create(task.dimensions.n_points, [described.sized(task.params.n_components)])
 
 
-def write_scores(stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray) -> None:
-    """Write the eigenvalues (d,) and the landmarks' coordinates (L, d) of an embedding, unless they are stored."""
+def write_scores(
+    stored: StoredLandmarkScores, eigenvalues: np.ndarray, vectors: np.ndarray, further: Arrays = MappingProxyType({})
+) -> None:
+    """Write the eigenvalues (d,), the landmarks' coordinates (L, d), and further arrays, unless they are stored."""
     if not stored.group.committed(stored.SOLVED):
-        arrays = {type(stored).eigenvalues: eigenvalues, type(stored).vectors: vectors}
+        arrays = {type(stored).eigenvalues: eigenvalues, type(stored).vectors: vectors, **further}
         stored.group.write_whole(arrays, stored.SOLVED)
 
 

@@ -23,6 +23,13 @@ def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]
         yield block, slice(max(first, start) - start, min(last, stop) - start)
 
 
+def tiles_one_by_one(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:
+    """Yield the block of each of consecutive tiles, with the places of its rows there."""
+    for block, part in parts_of_tiles(task, tiles):
+        for first in range(part.start, part.stop, TILE_ROWS):
+            yield block, slice(first, min(first + TILE_ROWS, part.stop))
+
+
 def added(one: Any, other: Any) -> Any:
     """Return the sum of two named tuples of one kind, field by field."""
     return one._make(map(operator.add, one, other))

@@ -57,7 +57,7 @@ def reduced(z, r):
 def test_components_are_those_of_the_generalised_problem_without_the_constant_vector():
     z, r = problem()
     z = sp.csr_matrix(sp.hstack([z, sp.csr_matrix((60, 1))]))  # a landmark that no point uses
-    found, n_zero = locally_linear_components(*reduced(z, r), 5)
+    found, _, n_zero = locally_linear_components(*reduced(z, r), 5)
     dense = z[:, :-1].toarray()
     kept = np.eye(60) - r.toarray()
     values, vectors = scipy.linalg.eigh(dense.T @ kept.T @ kept @ dense, dense.T @ dense)
@@ -70,7 +70,7 @@ def test_components_are_those_of_the_generalised_problem_without_the_constant_ve
 
 
 def test_pieces_are_counted_by_eigenvalues_that_are_zero():
-    found, n_zero = locally_linear_components(*reduced(*problem(pieces=3)), 4)
+    found, _, n_zero = locally_linear_components(*reduced(*problem(pieces=3)), 4)
     assert n_zero == 2
     assert (found.eigenvalues[2:] > 1e-6).all()
 

@@ -14,7 +14,7 @@ def test_components_are_the_extremes_over_what_landmarks_can_say():
     """The scores are the projections of the points' principal directions within the span of Z, by QR of Z."""
     _, _, z, points = weights_and_points()
     centred = points - points.mean(axis=0)
-    found = principal_components(sp.csr_matrix(z.T @ z), z.T @ centred, 3)
+    found, _ = principal_components(sp.csr_matrix(z.T @ z), z.T @ centred, 3)
     basis = np.linalg.qr(z)[0]
     left, singular, _ = np.linalg.svd(basis.T @ centred)
     np.testing.assert_allclose(found.eigenvalues, singular[:3] ** 2, rtol=1e-10)
@@ -27,8 +27,8 @@ def test_repeated_and_unused_landmarks_change_nothing():
     _, _, z, points = weights_and_points()
     centred = points - points.mean(axis=0)
     more = np.column_stack([z, z[:, :2], np.zeros(len(z))])
-    plain = principal_components(sp.csr_matrix(z.T @ z), z.T @ centred, 3)
-    found = principal_components(sp.csr_matrix(more.T @ more), more.T @ centred, 3)
+    plain, _ = principal_components(sp.csr_matrix(z.T @ z), z.T @ centred, 3)
+    found, _ = principal_components(sp.csr_matrix(more.T @ more), more.T @ centred, 3)
     np.testing.assert_allclose(found.eigenvalues, plain.eigenvalues, rtol=1e-8)
     assert subspace_angle(more @ found.vectors, z @ plain.vectors) < 1e-7
 

@@ -49,6 +49,7 @@ DIMENSIONS: dict[str, str] = {
     "laplacian_triangle_nonzero": "the nonzeros of Z^T (D - W) Z up to its diagonal",
     "mass_triangle_nonzero": "the nonzeros of Z^T D Z up to its diagonal",
     "component": "the dimensions of the embedding, d",
+    "ritz_vector": "the dimensions of the embedding and up to 4 that follow, whose residuals are certified",
     "node": "the nodes of a coarse graph",
     "node_bound": "these nodes, and one",
     "joined_node": "these nodes; none on the last level",

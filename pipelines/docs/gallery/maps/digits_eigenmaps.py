@@ -14,7 +14,7 @@ import scalemani as sm
 digits = load_digits()
 model = sm.LaplacianEigenmaps(n_components=10, perplexity=10).fit(digits.data)
 found = model.certificates_["embedding"]
-print(f"residual {found['residual']:.1e}, angle to the exact eigenvectors at most {found['angle_bound']:.1e} radians")
+print(f"residual {found['residual']:.1e}, angle to the exact eigenvectors at most {found['angle_bound']} radians")
 
 # %%
 # The first columns part one digit each from the rest.

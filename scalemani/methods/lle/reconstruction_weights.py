@@ -1,0 +1,117 @@
+"""What each point takes of its neighbours: the rows of R, by blocks, bridges between components included."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from scalemani.engine.needs import CACHE, EACH_TASK, Held, Written
+from scalemani.engine.reading import Parts, RowsOfArray, StoredStage
+from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.rows.compressed import dense_rows
+from scalemani.methods.lle.kernels import neighbor_weights
+from scalemani.stages.arrays.affinities import StoredComponents
+from scalemani.stages.arrays.graph import StoredNeighbors
+from scalemani.stages.arrays.points import StoredWorkPoints
+
+POINTS_TOGETHER = 256  # whose neighbours are read at once: a tile of wide points has too many of them
+COPIES_OF_REACHED = 3  # as decoded, as read, and as they are compared
+COPIES_OF_ROWS = 3  # of R: some of them, of a block, and as they are written
+
+
+class StoredReconstructionWeights(StoredStage, stage="reconstruction_weights"):
+    """R by blocks of rows in work order, each a sparse matrix in CSR form: what points take of their neighbours."""
+
+    indptr = Parts("row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero")
+    indices = Parts("nonzero", "int32", "the neighbours of each point, those across bridges last", "work row")
+    values = Parts("nonzero", "float64", "what the point takes of each; those of a point sum to one")
+
+    def read_matrix(self, block: int, n_points: int) -> sp.csr_matrix:
+        """Return one block's rows of R (n, N)."""
+        indptr = self.indptr(block)
+        return sp.csr_matrix((self.values(block), self.indices(block), indptr), shape=(len(indptr) - 1, n_points))
+
+
+def memory(sizes: Sizes) -> list[Held]:
+    """List the points, the neighbours of some of them, and R in a block."""
+    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+    reached = min(dimensions.n_points, POINTS_TOGETHER * (k + 1))
+    return [
+        Held("points of all blocks", CACHE, dimensions.n_points, *dimensions.kept_row),
+        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
+        Held("neighbours of a block", EACH_TASK, dimensions.block_rows, k, "int32"),
+        Held("neighbours of some points", EACH_TASK, reached, dimensions.n_features, copies=COPIES_OF_REACHED),
+        Held("rows of R in a block", EACH_TASK, dimensions.block_rows, 1.5 * k, copies=COPIES_OF_ROWS),
+    ]
+
+
+def disk(sizes: Sizes) -> list[Written]:
+    """List what is stored: R."""
+    return written(
+        StoredReconstructionWeights.ARRAYS, sizes, nonzero=sizes.dimensions.n_points * sizes.params.n_neighbors
+    )
+
+
+def run(work: StageWork) -> dict[str, Any]:
+    """Write R by blocks; certify nothing: each row solves its own small system."""
+    work.map_blocks(weights_of_block)
+    return {}
+
+
+def weights_of_block(task: StageTask, block: int) -> Arrays:
+    """Return the rows of R of a block."""
+    graph, (start, stop) = task.stored(StoredNeighbors), task.dimensions.rows(block)
+    rows, indices = np.arange(start, stop), graph.indices(graph.final_step).read_block(block)
+    points = task.stored(StoredWorkPoints).points.read_block(block)
+    lists: list[np.ndarray] = [np.empty(0)] * len(rows)
+    values = list(lists)
+    for some, near in neighbors_with_bridges(rows, indices, task.once(other_ends)):
+        found = weights_of(task, dense_rows(points[some]), near)
+        for position, own, taken in zip(some.tolist(), near, found, strict=True):
+            lists[position], values[position] = own, taken
+    stored = StoredReconstructionWeights
+    return {
+        stored.indptr: np.concatenate([np.zeros(1, np.int64), np.cumsum([len(own) for own in lists])]),
+        stored.indices: np.concatenate(lists).astype(np.int32),
+        stored.values: np.concatenate(values),
+    }
+
+
+def other_ends(task: StageTask) -> dict[int, list[int]]:
+    """Return the work rows to which bridges between components lead, by the work row from which they do."""
+    found: dict[int, list[int]] = {}
+    for one, other in task.stored(StoredComponents).bridge_rows.read().tolist():
+        found.setdefault(one, []).append(other)
+        found.setdefault(other, []).append(one)
+    return found
+
+
+def neighbors_with_bridges(
+    rows: np.ndarray, indices: np.ndarray, bridges: Mapping[int, Sequence[int]]
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield positions (m,) among some points, and their neighbours (m, k'): those across a bridge are further ones.
+
+    Parameters
+    ----------
+    rows : (n,) int, work rows of the points
+    indices : (n, k) int32, work rows of their neighbours
+    """
+    joined = np.array([row in bridges for row in rows.tolist()])
+    alone = np.flatnonzero(~joined)
+    for some in slices(len(alone), POINTS_TOGETHER):
+        yield alone[some], indices[alone[some]]
+    for position in np.flatnonzero(joined).tolist():
+        further = np.array(bridges[int(rows[position])], indices.dtype)
+        yield np.array([position]), np.concatenate([indices[position], further])[np.newaxis]
+
+
+def weights_of(task: StageTask, points: np.ndarray, indices: np.ndarray) -> np.ndarray:
+    """Return what points (n, D) take of their neighbours at work rows (n, k): (n, k) float64."""
+    reached, places = np.unique(indices, return_inverse=True)
+    stored = task.stored(StoredWorkPoints).points
+    others = RowsOfArray(stored, task.dimensions.n_points, task.cache_bytes)[reached]
+    reg = task.params.value("local_reconstruction.reg")
+    return neighbor_weights(points, others, places.reshape(indices.shape), reg)
