@@ -5,7 +5,7 @@ import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeGuard
 
 Verdict = Literal["holds", "fails", "not checked"]
 STANDARD_ERRORS = 3.0  # by which a claim that was measured on a sample may be off
@@ -174,6 +174,6 @@ def measured(stage: str, claim: str, value: Any, found: float, error: float, sla
     return Finding(stage, claim, value, found, error, verdict_of(holds))
 
 
-def is_number(value: Any) -> bool:
+def is_number(value: Any) -> TypeGuard[int | float]:
     """Return whether a value is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

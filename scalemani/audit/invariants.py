@@ -1,7 +1,7 @@
 """The declared invariants of all arrays, evaluated block by block: `scalemani.store.invariants` says what they are."""
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,14 +27,15 @@ class View:
     def __init__(self, array: Any, held: bool, counter: threading.local) -> None:
         self.shape, self.dtype = array.shape, array.dtype
         self._array, self._held, self._counter = array, held, counter
-        self._lock, self._values = threading.Lock(), None
+        self._lock = threading.Lock()
+        self._values: np.ndarray | None = None
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         if self._held:
             with self._lock:
-                if self._values is None:
-                    self._values = np.asarray(self._array[...])
-            found = self._values[rows]
+                values = np.asarray(self._array[...]) if self._values is None else self._values
+                self._values = values
+            found = values[rows]
         else:
             found = np.asarray(self._array[rows])
         self._counter.read = getattr(self._counter, "read", 0) + found.size
@@ -46,7 +47,8 @@ class AuditedArrays:
 
     def __init__(self, audit: Audit) -> None:
         run = self._run = audit.run
-        self.n_points, self.block_rows, self.params = run.n_points, run.block_rows, run.params
+        self.n_points, self.block_rows = run.n_points, run.block_rows
+        self.params: Mapping[str, Mapping[str, Any]] = run.params
         self.counter = threading.local()
         self._views: dict[tuple[str, str], View | None] = {}
         self._left, self._lock = audit.memory // 2, threading.Lock()
@@ -123,7 +125,7 @@ def broken_invariants(
         if broken:
             yield none_wrong(description.stage, f"{name}: {invariant.text}", broken, note)
         else:
-            kept.append(invariant.text)
+            kept.append(f"{invariant.text} ({note})" if note else invariant.text)
     if kept:
         yield none_wrong(description.stage, f"{name}: {len(kept)} invariants", 0, "; ".join(kept))
 

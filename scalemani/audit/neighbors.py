@@ -192,7 +192,7 @@ def judge_recall(audit: Audit, group: StoredGroup, search: Search) -> Finding:
     trials = len(shares) * search.wanted
     least = np.sqrt(max(found * (1 - found), 1 / trials) / trials) * audit.sample_error
     both = float(np.hypot(max(error, least), of_claim if is_number(of_claim) else 0.0))
-    holds = found >= claimed - STANDARD_ERRORS * both
+    holds = found >= claimed - STANDARD_ERRORS * both - 1e-9
     note = "a repeated neighbour counts once, a point is no neighbour of itself"
     return Finding(STAGE, claim, claimed, found, both, verdict_of(holds), note)
 

@@ -136,7 +136,7 @@ def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
     roots, stage = np.sqrt(found.degrees), final_graph(audit)
     blocks = [read_block(audit, stage, block) for block in range(len(audit.run.blocks))]
     basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
-    vector = audit.generator.standard_normal(n_points)
+    vector = np.asarray(audit.generator.standard_normal(n_points))
     for step in range(steps):
         for _ in range(2):  # once leaves the rounding of the first
             vector -= kept @ (kept.T @ vector)

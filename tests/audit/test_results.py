@@ -142,3 +142,21 @@ def test_little_memory_finds_the_same(right):
     run = sm.open_run(right("refine"))
     one, other = (run.verify(50, memory=memory, seed=3, write=False) for memory in ("4GB", "300MB"))
     assert [(a.claim, a.verdict) for a in one.findings] == [(b.claim, b.verdict) for b in other.findings]
+
+
+def test_a_run_in_a_bucket_is_audited_where_it_is(bucket):
+    points = np.random.default_rng(0).normal(size=(1200, 5)).astype(np.float32)
+    sm.knn_graph(points, 8, "exact", store=f"{bucket}/run", random_state=0)
+    run = sm.open_run(f"{bucket}/run")
+    assert run.verify(50, seed=3).ok
+    found = json.loads(run.store.objects.get("verification.json"))
+    assert found["ok"]
+    assert found["rows"] == 50
+
+
+def test_what_reads_points_all_over_a_large_run_looks_at_blocks_that_are_drawn(right, monkeypatch):
+    monkeypatch.setattr("scalemani.audit.invariants.MOST_READ", 1.0)
+    found = sm.open_run(right("graph")).verify(50, seed=3, write=False)
+    assert found.ok
+    drawn = [one.note for one in found.findings if "blocks, drawn" in one.note]
+    assert any("in 1 of 3 blocks, drawn" in note for note in drawn)
