@@ -197,6 +197,11 @@ def printable(line: str) -> str:
     return "".join(letter if letter.isprintable() else " " for letter in line)
 
 
+NO_THREAD = "can't start new thread"  # Python's words
+NO_PROCESS = (
+    "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
+    "group) or give fewer workers; the same command resumes"
+)
 FULL, OPEN_FILES = {errno.ENOSPC, errno.EDQUOT}, {errno.EMFILE, errno.ENFILE}
 LASTING_KINDS = (PermissionError, FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError)
 LASTING = {errno.EROFS, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EXDEV, errno.ENODEV, errno.EOPNOTSUPP}

@@ -10,7 +10,6 @@ import asyncio
 import json
 import math
 from collections.abc import AsyncIterator, Iterable, Mapping
-from functools import partial
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -137,13 +136,9 @@ def is_chunk(key: str) -> bool:
 def check_settings() -> None:
     """Refuse settings of zarr, which are in the environment and in its files, by which it reads and writes nothing."""
     try:
-        for find in (
-            get_pipeline_class,
-            get_buffer_class,
-            get_ndbuffer_class,
-            *(partial(get_codec_class, name) for name in CODECS),
-        ):
-            find()
+        get_pipeline_class(), get_buffer_class(), get_ndbuffer_class()
+        for name in CODECS:
+            get_codec_class(name)
     except Exception as error:  # of several kinds, which differ by version
         raise ConfigError(
             f"zarr cannot be used as it is set up: {' '.join(str(error).split())} Correct or remove the setting, a "

@@ -20,7 +20,7 @@ from scalemani.engine.memory.peak import memory_limit
 from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
-from scalemani.errors import ConfigError
+from scalemani.errors import NO_PROCESS, NO_THREAD, ConfigError, ScalemaniError
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import threads
 from scalemani.kernels.machine.control_groups import usable_processors
@@ -99,6 +99,10 @@ class Executor:
                 self._client = stack.enter_context(client)
             try:
                 yield
+            except RuntimeError as error:
+                if NO_THREAD in str(error) and not isinstance(error, ScalemaniError):
+                    raise ScalemaniError(NO_PROCESS) from error
+                raise
             finally:
                 self._client = self._given_client
 

@@ -19,17 +19,22 @@ from typing import Any
 import typer
 
 from scalemani.config.other_names import name_here
-from scalemani.errors import FULL, ScalemaniError, ScalemaniWarning, is_lasting, printable, remedy_of, without_secrets
+from scalemani.errors import (
+    FULL,
+    NO_PROCESS,
+    NO_THREAD,
+    ScalemaniError,
+    ScalemaniWarning,
+    is_lasting,
+    printable,
+    remedy_of,
+    without_secrets,
+)
 from scalemani.interfaces.cli.commands import app
 from scalemani.interfaces.cli.output import outlasting, say, tell
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 LEAST_FREE = 2**20  # bytes: a disk with less is full
-NO_THREAD = "can't start new thread"  # Python's words
-NO_PROCESS = (
-    "the system starts no more threads or processes for this user: raise the limit (ulimit -u, or pids of a control "
-    "group) or give fewer --workers; the same command resumes"
-)
 GRACE_SECONDS = 3
 STANDARD_ERROR = 2
 STATUS_OF_SIGNALS = 128  # a shell tells of signal n by status 128 + n

@@ -13,7 +13,7 @@ import scalemani as sm
 from scalemani.engine.needs import Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor, bytes_of
-from scalemani.errors import ConfigError
+from scalemani.errors import ConfigError, ScalemaniError
 
 SECONDS = 240  # on a machine that does much else
 
@@ -101,6 +101,18 @@ sys.exit(0 if np.array_equal(answers.get(timeout=240), expected) else 1)
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_system_that_starts_no_more_threads_is_told_with_its_limit(monkeypatch, tmp_path):
+    def refused(_):
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr("threading.Thread.start", refused)
+    with pytest.raises(ScalemaniError, match=r"starts no more threads or processes .* raise the limit") as told:
+        sm.LaplacianEigenmaps(store=tmp_path / "run").fit(np.random.default_rng(0).random((200, 3)))
+    assert told.value.exit_status == 1
+    with pytest.raises(RuntimeError, match="another"), Executor().started():
+        raise RuntimeError("another")
 
 
 def test_units_that_had_not_begun_are_left_when_one_fails():
