@@ -10,7 +10,6 @@ from typing import Any, TypeVar
 
 import numpy as np
 import scipy.sparse as sp
-from threadpoolctl import threadpool_limits
 
 from scalemani.audit.stored import StoredGroup, StoredRun, block_folder, processors, side_by_side
 
@@ -96,9 +95,8 @@ class Audit:
         ]
 
     def over(self, act: Callable[[tuple[int, int]], Result], bytes_a_row: int) -> list[Result]:
-        """Return act(range) of all panels of rows, by threads; each calls BLAS alone."""
-        with threadpool_limits(1):
-            return side_by_side(act, self.panels(bytes_a_row))
+        """Return act(range) of all panels of rows, by threads."""
+        return side_by_side(act, self.panels(bytes_a_row))
 
     def rows_of(self, group: StoredGroup, name: str, rows: np.ndarray) -> np.ndarray:
         """Return rows (m,) of a row array, in the order asked for; each block is read once."""

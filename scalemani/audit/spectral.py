@@ -19,8 +19,9 @@ FLOAT32_REACHES = 4e-6  # residuals below are those of vectors in float64
 # eigenvectors are those of a solver that stops.
 FLOAT32_ROUNDING, FLOAT64_ROUNDING = 1e-5, 1e-9
 NEAR_ZERO = 1e-13
-# Steps of a search for an eigenvalue that is left out: for few points so many, for more as many as read some nonzeros.
-MOST_STEPS, FEWEST_STEPS, NONZEROS_READ = 300, 20, 2e9
+# Steps of a search for an eigenvalue that is left out: for few points so many, for more as many as keep products of the
+# vectors of all steps, a row of each a point, below a number.
+MOST_STEPS, FEWEST_STEPS, MOST_PRODUCTS = 250, 20, 1e9
 
 
 def rounding(audit: Audit) -> float:
@@ -129,7 +130,7 @@ def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
     S is D^-1/2 W D^-1/2. All vectors are made orthogonal to each other and to those kept in each step.
     """
     n_points, n_kept = kept.shape
-    affordable = int(np.clip(NONZEROS_READ / found.nonzeros, FEWEST_STEPS, MOST_STEPS))
+    affordable = int(np.clip(np.sqrt(MOST_PRODUCTS / n_points), FEWEST_STEPS, MOST_STEPS))
     steps = min(affordable, n_points - n_kept, audit.memory // (32 * n_points))
     if 12 * found.nonzeros > audit.memory // 2 or steps < 1:
         return None
@@ -138,9 +139,8 @@ def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
     basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
     vector = np.asarray(audit.generator.standard_normal(n_points))
     for step in range(steps):
-        for _ in range(2):  # once leaves the rounding of the first
-            vector -= kept @ (kept.T @ vector)
-            vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
+        vector -= kept @ (kept.T @ vector)
+        vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
         length = np.linalg.norm(vector)
         if length < 1e-12:  # there is nothing beyond
             projected = projected[:step, :step]

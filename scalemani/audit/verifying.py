@@ -4,6 +4,8 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
+from threadpoolctl import threadpool_limits
+
 from scalemani.audit import affinities, digests, graph, invariants, landmarks, layout, neighbors, reductions, spectral
 from scalemani.audit.digests import Descriptions
 from scalemani.audit.findings import Finding, Verification
@@ -56,7 +58,8 @@ def verify(
     """
     drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     audit = Audit(StoredRun(root), rows, drawn_by, memory)
-    findings = tuple(all_findings(audit, descriptions))
+    with threadpool_limits(1):  # threads read blocks side by side; those of BLAS would wait for each other
+        findings = tuple(all_findings(audit, descriptions))
     return Verification(findings, audit.run.method, audit.run.keys, drawn_by, len(audit.sample))
 
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 
 import scalemani as sm
 
-N_POINTS = 2500
+N_POINTS = 2200
 FEW = {"landmarks.n_landmarks": 150, "partition.cell_points": 64}
 SHORT = {"layout.max_iterations": 120}
 Make = Callable[[Path], Any]
@@ -112,8 +112,8 @@ def appended(folder: Path) -> Any:
     """Append the last points to a run of the first."""
     settings = FEW | {"neighbors.method": "partition", "neighbors.recall": 0.9}
     model = sm.LaplacianEigenmaps(2, n_neighbors=20, perplexity=6, settings=settings, store=folder, random_state=3)
-    model.fit(points()[:2100])
-    return sm.append(folder, points()[2100:])
+    model.fit(points()[:1900])
+    return sm.append(folder, points()[1900:])
 
 
 WINDOWED = {
