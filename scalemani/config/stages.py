@@ -84,8 +84,10 @@ COMPONENTS = Stage(
 NEIGHBOR_COMPONENTS = replace(
     COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1
 )  # of all edges of the graph
-SYMMETRIC_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"))
-KERNEL_AFFINITIES = Stage("symmetric_affinities", ("neighbors", "affinities", "components"))  # whatever the classes
+SYMMETRIC_AFFINITIES = Stage(
+    "symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"), version=2
+)
+KERNEL_AFFINITIES = replace(SYMMETRIC_AFFINITIES, inputs=("neighbors", "affinities", "components"))  # whatever classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage(
     "landmarks", ("points",), seeded=True, by_block=False, reads=("landmarks",), continues=("landmarks",), version=3

@@ -18,6 +18,8 @@ from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.rows.compressed import copy_rows, dense_rows
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.invariants import Invariant
+from scalemani.store.invariants.matrices import bounds, columns_ascend, up_to_diagonal
+from scalemani.store.invariants.values import FINITE
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import SPARSE_INDEX, ArrayDescription, DtypeRule, Kind
 
@@ -263,9 +265,9 @@ class Declared(Generic[Reader]):
         self._described = replace(self._described, invariants=invariants)
         return self
 
-    def without_invariant(self, reason: str) -> Self:
-        """Say why nothing can be checked of the values but that they are finite."""
-        self._described = replace(self._described, no_invariant=reason)
+    def of_any_numbers(self, reason: str) -> Self:
+        """Say why nothing can be checked of the values alone but that they are finite."""
+        self._described = replace(self._described, invariants=(FINITE,), no_invariant=reason)
         return self
 
     def __set_name__(self, owner: type["StoredStage"], name: str) -> None:
@@ -400,15 +402,22 @@ class MatrixDescription(NamedTuple):
         return sp.csr_matrix((values, indices, indptr), shape=(size, size))
 
 
-def landmark_matrix(stage: str, name: str, kind: Kind, folders: tuple[str, ...], meaning: str) -> MatrixDescription:
-    """Return the description of a matrix (L, L) float64 in CSR form."""
+def landmark_matrix(
+    stage: str, name: str, kind: Kind, folders: tuple[str, ...], meaning: str, *holds: Invariant
+) -> MatrixDescription:
+    """Return the description of a lower triangle of a matrix (L, L) float64 in CSR form; `holds` of its values."""
 
-    def described(part: str, dim: str, dtype: str | DtypeRule, units: str, says: str) -> ArrayDescription:
-        return ArrayDescription(stage, f"{name}_{part}", kind, (dim,), dtype, units, says, folders)
+    def described(part: str, dim: str, dtype: str | DtypeRule, says: str, *invariants: Invariant) -> ArrayDescription:
+        units = {"indptr": "nonzero", "indices": "landmark", "values": "1"}[part]
+        return ArrayDescription(stage, f"{name}_{part}", kind, (dim,), dtype, units, says, folders, invariants)
 
-    entries = f"{name}_nonzero"
+    entries, indptr, indices, values = (
+        f"{name}_nonzero",
+        *(f"{name}_{part}" for part in ("indptr", "indices", "values")),
+    )
+    begins, columns = f"where each row of {meaning} begins and ends", f"the column of each nonzero of {meaning}"
     return MatrixDescription(
-        described("indptr", "landmark_bound", SPARSE_INDEX, "nonzero", f"where each row of {meaning} begins and ends"),
-        described("indices", entries, SPARSE_INDEX, "landmark", f"the column of each nonzero of {meaning}"),
-        described("values", entries, "float64", "1", f"the nonzeros of {meaning}"),
+        described("indptr", "landmark_bound", SPARSE_INDEX, begins, bounds(indices, values)),
+        described("indices", entries, SPARSE_INDEX, columns, columns_ascend(indptr), up_to_diagonal(indptr)),
+        described("values", entries, "float64", f"the nonzeros of {meaning}", *holds),
     )

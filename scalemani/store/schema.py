@@ -45,7 +45,7 @@ class ArrayDescription:
 
     `N` in `name` stands for a number (see `numbered`), as in `folders`, in which such an array may lie. Arrays that are
     written together agree in the lengths of the `dims` that they share. `units` is "1" for numbers without a unit.
-    `invariants` hold of the values in every run; where there are none, `no_invariant` says why.
+    `invariants` hold of the values in every run; where they are no more than finite, `no_invariant` says why.
     """
 
     stage: str

@@ -177,6 +177,15 @@ def _by_source(edges: DirectedEdges, start: int, stop: int) -> DirectedEdges:
     return DirectedEdges(edges.targets[order], edges.sources[order], edges.values[order])
 
 
+def without_zeros(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> SymmetricRows:
+    """Return rows in CSR form without entries that are zero, as float32 rounds the smallest affinities to."""
+    if values.all():
+        return SymmetricRows(indptr, indices, values)
+    kept = values != 0
+    counted = np.concatenate([np.zeros(1, indptr.dtype), np.cumsum(kept, dtype=indptr.dtype)])
+    return SymmetricRows(counted[indptr], indices[kept], values[kept])
+
+
 @compiled
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Return the sum (n,) float64 of each CSR row of `values` (E,), in column order: the degrees of a block of W."""

@@ -21,6 +21,22 @@ from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
+from scalemani.store.invariants.models import (
+    NO_SHORTCUTS,
+    NOT_ONE_PLACE,
+    ROWS_OF_EMBEDDING,
+    SAME_WAY_BACK,
+    ZERO_TO_ITSELF,
+)
+from scalemani.store.invariants.values import (
+    DESCENDING,
+    FINITE,
+    NOT_NEGATIVE,
+    POINTS,
+    POSITIVE,
+    STRICTLY_ASCENDING,
+    in_count,
+)
 from scalemani.store.schema import AS_DISTANCES, ArrayDescription
 
 DIMENSIONS = {
@@ -42,14 +58,16 @@ class StoredGeodesics(StoredStage, stage="geodesics"):
         "float64",
         "the lengths of the shortest paths from eight consecutive landmarks, fewer in the last part, to all landmarks",
         "as given",
-    )
+    ).with_invariants(NOT_NEGATIVE, ZERO_TO_ITSELF, SAME_WAY_BACK)
     to_points = Parts(
         "source_landmark point",
         AS_DISTANCES,
         "the lengths of the shortest paths from the same landmarks to all points in work order",
         "as given",
+    ).with_invariants(NOT_NEGATIVE, NO_SHORTCUTS)
+    sampled_rows = Whole("sampled_point", "int64", "points drawn at random, ascending", "work row").with_invariants(
+        in_count(POINTS), STRICTLY_ASCENDING
     )
-    sampled_rows = Whole("sampled_point", "int64", "points drawn at random, ascending", "work row")
     FROM_SAMPLE: ClassVar = (
         ArrayDescription(
             "geodesics",
@@ -60,6 +78,7 @@ class StoredGeodesics(StoredStage, stage="geodesics"):
             "as given",
             "the lengths of the shortest paths from eight consecutive sampled points, fewer in the last part, to all",
             (f"{FROM_SAMPLE}-block-N",),
+            (NOT_NEGATIVE,),
         ),
     )
 
@@ -85,12 +104,16 @@ class StoredIsomap(StoredReduction, stage="isomap"):
     """Landmark Isomap: coordinates of landmarks by their distances along the graph, and of points by the landmarks."""
 
     embedding = embedding_rows(
-        "points triangulated by their distances to the landmarks along the graph, rows in input order"
+        "points triangulated by their distances to the landmarks along the graph, rows in input order", NOT_ONE_PLACE
     )
     eigenvalues = component_values(
-        "the leading eigenvalues of the centred squares of the landmarks' distances, halved, descending"
+        "the leading eigenvalues of the centred squares of the landmarks' distances, halved, descending",
+        POSITIVE,
+        DESCENDING,
     )
-    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks", "as given")
+    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks", "as given").with_invariants(
+        FINITE, ROWS_OF_EMBEDDING
+    )
 
 
 COPIES_OF_PART = 2  # as found, and encoded

@@ -28,6 +28,8 @@ from scalemani.stages.arrays.points import StoredClasses
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.output import write_embedding
 from scalemani.stages.shared.tiles import added
+from scalemani.store.invariants.spectral import CENTRED
+from scalemani.store.invariants.values import A_SHARE, DESCENDING, NOT_NEGATIVE
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -36,13 +38,19 @@ if TYPE_CHECKING:
 class StoredKernelDiscriminants(StoredReduction, stage="kernel_discriminants"):
     """Kernel discriminants of classes, in the span of the kernel's columns that landmarks combine."""
 
-    embedding = embedding_rows("[K Z, K 1] times `directions` less `mean`, rows in input order")
+    embedding = embedding_rows("[K Z, K 1] times `directions` less `mean`, rows in input order", CENTRED)
     eigenvalues = component_values(
-        "the share of the regularised scatter of each component that lies between classes, descending"
+        "the share of the regularised scatter of each component that lies between classes, descending",
+        A_SHARE,
+        DESCENDING,
     )
-    directions = Whole("landmark_bound component", "float64", "what rows of [K Z, K 1] take")
-    mean = Whole("component", "float64", "the mean of the coordinates before it is taken off")
-    ridge = Whole("", "float64", "what is added to the scatter in every direction")
+    directions = Whole("landmark_bound component", "float64", "what rows of [K Z, K 1] take").of_any_numbers(
+        "[K Z, K 1] is not stored; the embedding that is made of it is checked"
+    )
+    mean = Whole("component", "float64", "the mean of the coordinates before it is taken off").of_any_numbers(
+        "the embedding is checked to be centred by it"
+    )
+    ridge = Whole("", "float64", "what is added to the scatter in every direction").with_invariants(NOT_NEGATIVE)
 
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way

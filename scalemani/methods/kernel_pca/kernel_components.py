@@ -19,11 +19,13 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vectors, kernel_components, kernel_means
 from scalemani.stages.arrays.affinities import affinity_graph
-from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
+from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.moments import TILES_TOGETHER, gram_held, summed_gram
 from scalemani.stages.shared.output import embedding_held, over_landmarks, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import fold_tiles, tiles_one_by_one
+from scalemani.store.invariants.spectral import SQUARES_ARE_EIGENVALUES
+from scalemani.store.invariants.values import DESCENDING, POSITIVE
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -32,11 +34,20 @@ if TYPE_CHECKING:
 class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
     """Kernel principal components of points that are combinations of landmarks."""
 
-    eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending")
-    vectors = Whole("landmark component", "float64", "the scores of the landmarks")
-    ritz_values = Whole("ritz_vector", "float64", "the same eigenvalues, and those that follow")
-    ritz_vectors = Whole("landmark ritz_vector", "float64", "their scores at unit length, centred")
-    ritz_means = Whole("ritz_vector", "float64", "the means over all points of the kernel times these")
+    embedding = score_rows(SQUARES_ARE_EIGENVALUES)
+    eigenvalues = component_values("the leading eigenvalues of the centred kernel, descending", POSITIVE, DESCENDING)
+    vectors = Whole("landmark component", "float64", "the scores of the landmarks").of_any_numbers(
+        "the embedding that is made of them is checked"
+    )
+    ritz_values = Whole("ritz_vector", "float64", "the same eigenvalues, and those that follow").with_invariants(
+        DESCENDING
+    )
+    ritz_vectors = Whole("landmark ritz_vector", "float64", "their scores at unit length, centred").of_any_numbers(
+        CERTIFY_ALONE
+    )
+    ritz_means = Whole("ritz_vector", "float64", "the means over all points of the kernel times these").of_any_numbers(
+        CERTIFY_ALONE
+    )
 
 
 COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered

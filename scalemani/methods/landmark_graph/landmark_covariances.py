@@ -18,6 +18,8 @@ from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_g
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.compared_rows import products_held
+from scalemani.store.invariants.models import DEFINITE
+from scalemani.store.invariants.values import POSITIVE, between
 
 
 class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
@@ -28,14 +30,14 @@ class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
         "float64",
         "of each landmark, positive definite; stored where landmark_graph.covariances is full",
         "squared, as given",
-    )
+    ).with_invariants(DEFINITE)
     variances = Whole(
         "landmark feature",
         "float64",
         "their diagonals alone, positive; stored where landmark_graph.covariances is diagonal",
         "squared, as given",
-    )
-    counts = Whole("landmark", "int64", "how many points each covariance is of")
+    ).with_invariants(POSITIVE)
+    counts = Whole("landmark", "int64", "how many points each covariance is of").with_invariants(between(1))
 
 
 COPIES_OF_COVARIANCES = 2  # and what is added to them

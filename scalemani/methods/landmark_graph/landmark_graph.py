@@ -23,6 +23,17 @@ from scalemani.methods.landmark_graph.kernels import (
 )
 from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
 from scalemani.stages.arrays.landmarks import StoredLandmarks
+from scalemani.store.invariants.models import LANDMARK_SOLUTION, NEAREST_JOINED
+from scalemani.store.invariants.values import (
+    ASCENDING,
+    DISTINCT_IN_ROWS,
+    FINITE,
+    LANDMARKS,
+    NOT_THE_ROW_ITSELF,
+    POSITIVE,
+    between,
+    in_count,
+)
 
 DIMENSIONS = {"joined_landmark": "the landmarks that a landmark is joined to: landmark_graph.n_neighbors"}
 
@@ -32,16 +43,16 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
 
     neighbors = Whole(
         "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
-    )
+    ).with_invariants(in_count(LANDMARKS), DISTINCT_IN_ROWS, NOT_THE_ROW_ITSELF, NEAREST_JOINED)
     eigenvalues = Whole(
         "component",
         "float64",
         "the smallest eigenvalues of the Laplacian of the graph, ascending, the trivial one left out",
-    )
+    ).with_invariants(between(0, 2), ASCENDING)
     vectors = Whole(
         "landmark component", "float64", "eigenvectors of L v = lambda D v: the coordinates of the landmarks"
-    )
-    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given")
+    ).with_invariants(FINITE, LANDMARK_SOLUTION)
+    sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given").with_invariants(POSITIVE)
 
 
 COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes

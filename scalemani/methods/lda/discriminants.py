@@ -23,6 +23,9 @@ from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
 from scalemani.stages.shared.output import create_embedding
 from scalemani.stages.shared.tiles import fold_tiles
+from scalemani.store.invariants.models import PROJECTIONS
+from scalemani.store.invariants.spectral import CENTRED, ORTHONORMAL_COLUMNS
+from scalemani.store.invariants.values import A_SHARE, DESCENDING, NOT_NEGATIVE
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -33,12 +36,22 @@ DIMENSIONS = {"direction": "the dimensions of what discriminants are found in, a
 class StoredDiscriminants(StoredReduction, stage="discriminants"):
     """Linear discriminants of classes, in the span of the landmarks' moments."""
 
-    embedding = embedding_rows("(points - mean) @ axes, rows in input order")
-    eigenvalues = component_values("the share of the scatter of each component that lies between classes, descending")
-    mean = Whole("feature", "float64", "the points' mean", "as given")
-    axes = Whole("feature component", "float64", "the directions", "1 / as given")
-    span = Whole("feature direction", "float64", "orthonormal axes of what directions are found in")
-    errors = Whole("figure", "float64", "the certificates: backward error, bound of the shares, scatter off the span")
+    embedding = embedding_rows("(points - mean) @ axes, rows in input order", PROJECTIONS, CENTRED)
+    eigenvalues = component_values(
+        "the share of the scatter of each component that lies between classes, descending", A_SHARE, DESCENDING
+    )
+    mean = Whole("feature", "float64", "the points' mean", "as given").of_any_numbers(
+        "the embedding is checked to be centred by it"
+    )
+    axes = Whole("feature component", "float64", "the directions", "1 / as given").of_any_numbers(
+        "the embedding that is made of them is checked"
+    )
+    span = Whole("feature direction", "float64", "orthonormal axes of what directions are found in").with_invariants(
+        ORTHONORMAL_COLUMNS
+    )
+    errors = Whole(
+        "figure", "float64", "the certificates: backward error, bound of the shares, scatter off the span"
+    ).with_invariants(NOT_NEGATIVE)
 
 
 TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits

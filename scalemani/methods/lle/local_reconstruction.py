@@ -21,11 +21,13 @@ from scalemani.kernels.spectral.linear import RitzPairs
 from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmetric_part
 from scalemani.methods.lle.kernels import locally_linear_components, subtract_transposed
 from scalemani.methods.lle.reconstruction_weights import StoredReconstructionWeights
-from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
+from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values, score_rows
 from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
 from scalemani.stages.shared.output import embedding_held, over_landmarks, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
+from scalemani.store.invariants.spectral import CENTRED_ORTHONORMAL
+from scalemani.store.invariants.values import ASCENDING, NOT_NEGATIVE
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -34,10 +36,15 @@ if TYPE_CHECKING:
 class StoredLocalReconstruction(StoredLandmarkScores, stage="local_reconstruction"):
     """The locally linear embedding of points that are combinations of landmarks."""
 
+    embedding = score_rows(CENTRED_ORTHONORMAL)
     eigenvalues = component_values(
-        "the sum of the squares that neighbours leave of each coordinate, whose squares sum to one; ascending"
+        "the sum of the squares that neighbours leave of each coordinate, whose squares sum to one; ascending",
+        NOT_NEGATIVE,
+        ASCENDING,
     )
-    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks")
+    vectors = Whole("landmark component", "float64", "the coordinates of the landmarks").of_any_numbers(
+        "the embedding that is made of them is checked"
+    )
 
 
 COPIES_OF_BLOCK = 3  # of R: as read, decoded, and its columns numbered

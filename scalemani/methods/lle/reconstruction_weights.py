@@ -16,6 +16,8 @@ from scalemani.methods.lle.kernels import neighbor_weights
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.store.invariants.matrices import bounds, columns_distinct, row_shares
+from scalemani.store.invariants.values import POINTS, in_count
 
 POINTS_TOGETHER = 256  # whose neighbours are read at once: a tile of wide points has too many of them
 COPIES_OF_REACHED = 3  # as decoded, as read, and as they are compared
@@ -25,9 +27,15 @@ COPIES_OF_ROWS = 3  # of R: some of them, of a block, and as they are written
 class StoredReconstructionWeights(StoredStage, stage="reconstruction_weights"):
     """R by blocks of rows in work order, each a sparse matrix in CSR form: what points take of their neighbours."""
 
-    indptr = Parts("row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero")
-    indices = Parts("nonzero", "int32", "the neighbours of each point, those across bridges last", "work row")
-    values = Parts("nonzero", "float64", "what the point takes of each; those of a point sum to one")
+    indptr = Parts(
+        "row_bound", "int64", "where each row of the block begins and ends among its nonzeros", "nonzero"
+    ).with_invariants(bounds("indices", "values"), row_shares("indptr", "values"))
+    indices = Parts(
+        "nonzero", "int32", "the neighbours of each point, those across bridges last", "work row"
+    ).with_invariants(in_count(POINTS), columns_distinct("indptr"))
+    values = Parts("nonzero", "float64", "what the point takes of each; those of a point sum to one").of_any_numbers(
+        "their sums are checked with `indptr`"
+    )
 
     def read_matrix(self, block: int, n_points: int) -> sp.csr_matrix:
         """Return one block's rows of R (n, N)."""

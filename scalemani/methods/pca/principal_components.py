@@ -15,11 +15,13 @@ from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.pca.kernels import principal_components
-from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values
+from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.shared.moments import TILES_TOGETHER, center_of, moments_held, summed_moments, tiles_of
 from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import fold_tiles
+from scalemani.store.invariants.spectral import VARIANCES_ARE_EIGENVALUES
+from scalemani.store.invariants.values import DESCENDING, NOT_NEGATIVE
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
@@ -28,11 +30,18 @@ if TYPE_CHECKING:
 class StoredPrincipalComponents(StoredLandmarkScores, stage="principal_components"):
     """Principal components of points that are combinations of landmarks."""
 
-    eigenvalues = component_values("the variance along each component, descending")
-    vectors = Whole("landmark component", "float64", "the scores of the landmarks", "as given")
-    mean = Whole("feature", "float64", "the points' mean", "as given")
-    ritz_vectors = Whole("landmark ritz_vector", "float64", "the same scores, and those that follow, at unit length")
-    axes = Whole("feature ritz_vector", "float64", "the centred points, transposed, times these", "as given")
+    embedding = score_rows(VARIANCES_ARE_EIGENVALUES)
+    eigenvalues = component_values("the variance along each component, descending", NOT_NEGATIVE, DESCENDING)
+    vectors = Whole("landmark component", "float64", "the scores of the landmarks", "as given").of_any_numbers(
+        "the embedding that is made of them is checked"
+    )
+    mean = Whole("feature", "float64", "the points' mean", "as given").of_any_numbers(CERTIFY_ALONE)
+    ritz_vectors = Whole(
+        "landmark ritz_vector", "float64", "the same scores, and those that follow, at unit length"
+    ).of_any_numbers(CERTIFY_ALONE)
+    axes = Whole(
+        "feature ritz_vector", "float64", "the centred points, transposed, times these", "as given"
+    ).of_any_numbers(CERTIFY_ALONE)
 
 
 COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return

@@ -8,6 +8,7 @@ AFFINITY_WEIGHTS = Stage(
     ("work_points", "landmarks", "symmetric_affinities", "normalized_affinities"),
     by_block=False,
     solvers=tuple(REDUCTIONS),
+    version=2,
     package=__name__,
 )
 WEIGHTS_STAGES = (AFFINITY_WEIGHTS,)

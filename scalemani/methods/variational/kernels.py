@@ -114,6 +114,8 @@ def strongest(rows: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def replaced_rows(table: sp.csr_matrix, places: np.ndarray, rows: sp.csr_matrix) -> sp.csr_matrix:
-    """Return a table (N, L) with rows (m, L) in the place of empty ones at row numbers (m,)."""
+    """Return a table (N, L), columns ascending, with rows (m, L) in the place of empty ones at row numbers (m,)."""
     scattered = sp.csr_matrix((np.ones(len(places)), (places, np.arange(len(places)))), (table.shape[0], len(places)))
-    return sp.csr_matrix(table + scattered @ rows)
+    replaced = sp.csr_matrix(table + scattered @ rows)
+    replaced.sort_indices()  # a product has columns in the order in which it met them
+    return replaced

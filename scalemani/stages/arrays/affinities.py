@@ -13,21 +13,36 @@ from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
-from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.graph.symmetric import row_sums, without_zeros
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
 from scalemani.store.invariants.edges import (
     ADD_UP_TO_AFFINITIES,
     FALLING_IN_ROWS,
     FOLLOW_DISTANCES,
+    JOIN_ALL,
+    JOIN_COMPONENTS,
+    LARGEST_COMPONENT,
+    LENGTHS_IN_SKETCHES,
     MARKS_DUPLICATES,
+    ONE_ALONG_EDGES,
     RESIDUALS_OF_VALUES,
     SOLVED,
     SUM_TO_ONE_OVER_COPIES,
     holds_edges,
 )
 from scalemani.store.invariants.matrices import bounds, columns_ascend, sums_of_rows, symmetric
-from scalemani.store.invariants.values import A_SHARE, NOT_NEGATIVE, POINTS, POSITIVE, in_count, one_of
+from scalemani.store.invariants.models import ALL_PIXELS
+from scalemani.store.invariants.orders import numbered_by_first
+from scalemani.store.invariants.values import (
+    A_SHARE,
+    NOT_NEGATIVE,
+    POINTS,
+    POSITIVE,
+    STRICTLY_ASCENDING,
+    in_count,
+    one_of,
+)
 from scalemani.store.schema import ArrayDescription
 
 
@@ -65,16 +80,22 @@ class StoredAffinities(StoredStage, stage="affinities"):
 class StoredComponents(StoredStage, stage="components"):
     """The connected components of the graph, the bridges that join them, or the rows of the one that is kept."""
 
-    labels = Whole("point", "int32", "the component of each work row, numbered by their first rows", "component")
-    bridge_rows = Whole("bridge end", "int64", "the two ends of each bridge", "work row")
-    bridge_distances = Whole("bridge", "float64", "the length of each bridge in sketches", "as given")
-    bridge_weights = Whole("bridge", "float64", "the affinity of each bridge")
+    labels = Whole(
+        "point", "int32", "the component of each work row, numbered by their first rows", "component"
+    ).with_invariants(numbered_by_first(), ONE_ALONG_EDGES)
+    bridge_rows = Whole("bridge end", "int64", "the two ends of each bridge", "work row").with_invariants(
+        in_count(POINTS), JOIN_COMPONENTS, JOIN_ALL
+    )
+    bridge_distances = Whole("bridge", "float64", "the length of each bridge in sketches", "as given").with_invariants(
+        NOT_NEGATIVE, LENGTHS_IN_SKETCHES
+    )
+    bridge_weights = Whole("bridge", "float64", "the affinity of each bridge").with_invariants(NOT_NEGATIVE)
     kept_rows = Whole(
         "kept_point",
         "int64",
         "the rows of the largest component, ascending; stored where that alone is embedded",
         "input row",
-    )
+    ).with_invariants(STRICTLY_ASCENDING, LARGEST_COMPONENT)
     KEPT_UNIT: ClassVar = "kept_rows"
 
     @property
@@ -104,7 +125,8 @@ class StoredAffinityMatrix(StoredStage):
 
     @classmethod
     def parts(cls, indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -> dict[ArrayDescription, np.ndarray]:
-        """Return the rows of a block in CSR form as they are stored, with their degrees."""
+        """Return the rows of a block in CSR form as they are stored, without zeros, with their degrees."""
+        indptr, indices, values = without_zeros(indptr, indices, values)
         return {cls.indptr: indptr, cls.indices: indices, cls.values: values, cls.degrees: row_sums(values, indptr)}
 
     def read_rows(self, block: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -167,9 +189,13 @@ class StoredAffinityMatrix(StoredStage):
 class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinities"):
     """W in work order: each block of rows is one sparse matrix in CSR form."""
 
-    image = Whole("extent", "int64", "frames, rows and columns; stored where W is that of pixels")
-    reach = Whole("side", "int64", "how far the window of a pixel goes; with `image`", "pixel, frame")
-    sigma = Whole("", "float64", "the sigma of these affinities; with `image`", "as given")
+    image = Whole("extent", "int64", "frames, rows and columns; stored where W is that of pixels").with_invariants(
+        ALL_PIXELS
+    )
+    reach = Whole("side", "int64", "how far the window of a pixel goes; with `image`", "pixel, frame").with_invariants(
+        NOT_NEGATIVE
+    )
+    sigma = Whole("", "float64", "the sigma of these affinities; with `image`", "as given").with_invariants(POSITIVE)
     WINDOW_UNIT: ClassVar = "window"
 
 

@@ -10,28 +10,67 @@ import numpy as np
 from scalemani.engine.reading import ArrayReader, Rows, StoredStage, Whole, WholeInFolders
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.spectral.coarsening import Level
+from scalemani.store.invariants import Invariant
+from scalemani.store.invariants.matrices import (
+    bounds,
+    columns_distinct,
+    nearly_sums_of_rows,
+    nearly_symmetric,
+    within,
+)
+from scalemani.store.invariants.models import (
+    CLUSTERS,
+    DEGREES_ADD_UP,
+    ITERATIONS_ASCEND,
+    LAST_MOVEMENT,
+    NEAREST_CENTER,
+    NEXT_NODES,
+    NODES,
+    NOT_ONE_PLACE,
+    NUMBER_OF_LEVELS,
+)
+from scalemani.store.invariants.orders import each_once_at_least
+from scalemani.store.invariants.spectral import (
+    BY_SIZE,
+    D_ORTHONORMAL,
+    DIFFUSED,
+    INDEPENDENT_COLUMNS,
+    QUOTIENTS_OF_W,
+    combined_of,
+)
+from scalemani.store.invariants.values import ASCENDING, FINITE, NOT_NEGATIVE, POSITIVE, between, in_count, one_of
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import ArrayDescription
 
 SNAPSHOTS = "snapshots-"  # what the names of their units begin with
 
 
-def embedding_rows(meaning: str) -> Rows:
-    """Declare an embedding (N, d), which several stages store."""
-    return Rows("point component", "float64", meaning, name="embedding")
+CERTIFY_ALONE = "they certify, and nothing is made of them"
 
 
-def component_values(meaning: str) -> Whole:
+def embedding_rows(meaning: str, *invariants: Invariant) -> Rows:
+    """Declare an embedding (N, d), which several stages store: finite numbers of which more may hold."""
+    return Rows("point component", "float64", meaning, name="embedding").with_invariants(FINITE, *invariants)
+
+
+def component_values(meaning: str, *invariants: Invariant) -> Whole:
     """Declare the eigenvalues (d,) of an embedding."""
-    return Whole("component", "float64", meaning, name="eigenvalues")
+    return Whole("component", "float64", meaning, name="eigenvalues").with_invariants(*invariants)
 
 
 class StoredEmbedding(StoredStage, stage="embedding"):
     """The spectral embedding."""
 
-    embedding = embedding_rows("eigenvectors of L v = lambda D v, rows in input order")
+    embedding = embedding_rows(
+        "eigenvectors of L v = lambda D v, rows in input order",
+        D_ORTHONORMAL,
+        QUOTIENTS_OF_W,
+        combined_of("landmark_embedding", "vectors"),
+    )
     eigenvalues = component_values(
-        "the eigenvalue of each column, ascending, the trivial one left out; of a graph in pieces those of the largest"
+        "the eigenvalue of each column, ascending, the trivial one left out; of a graph in pieces those of the largest",
+        between(0, 2),
+        ASCENDING,
     )
     reach = Rows(
         "point",
@@ -39,18 +78,18 @@ class StoredEmbedding(StoredStage, stage="embedding"):
         "the distance of the last of as many nearest landmarks as one is joined to, itself among them; stored by "
         "solvers that embed a graph of the landmarks alone",
         "as given",
-    )
+    ).with_invariants(NOT_NEGATIVE)
     pieces = Whole(
         "point",
         "int32",
         "the piece of the graph that each point is in, by size, rows in input order; stored where there are several",
         "piece",
-    )
+    ).with_invariants(NOT_NEGATIVE, BY_SIZE)
     piece_eigenvalues = Whole(
         "piece component",
         "float64",
         "the eigenvalues of each piece, 1 where it has too few points for a column, which is 0; stored with `pieces`",
-    )
+    ).with_invariants(between(0, 2))
     PIECES_UNIT: ClassVar = "pieces"
 
     @property
@@ -62,19 +101,23 @@ class StoredEmbedding(StoredStage, stage="embedding"):
 class StoredDiffusionCoordinates(StoredStage, stage="diffusion_coordinates"):
     """The coordinates of diffusion maps."""
 
-    embedding = embedding_rows("the columns of `embedding`, each times |1 - eigenvalue|^time")
+    embedding = embedding_rows("the columns of `embedding`, each times |1 - eigenvalue|^time", DIFFUSED)
 
 
 class StoredClustering(StoredStage, stage="clustering"):
     """Clusters of the spectral embedding: k-means on its rows at unit length."""
 
-    centers = Whole("cluster component", "float64", "the centres of the clusters")
+    centers = Whole("cluster component", "float64", "the centres of the clusters").with_invariants(between(-1, 1))
     pass_centers = Whole(
         "cluster component", "float64", "the centres before pass N over all points, from 000 on", name="pass_N"
+    ).with_invariants(between(-1, 1))
+    passes = Whole("", "int64", "the number of these passes").with_invariants(NOT_NEGATIVE)
+    moved = Whole("", "float64", "the largest movement of a centre's coordinate in the last one").with_invariants(
+        NOT_NEGATIVE, LAST_MOVEMENT
     )
-    passes = Whole("", "int64", "the number of these passes")
-    moved = Whole("", "float64", "the largest movement of a centre's coordinate in the last one")
-    labels = Rows("point", "int32", "the cluster of each point, rows in input order", "cluster")
+    labels = Rows("point", "int32", "the cluster of each point, rows in input order", "cluster").with_invariants(
+        in_count(CLUSTERS), NEAREST_CENTER
+    )
     CENTERS_UNIT: ClassVar = "centers"
 
     def centers_before(self, number: int) -> ArrayReader:
@@ -85,19 +128,19 @@ class StoredClustering(StoredStage, stage="clustering"):
 class StoredLayout(StoredStage, stage="layout"):
     """The nonlinear embedding, and how its descent went."""
 
-    embedding = embedding_rows("positions at the end of the descent, rows in input order")
+    embedding = embedding_rows("positions at the end of the descent, rows in input order", NOT_ONE_PLACE)
     snapshots = WholeInFolders(
         "point component",
         "float64",
         "positions after N iterations, rows in input order; stored where layout.snapshots asks for them",
         folders=("snapshots/N",),
         name="embedding",
-    )
+    ).with_invariants(FINITE, NOT_ONE_PLACE)
     curve = Whole(
         "evaluation quantity",
         "float64",
         "iteration, objective and norm of its gradient, where the objective was computed",
-    )
+    ).with_invariants(ITERATIONS_ASCEND)
 
     @staticmethod
     def snapshot_folder(iteration: int) -> str:
@@ -127,10 +170,14 @@ class StoredReduction(StoredStage):
     SOLVED: ClassVar = "solution"
 
 
+def score_rows(columns: Invariant) -> Rows:
+    """Declare an embedding that is Z times `vectors`, with what holds of its columns."""
+    return embedding_rows("Z times `vectors`, rows in input order", combined_of("", "vectors"), columns)
+
+
 class StoredLandmarkScores(StoredReduction):
     """An embedding that is Z times the coordinates of the landmarks, as that of new points is."""
 
-    embedding = embedding_rows("Z times `vectors`, rows in input order")
     vectors: ClassVar[Whole]
 
 
@@ -142,12 +189,16 @@ class StoredPlacement(StoredStage, stage="placement"):
         "point",
         "float64",
         "the distance of the nearest landmark or training point over the spacing around that one, at most 1e300",
+    ).with_invariants(between(0, 1e300))
+    errors = Rows(
+        "point", "float64", "reconstruction error, relative to the distance of the nearest landmark"
+    ).with_invariants(NOT_NEGATIVE)
+    descended = Rows("point", "uint8", "0 where it equals a training point, else 1").with_invariants(one_of(0, 1))
+    arrived = Rows("point", "uint8", "1 where the descent of a point came to its end").with_invariants(one_of(0, 1))
+    falls = Rows("point", "float64", "by how much the objective of a point fell").of_any_numbers(
+        "gone with the call that wrote them"
     )
-    errors = Rows("point", "float64", "reconstruction error, relative to the distance of the nearest landmark")
-    descended = Rows("point", "uint8", "0 where it equals a training point, else 1")
-    arrived = Rows("point", "uint8", "1 where the descent of a point came to its end")
-    falls = Rows("point", "float64", "by how much the objective of a point fell")
-    nowhere = Rows("point", "uint8", "1 where a point has no coordinates")
+    nowhere = Rows("point", "uint8", "1 where a point has no coordinates").with_invariants(one_of(0, 1))
 
 
 LEVEL_FOLDERS = ("level_N",)
@@ -161,19 +212,25 @@ def level_folder(number: int) -> str:
 class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
     """The hierarchy of coarse graphs: aggregates of points, aggregates of these, and so on."""
 
-    labels = Whole("point", "int32", "the node of the first coarse graph of each work row", "node")
+    labels = Whole("point", "int32", "the node of the first coarse graph of each work row", "node").with_invariants(
+        in_count(NODES), each_once_at_least(NODES), DEGREES_ADD_UP
+    )
     indptr = WholeInFolders(
         "node_bound",
         "int64",
         "where each row of the level's graph begins and ends among its nonzeros",
         "nonzero",
         folders=LEVEL_FOLDERS,
-    )
-    indices = WholeInFolders("nonzero", "int32", "the column of each nonzero", "node", folders=LEVEL_FOLDERS)
+    ).with_invariants(bounds("indices", "values"))
+    indices = WholeInFolders(
+        "nonzero", "int32", "the column of each nonzero", "node", folders=LEVEL_FOLDERS
+    ).with_invariants(NOT_NEGATIVE, within("degrees"), columns_distinct("indptr"))
     values = WholeInFolders(
         "nonzero", "float32", "sums of the affinities between the members of two nodes", folders=LEVEL_FOLDERS
+    ).with_invariants(POSITIVE, nearly_symmetric("indptr", "indices"))
+    degrees = WholeInFolders("node", "float64", "the sum of each row", folders=LEVEL_FOLDERS).with_invariants(
+        POSITIVE, nearly_sums_of_rows("indptr", "values")
     )
-    degrees = WholeInFolders("node", "float64", "the sum of each row", folders=LEVEL_FOLDERS)
     node_labels = WholeInFolders(
         "joined_node",
         "int32",
@@ -181,8 +238,10 @@ class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
         "node",
         folders=LEVEL_FOLDERS,
         name="labels",
-    )
-    levels = Whole("", "int64", "the number of levels; where it is missing, the certificate `levels` says it", "level")
+    ).with_invariants(NEXT_NODES)
+    levels = Whole(
+        "", "int64", "the number of levels; where it is missing, the certificate `levels` says it", "level"
+    ).with_invariants(NUMBER_OF_LEVELS)
     MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were kept
     NODES: ClassVar = "nodes"  # certificates: of each graph, the finest first
     NONZEROS: ClassVar = "nonzeros"
@@ -237,4 +296,4 @@ class StoredCoarseEmbedding(StoredStage, stage="coarse_embedding"):
         "node start_vector",
         "float32",
         "leading eigenvectors of the first coarse graph, more than the embedding has components",
-    )
+    ).with_invariants(FINITE, INDEPENDENT_COLUMNS)

@@ -1,17 +1,26 @@
 """The neighbour graph in work order, round by round, and what users are given of it in input order."""
 
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from scalemani.engine.reading import Rows, RowsInFolders, StoredStage, Whole, WholeInFolders
+from scalemani.store.invariants import Invariant
+from scalemani.store.invariants.models import CELLS_AND_ONE, NOT_FARTHER, RECALL
+from scalemani.store.invariants.orders import SAME_DISTANCES, SAME_NEIGHBORS
 from scalemani.store.invariants.points import DISTANCES_OF_INDICES
 from scalemani.store.invariants.values import (
     ASCENDING_IN_ROWS,
     DISTINCT_IN_ROWS,
+    FINITE,
+    NONE_BEHIND,
     NOT_NEGATIVE,
     NOT_THE_ROW_ITSELF,
     POINTS,
+    STRICTLY_ASCENDING,
+    between,
+    distinct_in_rows,
     in_count,
     one_of,
 )
@@ -33,14 +42,18 @@ class JoinedDescription(NamedTuple):
 def joined_candidates(stage: str) -> JoinedDescription:
     """Return the description of the candidates that groups of leaves give to their points."""
 
-    def described(name: str, dim: str, dtype: str, units: str, says: str) -> ArrayDescription:
-        return ArrayDescription(stage, f"joined_{name}", "part", (dim,), dtype, units, says, JOINED_FOLDERS)
+    def described(name: str, dim: str, dtype: str, units: str, says: str, *invariants: Invariant) -> ArrayDescription:
+        return ArrayDescription(stage, f"joined_{name}", "part", (dim,), dtype, units, says, JOINED_FOLDERS, invariants)
 
-    edge = "joined_edge"
+    edge, rows = "joined_edge", "the points of some leaves of a round, ascending"
+    near, squares = "of each, in turn, the nearest in these leaves; -1 for none", "half of their squared distances"
     return JoinedDescription(
-        described("rows", "joined_point", "int32", "work row", "the points of some leaves of a round, ascending"),
-        described("indices", edge, "int32", "work row", "of each, in turn, the nearest in these leaves; -1 for none"),
-        described("squares", edge, "float32", "scale^2", "half of their squared distances, by products in float32"),
+        described("rows", "joined_point", "int32", "work row", rows, in_count(POINTS), STRICTLY_ASCENDING),
+        described("indices", edge, "int32", "work row", near, in_count(POINTS, least=-1)),
+        replace(
+            described("squares", edge, "float32", "scale^2", f"{squares}, by products in float32", FINITE),
+            no_invariant="rounding of products makes those of near points negative",
+        ),
     )
 
 
@@ -69,7 +82,7 @@ class StoredGivenLists(StoredStage, stage="given_lists"):
 
     indices = Rows(
         "point neighbor", "int32", "the neighbours of each point as given, -1 behind them for none", "work row"
-    )
+    ).with_invariants(in_count(POINTS, least=-1), distinct_in_rows(-1), NONE_BEHIND, NOT_THE_ROW_ITSELF)
 
 
 class StoredNeighbors(StoredStage, stage="neighbors"):
@@ -94,29 +107,35 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
         "the leaders nearest to each point, in whose leaves it is searched; removed after the round",
         "leader",
         folders=LEAVES_FOLDERS,
-    )
+    ).with_invariants(NOT_NEGATIVE, DISTINCT_IN_ROWS)
     JOINED: ClassVar = joined_candidates("neighbors")
     recall = WholeInFolders(
         "figure",
         "float64",
         "the share of true neighbours after a round, its standard error, and how many points it was measured on",
         folders=RECALL_FOLDERS,
-    )
+    ).with_invariants(RECALL)
     last_round = Whole(
         "",
         "int64",
         "the round whose arrays are the graph; where it is missing, the certificate `rounds` says it",
         "round",
+    ).with_invariants(NOT_NEGATIVE)
+    query_rows = Whole("query", "int64", "the points by which the recall is measured", "work row").with_invariants(
+        in_count(POINTS), STRICTLY_ASCENDING
     )
-    query_rows = Whole("query", "int64", "the points by which the recall is measured", "work row")
     query_limits = Whole(
         "query",
         "float64",
         "the distance within which as many points as a list holds are known for each of these",
         "as given",
+    ).with_invariants(NOT_NEGATIVE)
+    true_distances = Whole(
+        "query neighbor", "float64", "the distances of their true neighbours, ascending", "as given"
+    ).with_invariants(NOT_NEGATIVE, ASCENDING_IN_ROWS, NOT_FARTHER)
+    n_probes = Whole("", "int64", "the cells that a point visits in a first round over cells").with_invariants(
+        between(1), in_count(CELLS_AND_ONE)
     )
-    true_distances = Whole("query neighbor", "float64", "the distances of their true neighbours, ascending", "as given")
-    n_probes = Whole("", "int64", "the cells that a point visits in a first round over cells")
 
     @property
     def final_step(self) -> str:
@@ -140,5 +159,9 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
 class StoredGraph(StoredStage, stage="graph"):
     """The graph in input order."""
 
-    indices = Rows("point neighbor", "int64", "the neighbours of each point, itself excluded", "input row")
-    distances = Rows("point neighbor", AS_DISTANCES, "Euclidean distances of these neighbours, ascending", "as given")
+    indices = Rows(
+        "point neighbor", "int64", "the neighbours of each point, itself excluded", "input row"
+    ).with_invariants(in_count(POINTS), DISTINCT_IN_ROWS, NOT_THE_ROW_ITSELF, SAME_NEIGHBORS)
+    distances = Rows(
+        "point neighbor", AS_DISTANCES, "distances of these neighbours in the metric of the points, ascending", "metric"
+    ).with_invariants(NOT_NEGATIVE, ASCENDING_IN_ROWS, SAME_DISTANCES)

@@ -9,12 +9,18 @@ from scalemani.engine.reading import ArrayReader, MatrixDescription, Rows, Store
 from scalemani.kernels.landmarks.quality import landmark_spacings
 from scalemani.kernels.spectral.reduced import whole_of_triangle
 from scalemani.store.invariants.matrices import bounds, columns_ascend, row_shares
-from scalemani.store.invariants.points import ERRORS_OF_WEIGHTS, NEAREST_FIRST, NEAREST_LANDMARKS
+from scalemani.store.invariants.orders import POINTS_OF_ROWS
+from scalemani.store.invariants.points import ERRORS_OF_WEIGHTS, NEAREST_ANCHORS, NEAREST_FIRST, NEAREST_LANDMARKS
+from scalemani.store.invariants.spectral import ALL_DEGREES, REDUCED_SOLUTION, ZERO_ROWS
 from scalemani.store.invariants.values import (
+    ASCENDING,
     DISTINCT_IN_ROWS,
     FINITE,
     LANDMARKS,
     NOT_NEGATIVE,
+    POINTS,
+    POSITIVE,
+    STRICTLY_ASCENDING,
     SUM_TO_ONE,
     between,
     in_count,
@@ -25,23 +31,27 @@ from scalemani.store.schema import AS_LANDMARKS
 class StoredLandmarks(StoredStage, stage="landmarks"):
     """The landmarks: points among the points, or, off the data, points beside them."""
 
-    rows = Whole("landmark", "int64", "the row of each landmark, ascending; on the data", "input row")
-    points = Whole("landmark feature", AS_LANDMARKS, "the landmarks themselves", "as given")
+    rows = Whole("landmark", "int64", "the row of each landmark, ascending; on the data", "input row").with_invariants(
+        in_count(POINTS), STRICTLY_ASCENDING
+    )
+    points = Whole("landmark feature", AS_LANDMARKS, "the landmarks themselves", "as given").with_invariants(
+        FINITE, POINTS_OF_ROWS
+    )
     anchor_rows = Whole(
         "landmark anchor", "int64", "the points nearest to each landmark, ascending distance; off the data", "input row"
-    )
+    ).with_invariants(in_count(POINTS), DISTINCT_IN_ROWS, NEAREST_ANCHORS)
     anchor_weights = Whole(
         "landmark anchor",
         "float64",
         "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
-    )
+    ).with_invariants(FINITE, SUM_TO_ONE)
     spacings = Whole(
         "landmark",
         "float64",
         "how far 98 % of a sample of the points that are nearest to the landmark lie from it, at most: the distance of "
         "the third nearest other landmark times a number that all landmarks share",
         "as given",
-    )
+    ).with_invariants(POSITIVE)
     ANCHORS_UNIT: ClassVar = "anchors"
     SPACINGS_UNIT: ClassVar = "spacings"
 
@@ -121,16 +131,16 @@ class StoredReduced(StoredStage, stage="reduced"):
     """The reduced problem: parts of the sums over blocks, sums of parts, and the two matrices that they come to."""
 
     AFFINITY_PART: ClassVar = landmark_matrix(
-        "reduced", "affinity", "part", PART_FOLDERS, "the lower triangle of a part of Z^T W Z"
+        "reduced", "affinity", "part", PART_FOLDERS, "the lower triangle of a part of Z^T W Z", ALL_DEGREES
     )
     MASS_PART: ClassVar = landmark_matrix(
-        "reduced", "mass", "part", PART_FOLDERS, "the lower triangle of a part of Z^T D Z"
+        "reduced", "mass", "part", PART_FOLDERS, "the lower triangle of a part of Z^T D Z", ALL_DEGREES
     )
     LAPLACIAN: ClassVar = landmark_matrix(
-        "reduced", "laplacian_triangle", "whole", ("",), "the lower triangle of Z^T (D - W) Z, symmetric"
+        "reduced", "laplacian_triangle", "whole", ("",), "the lower triangle of Z^T (D - W) Z, symmetric", ZERO_ROWS
     )
     MASS: ClassVar = landmark_matrix(
-        "reduced", "mass_triangle", "whole", ("",), "the lower triangle of Z^T D Z, symmetric"
+        "reduced", "mass_triangle", "whole", ("",), "the lower triangle of Z^T D Z, symmetric", ALL_DEGREES
     )
 
     def read_part_of(self, described: MatrixDescription, part: int, step: str) -> sp.csr_matrix:
@@ -151,5 +161,7 @@ class StoredLandmarkEmbedding(StoredStage, stage="landmark_embedding"):
 
     eigenvalues = Whole(
         "component", "float64", "the smallest eigenvalues of the reduced problem, ascending, the trivial one left out"
-    )
-    vectors = Whole("landmark component", "float64", "their eigenvectors: the coordinates of the landmarks")
+    ).with_invariants(between(0, 2), ASCENDING)
+    vectors = Whole(
+        "landmark component", "float64", "their eigenvectors: the coordinates of the landmarks"
+    ).with_invariants(FINITE, REDUCED_SOLUTION)

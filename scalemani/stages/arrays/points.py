@@ -6,6 +6,7 @@ Groups of sparse points hold CSR parts, a set for every block, and the number of
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -18,9 +19,32 @@ from scalemani.kernels.neighbors.cells import Stretches, stretches_of_sorted
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup
+from scalemani.store.invariants import Invariant
+from scalemani.store.invariants.matrices import bounds, columns_ascend
+from scalemani.store.invariants.models import CELLS, NEAREST_CELL, POWER_OF_TWO, SKETCHES
+from scalemani.store.invariants.orders import (
+    IN_THEIR_CELLS,
+    SAME_NONZEROS,
+    SAME_POINTS,
+    counts_of,
+    each_once_at_least,
+)
+from scalemani.store.invariants.spectral import ORTHONORMAL_COLUMNS
+from scalemani.store.invariants.values import (
+    CLASSES,
+    FINITE,
+    PERMUTATION,
+    POINTS,
+    POSITIVE,
+    TO_ALL_POINTS,
+    between,
+    in_count,
+    number_in,
+)
 from scalemani.store.objects import digest
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
+WHATEVER_GIVEN = "points are whatever was given; their digest is the key"
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
 
 
@@ -50,19 +74,35 @@ def stored_parts(rows: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray, np.ndarra
 def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
     """Return the description of sparse points in some order, the parts of each block in a folder."""
 
-    def part(name: str, dim: str, dtype: str | DtypeRule, units: str, says: str) -> ArrayDescription:
-        return ArrayDescription(
-            stage, name, "part", (dim,), dtype, units, f"of sparse points in {order}: {says}", (folder,)
-        )
+    def part(
+        name: str, dim: str, dtype: str | DtypeRule, units: str, says: str, *invariants: Invariant
+    ) -> ArrayDescription:
+        meaning = f"of sparse points in {order}: {says}"
+        return ArrayDescription(stage, name, "part", (dim,), dtype, units, meaning, (folder,), invariants)
+
+    given = order == "input order"
+    begins = "where each row of the block begins and ends among its nonzeros"
+    columns = (in_count(number_in("the number of features", stage, "n_features")), columns_ascend("indptr"))
 
     return SparseDescription(
+        part("indptr", "row_bound", "int64", "nonzero", begins, bounds("indices", "values")),
         part(
-            "indptr", "row_bound", "int64", "nonzero", "where each row of the block begins and ends among its nonzeros"
+            "indices", "nonzero", AS_COLUMNS, "feature", "the column of each nonzero, ascending in each row", *columns
         ),
-        part("indices", "nonzero", AS_COLUMNS, "feature", "the column of each nonzero, ascending in each row"),
-        part("values", "nonzero", AS_POINTS, "as given", "the nonzeros, as the metric of the run maps them"),
+        replace(
+            part("values", "nonzero", AS_POINTS, "as given", "the nonzeros, as the metric of the run maps them"),
+            invariants=(FINITE,) if given else (SAME_NONZEROS,),
+            no_invariant=WHATEVER_GIVEN if given else "",
+        ),
         ArrayDescription(
-            stage, "n_features", "whole", (), "int64", "1", "of sparse points: D; where it is missing they are dense"
+            stage,
+            "n_features",
+            "whole",
+            (),
+            "int64",
+            "1",
+            "of sparse points: D; where it is missing they are dense",
+            invariants=(between(1),),
         ),
     )
 
@@ -93,7 +133,7 @@ class StoredPoints(StoredRows, stage="points"):
         "rows, where these were given",
         "as given",
         name="points",
-    )
+    ).of_any_numbers(WHATEVER_GIVEN)
     SPARSE: ClassVar = sparse_points("points", "block-N", "input order")
 
 
@@ -107,20 +147,26 @@ def points_in_order(inputs: Mapping[str, StageGroup]) -> StoredRows:
 class StoredPartition(StoredStage, stage="partition"):
     """The principal axes of the points, cells in their span, and the cell of each point."""
 
-    mean = Whole("feature", "float64", "mean of a sample of the points", "as given")
+    mean = Whole("feature", "float64", "mean of a sample of the points", "as given").of_any_numbers(
+        "a model of a sample; sketches are checked against it"
+    )
     axes = Whole(
         "feature axis",
         "float32",
         "leading principal directions of that sample, orthonormal columns of descending variance",
-    )
+    ).with_invariants(ORTHONORMAL_COLUMNS)
     scale = Whole(
         "",
         "float64",
         "unit of length of sketches, a power of two: a point's sketch is (point - mean) @ axes / scale",
         "as given",
+    ).with_invariants(POSITIVE, POWER_OF_TWO)
+    centroids = Whole("cell axis", "float32", "centres of the cells, as sketches", "scale").of_any_numbers(
+        "a model of a sample; cells are checked against it"
     )
-    centroids = Whole("cell axis", "float32", "centres of the cells, as sketches", "scale")
-    cells = Rows("point", "int32", "the cell nearest to each point, in input order", "cell")
+    cells = Rows("point", "int32", "the cell nearest to each point, in input order", "cell").with_invariants(
+        in_count(CELLS), NEAREST_CELL
+    )
 
     @property
     def basis(self) -> SketchBasis:
@@ -133,24 +179,32 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
     """Points and sketches in work order, and the way back to input order."""
 
     ROWS_STEP: ClassVar = "rows"
-    input_rows = Whole("point", "int64", "the input row of each work row", "input row")
+    input_rows = Whole("point", "int64", "the input row of each work row", "input row").with_invariants(
+        PERMUTATION, IN_THEIR_CELLS
+    )
     cell_offsets = Whole(
         "cell_bound",
         "int64",
         "the first work row of each cell, and behind the last one the number of points",
         "work row",
-    )
+    ).with_invariants(TO_ALL_POINTS)
     stretch_offsets = Whole(
         "stretch_bound",
         "int64",
         "in the place of `cell_offsets` where appended points come behind the others, sorted by cell among themselves: "
         "the first row of each stretch of work rows of one cell, and behind the last one the number of points",
         "work row",
+    ).with_invariants(TO_ALL_POINTS)
+    stretch_cells = Whole("stretch", "int32", "the cell of each of these stretches", "cell").with_invariants(
+        in_count(CELLS)
     )
-    stretch_cells = Whole("stretch", "int32", "the cell of each of these stretches", "cell")
-    dense_points = Rows("point feature", AS_POINTS, "the same points in work order", "as given", name="points")
+    dense_points = Rows(
+        "point feature", AS_POINTS, "the same points in work order", "as given", name="points"
+    ).with_invariants(SAME_POINTS)
     SPARSE: ClassVar = sparse_points("work_points", "rows-block-N", "work order")
-    sketch = Rows("point axis", "float32", "their leading principal components, in units of `partition/scale`", "scale")
+    sketch = Rows(
+        "point axis", "float32", "their leading principal components, in units of `partition/scale`", "scale"
+    ).with_invariants(SKETCHES)
 
     @property
     def sorted_by_cell(self) -> bool:
@@ -168,7 +222,7 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
 class StoredWeights(StoredStage, stage="weights"):
     """How many equal points each point stands for, in work order; computed where points have weights."""
 
-    weights = Rows("point", "float64", "the weight of each point, at least one")
+    weights = Rows("point", "float64", "the weight of each point, at least one").with_invariants(between(1))
 
 
 def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
@@ -185,7 +239,7 @@ class StoredDuplicates(StoredStage, stage="duplicates"):
         "the row in `points` of the point that each row given is; -1 where that has a gap, or is in a component that "
         "was left out",
         "input row",
-    )
+    ).with_invariants(in_count(POINTS, least=-1), each_once_at_least(POINTS, -1))
 
 
 class StoredClasses(StoredStage, stage="classes"):
@@ -193,8 +247,10 @@ class StoredClasses(StoredStage, stage="classes"):
 
     codes = Rows(
         "point", "int32", "the class of each point, by the order of the labels, -1 of those without one", "class"
+    ).with_invariants(in_count(CLASSES, least=-1))
+    counts = Whole("class", "int64", "the number of points of each class").with_invariants(
+        counts_of("codes", "classes")
     )
-    counts = Whole("class", "int64", "the number of points of each class")
 
 
 UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store tells of any change

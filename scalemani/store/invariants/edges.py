@@ -3,13 +3,17 @@
 import functools
 
 import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.csgraph import connected_components
 
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.matrices import row_numbers
+from scalemani.store.invariants.orders import input_rows_of
 from scalemani.store.invariants.points import gathered
 from scalemani.store.invariants.values import ROUNDING, rows_that
 
 FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
+LARGEST_EXPONENT = 80.0  # what is beyond leaves nothing that float32 tells from zero
 ENTROPY = 1e-4  # nats, of affinities in float32
 
 
@@ -89,17 +93,18 @@ def other_than_by_distance(block: Block) -> int:
     _, distances = graph_rows(run, block.start, block.start + len(block.values), block.values.shape[1])
     squares, values = distances**2, block.values.astype(np.float64)
     if block.has("beta"):
-        # Relative to the nearest: exponents beyond 80 leave nothing that float32 tells from zero.
-        exponents = block.rows_of("beta")[:, np.newaxis] * (squares - squares[:, :1])
+        # Relative to the nearest. Ties put beta as high as it goes.
+        with np.errstate(over="ignore"):
+            exponents = np.minimum(block.rows_of("beta")[:, np.newaxis] * (squares - squares[:, :1]), LARGEST_EXPONENT)
         expected = values[:, :1] * np.exp(-exponents)
     elif kind_of(run) == "gaussian":
         sigma = run.params["affinities"]["sigma"]
         sigma = float(np.asarray(stored(run, "affinities", "sigma")[...])) if sigma is None else sigma
-        exponents = squares / (2 * sigma**2)
+        exponents = np.minimum(squares / (2 * sigma**2), LARGEST_EXPONENT)
         expected = np.exp(-exponents)
     else:
         return 0
-    near = exponents < 80
+    near = exponents < LARGEST_EXPONENT
     return rows_that(near & ~(np.abs(values - expected) <= FLOAT32 * (1 + exponents) * expected + 1e-30))
 
 
@@ -116,6 +121,91 @@ def other_duplicated(block: Block) -> int:
 
 
 MARKS_DUPLICATES = Invariant("1 where the distance of the nearest neighbour is 0", other_duplicated)
+
+# Components
+
+JOINING = (
+    1e-3  # of the largest affinity of a point, also to its copies: such an edge joins, whatever the degrees of its ends
+)
+
+
+def edges_between(block: Block) -> int:
+    """Count points with an edge to another component that is not negligible."""
+    if block.run.stored("neighbors", "last_round") is None:
+        return 0
+    run, labels = block.run, stored(block.run, block.stage, block.path)
+    affinities = run.stored("affinities", "values")
+    width = None if affinities is None else affinities.shape[1]
+    indices, _ = graph_rows(run, block.start, block.start + len(block.values), width)
+    joins = np.ones(indices.shape, bool)
+    if affinities is not None:
+        rows, twins = slice(block.start, block.start + len(indices)), run.stored("affinities", "twins")
+        values = np.asarray(affinities[rows])
+        largest = values.max(axis=1, keepdims=True)
+        if twins is not None:
+            largest = np.maximum(largest, np.asarray(twins[rows])[:, np.newaxis])
+        joins = values >= JOINING * largest
+    return rows_that(joins & (np.asarray(labels[...])[indices] != block.values[:, np.newaxis]))
+
+
+ONE_ALONG_EDGES = Invariant("one along each edge of the graph that is not negligible", edges_between)
+
+
+def bridges_that_join_none(block: Block) -> int:
+    """Count bridges whose ends were joined before, by the components or by bridges before them."""
+    labels = np.asarray(block.array("labels")[...])
+    if block.start:
+        return 0
+    ends = labels[np.clip(np.asarray(block.array("bridge_rows")[...]), 0, len(labels) - 1)]
+    count, size = int(labels.max(initial=-1)) + 1, len(ends)
+    graph = sp.coo_matrix((np.ones(size), (ends[:, 0], ends[:, 1])), shape=(count, count))
+    left, _ = connected_components(graph, directed=False)
+    return abs(size - (count - left))
+
+
+JOIN_COMPONENTS = Invariant("each between components that nothing else joins", bridges_that_join_none)
+
+
+def unjoined(block: Block) -> int:
+    """Return how many components bridges leave apart, where they are to join all: those of points."""
+    run = block.run
+    if run.params["components"]["disconnected"] != "connect" or run.params["points"]["metric"] == "precomputed":
+        return 0
+    if block.start or (run.stored("points", "points") is None and run.stored("points", "n_features") is None):
+        return 0
+    return abs(int(np.asarray(block.array("labels")[...]).max(initial=0)) - int(block.array("bridge_rows").shape[0]))
+
+
+JOIN_ALL = Invariant("one less than components of points that are to be connected", unjoined)
+
+
+def other_lengths(block: Block) -> int:
+    """Count bridges that are not as long as their ends are apart in sketches."""
+    run, sketch = block.run, block.run.stored("work_points", "sketch")
+    if sketch is None or run.params["points"]["metric"] == "precomputed":
+        return 0
+    ends = block.rows_of("bridge_rows")
+    scale = float(np.asarray(stored(run, "partition", "scale")[...]))
+    one, other = (gathered(sketch, rows, run).astype(np.float64) for rows in ends.T)
+    lengths = scale * np.linalg.norm(one - other, axis=1)
+    size = scale * np.linalg.norm(one, axis=1)  # products in float32 lose digits of near rows
+    return int(np.count_nonzero(~(np.abs(lengths - block.values) <= 1e-3 * lengths + 1e-3 * size)))
+
+
+LENGTHS_IN_SKETCHES = Invariant("the distances of the ends in sketches", other_lengths)
+
+
+def not_the_largest(block: Block) -> int:
+    """Return how many input rows are not those of the largest component; by the first block."""
+    if block.start:
+        return 0
+    labels = np.asarray(block.array("labels")[...])
+    largest = np.flatnonzero(labels == np.argmax(np.bincount(labels)))
+    kept = np.asarray(stored(block.run, block.stage, block.path)[...])
+    return len(np.setxor1d(kept, input_rows_of(block.run, slice(0, len(labels)))[largest]))
+
+
+LARGEST_COMPONENT = Invariant("the rows of the largest component", not_the_largest)
 
 # W
 
@@ -141,7 +231,8 @@ def edges_left_out(indices: str, indptr: str, block: Block) -> int:
     share = 0.5 * (1 - run.params["symmetric_affinities"]["target_weight"]) * (1 - FLOAT32)
     rows = first + np.arange(n_rows)
     weights = weights_of(run, rows)[:, np.newaxis] * weights_of(run, neighbors.ravel()).reshape(neighbors.shape)
-    held = (keys[places] == wanted) & (block.values[places] >= share * affinities * weights)
+    least = share * affinities * weights
+    held = (keys[places] == wanted) & (block.values[places] >= least) | (least < np.finfo(np.float32).tiny)
     return int(np.count_nonzero(~held))
 
 

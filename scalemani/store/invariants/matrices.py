@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from scalemani.store.invariants import Block, Invariant
+from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.values import (
     ROUNDING,
     difference_of_multisets,
@@ -14,6 +14,7 @@ from scalemani.store.invariants.values import (
     with_last_before,
 )
 
+FLOAT32_SUMS = 1e-5  # of sums that are stored as float32, relative to the sum of magnitudes
 SUM_ROUNDING = 1e-12  # of float64 sums of the nonzeros of a row, relative to the sum of their magnitudes
 
 
@@ -52,6 +53,16 @@ def columns_out_of_order(indptr: str, block: Block) -> int:
     return int(np.count_nonzero(same & (columns[1:] <= columns[:-1])))
 
 
+def up_to_diagonal(indptr: str) -> Invariant:
+    """Return that columns are those of a lower triangle."""
+    return Invariant("at least 0 and up to the row", functools.partial(beyond_diagonal, indptr))
+
+
+def beyond_diagonal(indptr: str, block: Block) -> int:
+    """Count nonzeros above the diagonal, or in no column."""
+    return int(np.count_nonzero((block.values > row_numbers(block, indptr)) | (block.values < 0)))
+
+
 def symmetric(indptr: str, indices: str) -> Invariant:
     """Return that the parts of a matrix are symmetric, bit by bit, if the columns of each row are distinct."""
     part = functools.partial(above_less_below, indptr, indices)
@@ -69,26 +80,76 @@ def above_less_below(indptr: str, indices: str, block: Block) -> int:
     )
 
 
-def sums_of_rows(indptr: str, values: str) -> Invariant:
+def nearly_symmetric(indptr: str, indices: str) -> Invariant:
+    """Return that a matrix of float32 sums is symmetric to their rounding, as two weighted sums tell."""
+    part = functools.partial(weighted_differences, indptr, indices)
+    return Invariant("symmetric, to the rounding of sums", part, differences_remain)
+
+
+def weighted_differences(indptr: str, indices: str, block: Block) -> np.ndarray:
+    """Return the entries above the diagonal less those below, by a weight of each pair, and the magnitudes: (2,)."""
+    rows, columns = row_numbers(block, indptr), block.rows_of(indices).astype(np.int64)
+    weights = (1 + mixed(np.minimum(rows, columns), np.maximum(rows, columns)) / 2.0**64) * np.sign(columns - rows)
+    terms = weights * block.values
+    return np.array([terms.sum(), np.abs(terms).sum()])
+
+
+def differences_remain(total: np.ndarray, run: StoredRun) -> int:
+    """Return 1 where the differences are more than rounding."""
+    return int(not abs(total[0]) <= FLOAT32_SUMS * total[1])
+
+
+def columns_distinct(indptr: str) -> Invariant:
+    """Return that no column is twice in a row, in whatever order, of an array that is one block."""
+    return Invariant("each column once in each row", functools.partial(repeated_columns, indptr))
+
+
+def repeated_columns(indptr: str, block: Block) -> int:
+    """Count nonzeros whose column the row has already; by the first block, of all rows."""
+    if block.start:
+        return 0
+    whole = replace(block, values=np.asarray(stored(block.run, block.stage, block.path)[...]))
+    keys = row_numbers(whole, indptr) * 2**32 + whole.values
+    return len(keys) - len(np.unique(keys))
+
+
+def within(name: str) -> Invariant:
+    """Return that numbers are below the length of an array of the same folder."""
+    return Invariant(f"below the number of `{name}`", functools.partial(beyond, name))
+
+
+def beyond(name: str, block: Block) -> int:
+    """Count numbers that are too large."""
+    return int(np.count_nonzero(block.values >= block.array(name).shape[0]))
+
+
+def sums_of_rows(indptr: str, values: str, rounding: float = SUM_ROUNDING) -> Invariant:
     """Return that an array holds the sums of the rows of a matrix, where its values are stored."""
-    return Invariant("the sum of each row", functools.partial(other_sums, indptr, values))
+    return Invariant("the sum of each row", functools.partial(other_sums, indptr, values, rounding))
 
 
-def other_sums(indptr: str, values: str, block: Block) -> int:
+def nearly_sums_of_rows(indptr: str, values: str) -> Invariant:
+    """Return the same of sums that are rounded to float32."""
+    return sums_of_rows(indptr, values, FLOAT32_SUMS)
+
+
+def other_sums(indptr: str, values: str, rounding: float, block: Block) -> int:
     """Count rows whose sum is another."""
     if not block.has(values):
         return 0
-    ends, terms = block.all_of(indptr), block.all_of(values)
-    sums, sizes = (row_sums(numbers, ends) for numbers in (terms, np.abs(terms)))
+    ends = np.asarray(block.array(indptr)[block.start : block.start + len(block.values) + 1])
+    terms = np.asarray(block.array(values)[int(ends[0]) : int(ends[-1])])
+    sums, sizes = (row_sums(numbers, ends - ends[0]) for numbers in (terms, np.abs(terms)))
     if sums.shape != block.values.shape:
         return len(block.values)
-    return int(np.count_nonzero(~(np.abs(sums - block.values) <= SUM_ROUNDING * sizes)))
+    return int(np.count_nonzero(~(np.abs(sums - block.values) <= rounding * sizes)))
 
 
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
     """Return the sum (n,) float64 of the entries (m,) of each row."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.maximum(np.diff(indptr), 0))
-    return np.bincount(rows, values[: len(rows)].astype(np.float64), len(indptr) - 1)
+    n_entries = min(len(rows), len(values))  # bounds that are not those of the values are another invariant
+    return np.bincount(rows[:n_entries], values[:n_entries].astype(np.float64), len(indptr) - 1)
 
 
 def row_shares(indptr: str, values: str) -> Invariant:

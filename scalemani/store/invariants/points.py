@@ -68,10 +68,10 @@ def by_block(rows: np.ndarray, run: StoredRun) -> Iterator[tuple[np.ndarray, int
     """Yield which of some row numbers (m,) lie in a block, and where the block begins and ends."""
     blocks = rows // run.block_rows
     order = np.argsort(blocks, kind="stable")
-    numbers, firsts = np.unique(blocks[order], return_index=True)
-    for number, first, last in zip(numbers, firsts, [*firsts[1:], len(order)], strict=True):
-        start = int(number) * run.block_rows
-        yield order[first:last], start, min(start + run.block_rows, run.n_points)
+    for places in np.split(order, np.flatnonzero(np.diff(blocks[order])) + 1):
+        if len(places):
+            start = int(blocks[places[0]]) * run.block_rows
+            yield places, start, min(start + run.block_rows, run.n_points)
 
 
 def gathered(array: StoredArray, rows: np.ndarray, run: StoredRun) -> np.ndarray:
@@ -201,6 +201,16 @@ def nearer_left_out(block: Block) -> int:
     return count
 
 
+def farther_first(block: Block) -> int:
+    """Count landmarks off the data whose anchors are not in the order of their distances."""
+    landmarks = block.rows_of("points").astype(np.float64)
+    anchors = Points(block.run, "points").gather(block.values.ravel()).reshape(*block.values.shape, -1)
+    distances = distances_to(landmarks, anchors)
+    rounding = DISTANCE_ROUNDING["float32"] * distances.max(axis=1, initial=0.0)
+    return rows_that(np.diff(distances, axis=1) < -rounding[:, np.newaxis])
+
+
+NEAREST_ANCHORS = Invariant("ascending by their distance to the landmark", farther_first)
 NEAREST_FIRST = Invariant("ascending by the distance of the point to these landmarks", not_nearest_first)
 NEAREST_LANDMARKS = Invariant(f"the nearest landmarks, of {LOOKED_AT} points a block", nearer_left_out)
 ERRORS_OF_WEIGHTS = Invariant("what the weights of the row leave of the point", other_errors)

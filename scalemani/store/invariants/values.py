@@ -30,18 +30,29 @@ def length_of(stage: str, path: str, axis: int, run: StoredRun) -> int:
     return 0 if array is None else int(array.shape[axis])
 
 
+def number_in(text: str, stage: str, path: str) -> Count:
+    """Return a count that is stored as a number."""
+    return Count(text, functools.partial(stored_number, stage, path))
+
+
+def stored_number(stage: str, path: str, run: StoredRun) -> int:
+    """Return a number that is stored."""
+    return int(np.asarray(stored(run, stage, path)[...]))
+
+
 def points_of(run: StoredRun) -> int:
     """Return the number of points of a run."""
     return run.n_points
 
 
 POINTS = Count("the number of points", points_of)
+CLASSES = number_of("the number of classes", "classes", "counts")
 LANDMARKS = number_of("the number of landmarks", "landmarks", "points")
 
 
 def rows_that(bad: np.ndarray) -> int:
     """Return how many rows hold an entry that is bad."""
-    return int(np.count_nonzero(bad.reshape(len(bad), -1).any(axis=1)))
+    return int(np.count_nonzero(bad.any(axis=tuple(range(1, bad.ndim)))))
 
 
 # Ranges
@@ -122,6 +133,15 @@ def not_ascending(block: Block) -> int:
     return int(np.count_nonzero(~(values[1:] <= values[:-1])))
 
 
+def not_to_all_points(block: Block) -> int:
+    """Count offsets that fall, or do not begin at 0 and end at the number of points; of an array that is one block."""
+    ends = np.asarray(stored(block.run, block.stage, block.path)[...])
+    return int(np.count_nonzero(np.diff(ends) < 0)) + int(
+        len(ends) < 2 or ends[0] != 0 or ends[-1] != block.run.n_points
+    )
+
+
+TO_ALL_POINTS = Invariant("from 0 to the number of points, never falling", not_to_all_points)
 ASCENDING = Invariant("ascending", not_descending)
 DESCENDING = Invariant("descending", not_ascending)
 
@@ -151,6 +171,14 @@ def repeated_in_row(ignored: int | None, block: Block) -> int:
 
 
 DISTINCT_IN_ROWS = distinct_in_rows()
+
+
+def some_behind_none(block: Block) -> int:
+    """Count rows in which a number follows one that stands for none."""
+    return rows_that((block.values[:, 1:] >= 0) & (block.values[:, :-1] < 0))
+
+
+NONE_BEHIND = Invariant("-1 behind all others of a row", some_behind_none)
 
 
 def own_row(block: Block) -> int:

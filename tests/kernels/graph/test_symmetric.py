@@ -4,7 +4,14 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.graph.symmetric import DirectedEdges, incoming_edges, join_edges, row_sums, symmetric_rows
+from scalemani.kernels.graph.symmetric import (
+    DirectedEdges,
+    incoming_edges,
+    join_edges,
+    row_sums,
+    symmetric_rows,
+    without_zeros,
+)
 
 
 def random_graph(n_points, n_neighbors, seed, dtype=np.float32, hubs=False):
@@ -122,3 +129,14 @@ def test_sums_of_repeated_edges_bridges_in_any_order_and_loops_are_those_of_thei
     w = blocked(indices, values, size, extra)
     np.testing.assert_array_equal(w.toarray(), exact_rows(indices, values, extra))
     assert w.has_canonical_format
+
+
+def test_zeros_are_left_out_of_rows_and_other_entries_stay():
+    dense = np.array([[0, 1, 0, 2], [0, 0, 0, 0], [3, 0, 4, 0]], np.float32)
+    rows = sp.csr_matrix(dense)
+    rows.data[[0, 2]] = 0
+    found = without_zeros(rows.indptr.astype(np.int64), rows.indices, rows.data)
+    assert found.indptr.tolist() == [0, 1, 1, 2]
+    assert found.indices.tolist() == [3, 2]
+    assert found.values.tolist() == [2, 4]
+    assert all(one is other for one, other in zip(without_zeros(*found), found, strict=True))

@@ -65,6 +65,7 @@ def test_points_are_means_of_the_landmarks_among_their_neighbors(seed, n_landmar
     found = completed_weights(sp.csr_matrix(sp.vstack(blocks)), lambda rows: matrix[rows])
     np.testing.assert_allclose(found.weights.toarray(), weights_by_hand(affinities, landmarks), atol=1e-12)
     np.testing.assert_allclose(found.weights.sum(axis=1), 1.0, atol=1e-12)
+    assert all((np.diff(row.indices) > 0).all() for row in found.weights)
     reached = (affinities[:, landmarks] > 0).any(axis=1)
     reached[landmarks] = True
     assert found.unreached == np.count_nonzero(~reached)

@@ -84,7 +84,7 @@ def format_tables() -> str:
 
 def stage_section(stored: type[StoredStage]) -> str:
     """Return the section of a stage: its first sentence and its arrays."""
-    header = ("path", "kind", "dimensions", "dtype", "units", "meaning")
+    header = ("path", "kind", "dimensions", "dtype", "units", "meaning", "what holds")
     says = (stored.__doc__ or "").splitlines()[0]
     return f"### {stored.STAGE}\n\n{says}\n\n{table(header, map(array_row, stored.ARRAYS))}"
 
@@ -98,7 +98,14 @@ def array_row(described: ArrayDescription) -> tuple[str, ...]:
         described.dtype if isinstance(described.dtype, str) else described.dtype.text,
         described.units,
         described.meaning,
+        what_holds(described),
     )
+
+
+def what_holds(described: ArrayDescription) -> str:
+    """Return the invariants of an array in words, and why there are no more where they say little."""
+    reason = f" ({described.no_invariant})" if described.no_invariant else ""
+    return "; ".join(invariant.text for invariant in described.invariants) + reason
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:

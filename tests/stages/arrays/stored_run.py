@@ -1,7 +1,9 @@
 """A run as zarr and JSON hold it, on which invariants are checked: nothing of what wrote it is used."""
 
 import functools
+import itertools
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -9,7 +11,11 @@ from typing import Any
 import numpy as np
 import zarr
 
-from scalemani.store.invariants import Block
+from scalemani.stages.table import arrays_of
+from scalemani.store.invariants import Block, count_broken
+from scalemani.store.schema import ArrayDescription, numberless
+
+BLOCK = re.compile(r"block-\d+")
 
 
 class RunOnDisk:
@@ -41,6 +47,25 @@ class RunOnDisk:
 def run_in(root: str | Path) -> RunOnDisk:
     """Return the last run in a folder."""
     return RunOnDisk(Path(root), json.loads((Path(root) / "plan.json").read_text()))
+
+
+def arrays_by_description(run: RunOnDisk, stage: str) -> dict[tuple[ArrayDescription, str], list[str]]:
+    """Return the paths of the arrays of a stage: those of parts, which are one array, together."""
+    found: dict[tuple[ArrayDescription, str], list[str]] = {}
+    for path in run.paths(stage):
+        described = next(one for one in arrays_of(stage) if numberless(path) in map(numberless, one.paths))
+        found.setdefault((described, BLOCK.sub("block-N", path)), []).append(path)
+    return found
+
+
+def broken_in(run: RunOnDisk, stage: str) -> dict[str, dict[str, int]]:
+    """Return by array of a stage how many rows break which invariant."""
+    found = {}
+    for (described, name), paths in arrays_by_description(run, stage).items():
+        blocks = itertools.chain.from_iterable(blocks_of(run, stage, path) for path in paths)
+        broken = {text: count for text, count in count_broken(described.invariants, blocks).items() if count}
+        found |= {f"{stage}/{name}": broken} if broken else {}
+    return found
 
 
 def blocks_of(run: RunOnDisk, stage: str, path: str) -> Iterator[Block]:
