@@ -95,7 +95,7 @@ def check_angle(said: dict[str, Any], residuals: np.ndarray) -> Finding:
     """Check that the bound on the angle is none below what residuals and the eigengap allow."""
     gap, bound = said.get("eigengap"), said.get("angle_bound")
     if not isinstance(gap, float) or not isinstance(bound, float):
-        return unchecked(STAGE, "angle_bound", "the record does not say it")
+        return unchecked(STAGE, "angle_bound", "none is claimed: residuals do not bound it")
     # No bound of this kind is below the residuals over the widest gap that there can be.
     least = float(np.arcsin(min(1.0, float(np.linalg.norm(residuals)) / 2.0)))
     return at_most(STAGE, "angle_bound is one that residuals allow", bound, least, 1e-12, "sin = |R| / 2 at least")
