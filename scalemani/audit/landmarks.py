@@ -17,6 +17,7 @@ SHARE = 0.98  # of the points that lie within the spacing of the landmarks
 OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relative
 TIE = 1e-6
 QUERIES_AT_ONCE = 256
+GRAPH, JOINED, NEAREST = "landmark_graph", 10, 5  # defaults of how many landmarks one is joined to, a point made of
 PROBES = 2
 
 
@@ -132,18 +133,23 @@ def regularised_errors(
         nearest = np.diagonal(gram, axis1=1, axis2=2).min(axis=1)
         safe = np.where(nearest > 0, nearest, 1.0)
         relative[some] = np.where(nearest > 0, np.sqrt(np.maximum(left, 0.0) / safe), 0.0)
-        best[some] = least_squares(gram, np.maximum(eps, 1e-14 * traces[:, np.newaxis]), exact)
+        best[some] = least_squares(gram, np.maximum(eps, 1e-14 * traces[:, np.newaxis]), exact)[1]
     return stored, best, relative
 
 
-def least_squares(gram: np.ndarray, eps: np.ndarray, exact: np.ndarray) -> np.ndarray:
-    """Return the least z G z + eps z z (m,) of weights that sum to one; 0 where a landmark is the point itself."""
+def least_squares(gram: np.ndarray, eps: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return weights z (m, K) that sum to one with the least z G z + eps z z, and that (m,).
+
+    Where a landmark is the point itself (`exact` 0) it has all the weight, and nothing is left.
+    """
     width = gram.shape[1]
     matrices = gram + eps[:, :, np.newaxis] * np.eye(width)
     matrices[(exact == 0) | (eps[:, 0] == 0)] = np.eye(width)
     solved = np.linalg.solve(matrices, np.ones((len(gram), width, 1)))[:, :, 0]
     z = solved / solved.sum(axis=1, keepdims=True)
-    return np.where(exact == 0, 0.0, np.einsum("mi,mij,mj->m", z, matrices, z))
+    itself = np.eye(width)[np.argmin(np.diagonal(gram, axis1=1, axis2=2), axis=1)]
+    z = np.where((exact == 0)[:, np.newaxis], itself, z)
+    return z, np.where(exact == 0, 0.0, np.einsum("mi,mij,mj->m", z, matrices, z))
 
 
 def check_all_weights(audit: Audit, group: StoredGroup, n_landmarks: int) -> Iterator[Finding]:
@@ -299,3 +305,46 @@ def over_landmarks(audit: Audit, stage: str, vectors: np.ndarray) -> Finding:
     stored = audit.run.groups[stage].read("embedding")[audit.order]
     off = np.abs(stored - product) > 1e-9 * np.abs(vectors).max(axis=0, initial=1e-300)
     return none_wrong(stage, "embedding is Z times the landmarks'", int(off.any(axis=1).sum()), "rows that are not")
+
+
+# Eigenmaps of the landmarks alone
+
+
+def check_landmark_graph(audit: Audit) -> Iterator[Finding]:
+    """Embed the rows drawn anew by the eigenmaps of the landmarks: by Nystrom's formula, or by weights like Z."""
+    group, stored = audit.run.groups[GRAPH], audit.rows_of(audit.run.groups["embedding"], "embedding", audit.sample)
+    landmarks, vectors = audit.run.groups[LANDMARKS].read("points").astype(np.float64), group.read("vectors")
+    values, sigma, solver = (
+        group.read("eigenvalues"),
+        float(group.read("sigma")),
+        audit.run.param("embedding", "solver"),
+    )
+    joined = int(audit.run.param(GRAPH, "n_neighbors", min(JOINED, len(landmarks) - 1)))
+    by_kernel = solver == "nystrom"
+    width = joined + 1 if by_kernel else int(audit.run.param(WEIGHTS, "n_neighbors", NEAREST))
+    gains = np.where(values < 1 - 1e-15, 1 / np.maximum(1 - values, 1e-15), 0.0) if by_kernel else np.ones(len(values))
+    made = np.empty_like(stored)
+    for first in range(0, len(made), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        points = audit.sampled_points[some]
+        squares = squared_distances(points, landmarks)
+        nearest = np.argsort(squares, axis=1, kind="stable")[:, : min(width, len(landmarks))]
+        near = np.take_along_axis(squares, nearest, 1)
+        weights = np.exp(-0.5 * (near - near[:, :1]) / sigma**2)
+        if not by_kernel:
+            weights = weights_of_nearest(audit, points, landmarks[nearest])
+        weights /= weights.sum(axis=1, keepdims=True)
+        made[some] = np.einsum("mk,mkd->md", weights, vectors[nearest]) * gains
+    off = (np.abs(made - stored) > 1e-4 * np.abs(stored).max(axis=0)).any(axis=1)
+    yield none_wrong("embedding", f"{len(made)} rows, made anew of the landmarks", int(off.sum()), f"by {solver}")
+
+
+def weights_of_nearest(audit: Audit, points: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """Return the weights (m, K) by which landmarks (m, K, D) reconstruct points (m, D) best."""
+    width = near.shape[1]
+    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
+    differences = near - points[:, np.newaxis]
+    gram = np.einsum("mid,mjd->mij", differences, differences)
+    exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
+    eps = share * np.trace(gram, axis1=1, axis2=2) / width
+    return least_squares(gram, eps[:, np.newaxis], exact)[0]

@@ -105,6 +105,8 @@ def of_graph(audit: Audit) -> Iterator[Finding]:
 
 def of_embedding(audit: Audit) -> Iterator[Finding]:
     """Check how an embedding was made of landmarks."""
+    if audit.run.has(landmarks.GRAPH):
+        yield from landmarks.check_landmark_graph(audit)
     reduces = audit.run.has(landmarks.SOLVED)
     if reduces and audit.run.param("embedding", "solver") not in spectral.BY_PASSES:
         yield from landmarks.check_by_landmarks(audit)

@@ -446,6 +446,16 @@ def an_embedding_that_is_not_that_of_the_landmarks(run: Forged) -> None:
     run.change("embedding", "embedding", act)
 
 
+@of("nystrom")
+def a_sigma_that_is_wider(run: Forged) -> None:
+    run.change("landmark_graph", "sigma", lambda sigma: 1.2 * sigma)
+
+
+@of("le-z")
+def eigenmaps_of_landmarks_turned(run: Forged) -> None:
+    run.change("landmark_graph", "vectors", lambda vectors: vectors @ turn(3.0, vectors.shape[1]))
+
+
 # Eigenvectors
 
 
