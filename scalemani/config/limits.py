@@ -31,6 +31,12 @@ LIMITS = {
         "1,024 rows are compressed at once, of less than 2 GiB",
         "reduce the features first, for example by a truncated singular value decomposition",
     ),
+    "column names": Limit(
+        2**23,
+        "bytes",
+        "the plan of a run holds them, and each process reads it",
+        "give shorter names, or the points as an array without names",
+    ),
     "configuration": Limit(2**20, "bytes", "parameters take a few hundred", "give a table a stage", ConfigError),
     "blocks": Limit(
         2**19, "blocks", "a record of a stage lists what each of them wrote", "give more --block-rows", ConfigError

@@ -1,6 +1,7 @@
 """One pass over the source before anything is written: what the points are, and that they can be used."""
 
 import functools
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
@@ -18,7 +19,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
-from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource
+from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource, names_of
 from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
@@ -257,6 +258,9 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
     check_limit("points", dimensions.n_points, source.description)
     check_limit("blocks", dimensions.n_blocks, source.description)
     check_limit("dense row", dimensions.row_bytes, f"a row of {source.description}")
+    check_limit(
+        "column names", len(json.dumps(names_of(source), indent=1)), f"the list of columns of {source.description}"
+    )
     least, whole = executor.least_memory, source.held_bytes
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need + whole > least:

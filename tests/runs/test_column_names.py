@@ -1,9 +1,14 @@
 """Columns have names: points that follow are matched by them, whatever they come in, or refused."""
 
 import json
+import warnings
+from pathlib import Path
 
+import h5py
 import numpy as np
 import pytest
+import zarr
+from sklearn.base import clone
 
 import scalemani as sm
 from scalemani.errors import CorruptChunkError, DataError
@@ -45,8 +50,65 @@ def sparse_columns(given, _):
     return given.astype(pandas.SparseDtype(float, 0.0))
 
 
+class AnnData:
+    """What AnnData is to whoever looks at it: names of rows and columns, a matrix, and representations."""
+
+    def __init__(self, matrix, names):
+        self.X, self.obsm, self.layers = matrix, {}, {}
+        self.obs_names, self.var_names = pandas.RangeIndex(len(matrix)).astype(str), pandas.Index(names)
+
+
+def in_anndata(given, _):
+    return AnnData(given.to_numpy(), given.columns)
+
+
+def fill_anndata(root, given):
+    """Write what AnnData does of X and of the names of its columns, as a group of zarr or HDF5."""
+    root.attrs["encoding-type"] = "anndata"
+    root.create_array("X", data=given.to_numpy()) if isinstance(root, zarr.Group) else root.create_dataset(
+        "X", data=given.to_numpy()
+    )
+    var = root.create_group("var")
+    var.attrs["_index"] = "gene"
+    write_texts(var, "gene", given.columns)
+
+
+def write_texts(group, name, texts):
+    if isinstance(group, zarr.Group):
+        group.create_array(name, shape=len(texts), dtype="str")[...] = np.array(texts, object)
+    else:
+        group[name] = list(texts)
+
+
+def in_h5ad(given, place):
+    with h5py.File(place.with_suffix(".h5ad"), "w") as file:
+        fill_anndata(file, given)
+    return str(place.with_suffix(".h5ad"))
+
+
+def backed(given, place):
+    return AnnData(h5py.File(in_h5ad(given, place))["X"], given.columns)
+
+
+def in_zarr(given, place):
+    fill_anndata(zarr.open_group(place.with_suffix(".zarr"), mode="w"), given)
+    return str(place.with_suffix(".zarr"))
+
+
+def labelled(given, _):
+    xarray = pytest.importorskip("xarray")
+    return xarray.DataArray(given.to_numpy(), dims=("cell", "gene"), coords={"gene": list(given.columns)}, name="v")
+
+
+def labelled_store(given, place):
+    labelled(given, place).to_dataset().to_zarr(place.with_suffix(".cube"), mode="w", zarr_format=2)
+    return f"{place.with_suffix('.cube')}::v"
+
+
 IN_MEMORY = {"pandas": lambda given, _: given, "Arrow": of_arrow, "polars": of_polars, "sparse": sparse_columns}
-STORED = {"Parquet": in_file, "Dask": of_dask}
+ANNOTATED = {"AnnData": in_anndata, "backed": backed, "h5ad": in_h5ad, "zarr": in_zarr}
+LABELLED = {"DataArray": labelled, "stored DataArray": labelled_store}
+STORED = {"Parquet": in_file, "Dask": of_dask, **ANNOTATED, **LABELLED}  # which estimators put in order as well
 KINDS = {**IN_MEMORY, **STORED}
 OTHER = ["a", "b", "c", "e"]
 REFUSAL = r"1 missing \(d\); 1 not among these \(e\)"
@@ -86,12 +148,10 @@ def test_new_points_of_a_run_are_matched_by_name(stores, placed, model, kind, tm
         sm.transform(stores / model, renamed(kind, tmp_path), tmp_path / "renamed.npy")
 
 
-@pytest.mark.parametrize("scheduler", [None, "processes"])
-def test_workers_that_open_a_file_match_it_too(stores, placed, scheduler, tmp_path):
+@pytest.mark.parametrize(("scheduler", "kind"), [(None, "Parquet"), ("processes", "Parquet"), ("processes", "h5ad")])
+def test_workers_that_open_a_file_match_it_too(stores, placed, scheduler, kind, tmp_path):
     """A metric's rows are of the columns in the order of the run; a folder of files is read by each process."""
-    sm.transform(
-        stores / "file", reordered("Parquet", tmp_path), tmp_path / "placed.npy", scheduler=scheduler, workers=2
-    )
+    sm.transform(stores / "file", reordered(kind, tmp_path), tmp_path / "placed.npy", scheduler=scheduler, workers=2)
     np.testing.assert_array_equal(np.load(tmp_path / "placed.npy"), placed)
 
 
@@ -164,7 +224,7 @@ def test_queries_of_a_graph_are_matched_by_name(kind, tmp_path):
         graph.query(renamed(kind, tmp_path))
 
 
-@pytest.mark.parametrize("kind", ["pandas", "Parquet", "Dask"])
+@pytest.mark.parametrize("kind", ["pandas", "Parquet", "Dask", "AnnData", "h5ad", "DataArray"])
 def test_appended_points_are_matched_by_name(kind, tmp_path, scalemani):
     for name, points, new in (
         ("named", frame(TRAINING), reordered(kind, tmp_path)),
@@ -183,18 +243,79 @@ def test_appended_points_are_matched_by_name(kind, tmp_path, scalemani):
         assert (status, "nothing to do" in errors) == (0, True)
 
 
-@pytest.mark.parametrize("kind", ["pandas", "Parquet", "Arrow"])
+@pytest.mark.parametrize("kind", ["pandas", "Parquet", "Arrow", *ANNOTATED, *LABELLED])
 def test_landmarks_are_matched_by_name(kind, tmp_path):
     given = in_file(frame(TRAINING), tmp_path / "points.parquet")
     landmarks = reordered(kind, tmp_path, FOLLOWING)
-    landmarks = landmarks if kind != "Parquet" else tmp_path / "reordered.parquet"
+    landmarks = Path(landmarks) if isinstance(landmarks, str) else landmarks  # texts are names of rules
     expected = sm.LandmarkPCA(2, landmarks=FOLLOWING).fit(TRAINING).embedding_
     for points in (given, frame(TRAINING)):
         np.testing.assert_array_equal(sm.LandmarkPCA(2, landmarks=landmarks).fit(points).embedding_, expected)
-    other = renamed(kind, tmp_path) if kind != "Parquet" else None
-    if other is not None:
-        with pytest.raises(DataError, match=REFUSAL):
-            sm.LandmarkPCA(2, landmarks=other).fit(given)
+    other = renamed(kind, tmp_path)
+    with pytest.raises(DataError, match=REFUSAL):
+        sm.LandmarkPCA(2, landmarks=Path(other) if isinstance(other, str) else other).fit(given)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "sparse", "Arrow", "Parquet", "AnnData", "h5ad", "DataArray"])
+def test_landmarks_of_functions_are_matched_by_name(kind, tmp_path):
+    named, landmarks = in_file(frame(TRAINING), tmp_path / "points.parquet"), reordered(kind, tmp_path)
+    weights, features = sm.landmark_weights(TRAINING, FOLLOWING), sm.landmark_features(TRAINING, FOLLOWING, 9.0)
+    for points in (frame(TRAINING), named):
+        assert abs(sm.landmark_weights(points, landmarks) - weights).nnz == 0
+        np.testing.assert_array_equal(sm.landmark_features(points, landmarks, 9.0), features)
+        for function in (sm.landmark_weights, sm.landmark_features):
+            with pytest.raises(DataError, match=REFUSAL):
+                function(points, renamed(kind, tmp_path), 9)
+    np.testing.assert_array_equal(sm.landmark_features(TRAINING, frame(FOLLOWING), 9.0), features)
+    np.testing.assert_array_equal(sm.landmark_features(frame(TRAINING), FOLLOWING, 9.0), features)
+
+
+def test_landmarks_may_have_a_column_named_points():
+    names = ["points", "b", "c", "d"]
+    found = sm.landmark_features(frame(TRAINING, names=names), frame(FOLLOWING, names=names), 9.0)
+    np.testing.assert_array_equal(found, sm.landmark_features(TRAINING, FOLLOWING, 9.0))
+
+
+@pytest.mark.parametrize("kind", ANNOTATED)
+def test_estimators_keep_the_names_of_genes_and_warn_of_nothing(kind, tmp_path):
+    given = KINDS[kind](frame(TRAINING), tmp_path / "points.parquet")
+    news = KINDS[kind](frame(FOLLOWING), tmp_path / "new.parquet"), reordered(kind, tmp_path)
+    for model in (sm.LandmarkPCA(2, n_landmarks=50), sm.LandmarkFeatures(10, method="random")):
+        expected = clone(model).fit(TRAINING).transform(FOLLOWING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            model.fit(given)
+            assert model.feature_names_in_.tolist() == NAMES
+            for new in news:
+                np.testing.assert_array_equal(model.transform(new), expected)
+        assert not hasattr(model.fit(TRAINING), "feature_names_in_")
+        np.testing.assert_array_equal(model.transform(in_anndata(frame(FOLLOWING), None)), expected)
+        with pytest.raises(ValueError, match="3 features"):
+            model.transform(in_anndata(frame(FOLLOWING).drop(columns="a"), None))
+
+
+def test_a_run_of_many_genes_keeps_their_names_and_shows_few(tmp_path):
+    genes = [f"ENSG{number:011d}" for number in range(30_000)]
+    points = np.random.default_rng(0).poisson(0.1, (40, 30_000)).astype(np.float32)
+    sm.LandmarkPCA(2, n_landmarks=10, store=tmp_path / "run").fit(AnnData(points, genes))
+    assert open_run(tmp_path / "run").column_names == tuple(genes)
+    assert (tmp_path / "run" / "plan.json").stat().st_size < 2**20
+    for others in (genes[:-7] + [f"other{number}" for number in range(7)], [f"x{number}" for number in range(30_000)]):
+        with pytest.raises(DataError, match=r"missing \((ENSG\d+, ){5}\.\.\.\); \d+ not among these") as refused:
+            sm.transform(tmp_path / "run", AnnData(points, others), tmp_path / "placed.npy")
+        assert len(str(refused.value)) < 500
+    np.random.default_rng(1).shuffle(order := np.arange(30_000))
+    for place, given in (("a", AnnData(points, genes)), ("b", AnnData(points[:, order], np.array(genes)[order]))):
+        sm.transform(tmp_path / "run", given, tmp_path / f"{place}.npy")
+    np.testing.assert_array_equal(np.load(tmp_path / "a.npy"), np.load(tmp_path / "b.npy"))
+
+
+def test_names_that_no_plan_can_hold_are_refused_before_the_points_are_read(tmp_path):
+    names = [f"{number:0>2100}" for number in range(4000)]
+    given = AnnData(np.full((40, 4000), np.nan, np.float32), names)
+    given.X = zarr.create_array(tmp_path / "X.zarr", data=given.X)
+    with pytest.raises(DataError, match=r"the list of columns of .* has 84.* bytes, at most 8388608 are taken"):
+        sm.LandmarkPCA(2, n_landmarks=10).fit(given)
 
 
 def test_a_file_whose_columns_were_reordered_is_a_run_with_these(tmp_path):

@@ -39,6 +39,7 @@ from scalemani.io.sources import (
     open_points,
     opener_instead,
     take_representation,
+    with_names_of,
 )
 from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import with_labels, with_landmarks, with_lists, with_weights
@@ -323,38 +324,46 @@ def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = False) -> PointsSource:
-    """Return the source of what `fit` is given; messages about arrays call them X, as scikit-learn does."""
+    """Return the source of what `fit` is given."""
+    return open_named_x(points, use_rep, gaps, min_rows=2)
+
+
+def open_named_x(points: Any, use_rep: str | None = None, gaps: bool = False, min_rows: int = 1) -> PointsSource:
+    """Return the source of points (N, D), N >= `min_rows`; messages about arrays call them X, as scikit-learn does."""
     taken = take_representation(points, use_rep, gaps)
     stored = gaps or is_stored(taken)
-    source = open_points(taken if stored else check_points(taken, "X", 2, convert_objects=True), gaps)
-    if is_frame(points):
-        source.column_names = list(points.columns)
-    return source
+    source = open_points(taken if stored else check_points(taken, "X", min_rows, convert_objects=True), gaps)
+    return with_names_of(points, source, use_rep)
 
 
 def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) -> None:
-    """Set `n_features_in_`, and `feature_names_in_` where points (N, D) have names that scikit-learn knows."""
+    """Set `n_features_in_`, and `feature_names_in_` where columns of points (N, D) have names."""
     if not is_frame(points):
-        taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps=True)
-        points = columns_shown(taken, source)
+        taken = take_representation(points, estimator.get_params(deep=False).get("use_rep"), gaps=True)
+        points = np.empty((0, source.shape[1])) if is_stored(taken) else taken
     validate_data(estimator, points, skip_check_array=True)
+    if names := names_of(source):
+        estimator.feature_names_in_ = np.array(names, object)
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
     """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows.
 
-    Columns of files in another order are put in that of `fit`; tables in memory are refused, as scikit-learn does.
+    Columns of files and of an AnnData in another order are put in that of `fit`; tables in memory are refused, as
+    scikit-learn does.
     """
-    gaps = requested_of(estimator).gaps
-    taken = take_representation(points, estimator.get_params(deep=False)["use_rep"], gaps)
-    stored = gaps or is_stored(taken)
-    given = open_points(taken if stored else check_points(taken, "X", min_rows=0, convert_objects=True), gaps)
-    return with_columns_of_fit(estimator, points if is_frame(points) else taken, given)
+    use_rep, gaps = estimator.get_params(deep=False)["use_rep"], requested_of(estimator).gaps
+    source = open_named_x(points, use_rep, gaps, min_rows=0)
+    return with_columns_of_fit(
+        estimator, points if is_frame(points) else take_representation(points, use_rep, gaps), source
+    )
 
 
 def with_columns_of_fit(estimator: BaseEstimator, points: Any, source: PointsSource) -> PointsSource:
     """Return the source of new points with the columns that `fit` was given, by their names where both have any."""
-    if not is_stored(points) or (is_table(points) and names_of(source)):
+    matched = bool(names_of(source)) and hasattr(estimator, "feature_names_in_")
+    as_table = is_frame(points) or (is_table(points) and names_of(source))
+    if as_table or not (matched or is_stored(points)):
         validate_data(estimator, columns_shown(points, source), skip_check_array=True, reset=False)
     return in_order_of(source, getattr(estimator, "feature_names_in_", ()), "those that fit was given")
 

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 import zarr
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_magnitude, check_points
 from scalemani.errors import ConfigError, DataError, check_known
 from scalemani.interfaces.estimators.fitting import (
     keep_columns,
+    open_named_x,
     open_new_points,
     open_training_points,
     requested_of,
@@ -33,10 +34,9 @@ from scalemani.interfaces.estimators.parameters import (
     settings_of,
 )
 from scalemani.interfaces.estimators.running import finished_run, resources_of
-from scalemani.interfaces.functions.landmarks import selected_among
+from scalemani.interfaces.functions.landmarks import Landmarks, selected_among
 from scalemani.interfaces.functions.validation import checked_values
 from scalemani.io.sources import (
-    columns_shown,
     is_in_memory,
     is_stored,
     map_points,
@@ -44,6 +44,7 @@ from scalemani.io.sources import (
     points_in_memory,
     rows_in_memory,
     take_representation,
+    with_same_columns,
 )
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.opening import is_frame
@@ -326,7 +327,8 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     ----------
     points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read whole
     landmarks : (L, D) array-like, or the result of `select_landmarks`; in "hellinger" geometry square roots of
-        frequencies, as `LandmarkFeatures.landmarks_` are
+        frequencies, as `LandmarkFeatures.landmarks_` are. Where their columns and those of the points have names, they
+        are matched by these
     eta : bandwidth, in squared units of the points
     geometry : "euclidean": points as they are; "hellinger": rows of counts, taken as square roots of their frequencies
 
@@ -339,7 +341,8 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     ConfigError
         For an eta that is not above zero, and an unknown geometry.
     DataError
-        For arrays that cannot be used, differing numbers of columns, and rows without counts, by their numbers.
+        For arrays that cannot be used, differing numbers or names of columns, and rows without counts, by their
+        numbers.
 
     References
     ----------
@@ -353,8 +356,9 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
            [0.607]])
     """
     checked_values(landmarks__eta=eta)
+    points, places = with_same_columns(points, landmarks.points if isinstance(landmarks, Landmarks) else landmarks)
     rows = rows_of_features(points, geometry)
-    places = points_in_memory(getattr(landmarks, "points", landmarks), "landmarks")
+    places = points_in_memory(places, "landmarks")
     if rows.shape[1] != places.shape[1]:
         raise DataError(
             f"X has {rows.shape[1]} features, but the landmarks have {places.shape[1]} features: give the same columns"
@@ -413,10 +417,9 @@ class LandmarkFeatures(Transformer):
     def fit(self, X: Any, y: Any = None) -> "LandmarkFeatures":
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
         checked_values(landmarks__eta=self.eta)
-        taken = take_representation(X)
-        source = open_points(taken) if is_stored(taken) else taken
+        source = open_named_x(X)
         points = RowsInMemory(rows_of_features(source, self.geometry))
-        validate_data(self, X if is_frame(X) else columns_shown(taken, source), skip_check_array=True)
+        keep_columns(self, X, source)
         if len(points) < 2:
             raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
         table, is_sparse = points.table, sp.issparse(points.table)
@@ -438,9 +441,7 @@ class LandmarkFeatures(Transformer):
     def transform(self, X: Any) -> np.ndarray:
         """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
         check_is_fitted(self)
-        taken = take_representation(X)
-        source = open_points(taken if is_stored(taken) else check_points(taken, "X", convert_objects=True))
-        source = with_columns_of_fit(self, X if is_frame(X) else taken, source)
+        source = with_columns_of_fit(self, X if is_frame(X) else take_representation(X), open_named_x(X))
         return landmark_features(source, self.landmarks_, self.eta_, geometry=self.geometry)
 
     @property

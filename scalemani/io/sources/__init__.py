@@ -15,6 +15,8 @@ from scalemani.io.sources.opening import (
     points_in_memory,
     rows_in_memory,
     take_representation,
+    with_names_of,
+    with_same_columns,
 )
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, open_lists
 from scalemani.io.sources.side_data import map_points
@@ -44,4 +46,6 @@ __all__ = [
     "points_in_memory",
     "rows_in_memory",
     "take_representation",
+    "with_names_of",
+    "with_same_columns",
 ]

@@ -38,6 +38,20 @@ def names_of(source: Any) -> tuple[str, ...]:
     )
 
 
+def names_of_var(names: Sequence[str]) -> list[str]:
+    """Return the names of the columns of an AnnData; none where they are the numbers that it gives those without."""
+    names = list(names)
+    return [] if names == list(map(str, range(len(names)))) else names
+
+
+def coordinate_names(array: Any) -> list[Any]:
+    """Return the coordinate (D,) of the columns of a labelled array (N, D) of xarray; none of any other object."""
+    coordinates = getattr(array, "coords", None)
+    if not hasattr(array, "dims") or coordinates is None or array.dims[1] not in coordinates:
+        return []
+    return np.asarray(coordinates[array.dims[1]]).tolist()
+
+
 def in_order_of(source: PointsSource, names: Sequence[str], whose: str) -> PointsSource:
     """Return points with their columns in the order of `names`; where either has none, columns stay in their places.
 
@@ -52,7 +66,7 @@ def in_order_of(source: PointsSource, names: Sequence[str], whose: str) -> Point
         raise DataError(
             f"{source.description} must have the columns of {whose}, in any order: "
             f"{'; '.join(filter(None, (listed('missing', missing), listed('not among these', others))))}. Rename them, "
-            "or choose columns, of a file as in FILE::x,y"
+            "or choose columns: adata[:, names] of an AnnData, FILE::x,y of a table in a file"
         )
     return OrderedColumns(source, np.array([places[name] for name in wanted]), wanted)
 

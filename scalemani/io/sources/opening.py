@@ -33,7 +33,7 @@ from scalemani.io.sources.base import (
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
-from scalemani.io.sources.columns import names_of
+from scalemani.io.sources.columns import in_order_of, names_of, names_of_var
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
 from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
@@ -106,9 +106,9 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
         if len(points.columns) and all(hasattr(dtype, "fill_value") for dtype in points.dtypes):
             return sparse_frame(points)
         return with_numbers(points, f"{type(points).__name__} in memory", gaps)
-    if not (hasattr(points, "obsm") and hasattr(points, "obs_names")):
+    if not is_annotated(points):
         return take_vectors(points, gaps)
-    name = use_rep or (COMPONENTS if COMPONENTS in points.obsm else WHOLE)
+    name = representation_of(points, use_rep)
     matrix = points.X if name == WHOLE else points.obsm.get(name)
     if matrix is None:
         raise DataError(
@@ -119,6 +119,16 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
     if hasattr(matrix, "group") and hasattr(matrix, "to_memory"):  # sparse rows of a file that is open
         return sparse_group(matrix.group, f"{type(points).__name__}.{name}")
     return matrix
+
+
+def is_annotated(points: Any) -> bool:
+    """Return whether points are an AnnData."""
+    return hasattr(points, "obsm") and hasattr(points, "obs_names")
+
+
+def representation_of(annotated: Any, use_rep: str | None) -> str:
+    """Return the name of the matrix of an AnnData that holds its points: "X", or a name in `obsm`."""
+    return use_rep or (COMPONENTS if COMPONENTS in annotated.obsm else WHOLE)
 
 
 def is_frame(points: Any) -> bool:
@@ -161,15 +171,34 @@ def open_points(points: Any, gaps: bool = False, use_rep: str | None = None) -> 
     UnsafeStoreError
         When it holds Python objects or asks for a codec that could run code.
     """
-    names = list(points.columns) if is_frame(points) else None
-    points = take_representation(points, use_rep, gaps)
-    reader = next((reader for is_kind, reader in READERS if is_kind(points)), ArrayPoints)
-    source = reader(points, gaps) if reader in (ArrayPoints, open_dask_frame) else reader(points)
-    if names is not None:
-        source.column_names = names
+    taken = take_representation(points, use_rep, gaps)
+    reader = next((reader for is_kind, reader in READERS if is_kind(taken)), ArrayPoints)
+    source = reader(taken, gaps) if reader in (ArrayPoints, open_dask_frame) else reader(taken)
     if gaps and isinstance(source, Source):
         source.give_gaps()
+    return with_names_of(points, source, use_rep)
+
+
+def with_names_of(points: Any, source: PointsSource, use_rep: str | None = None) -> PointsSource:
+    """Return a source with the names of the columns of the frame, or of X of the AnnData, that it was taken from."""
+    if is_frame(points):
+        source.column_names = list(points.columns)
+    elif is_annotated(points) and representation_of(points, use_rep) == WHOLE:
+        source.column_names = names_of_var(getattr(points, "var_names", ()))
     return source
+
+
+def may_have_names(points: Any) -> bool:
+    """Return whether columns of points may have names: those of arrays and lists in memory have none."""
+    return is_frame(points) or is_annotated(points) or is_stored(points)
+
+
+def with_same_columns(points: Any, others: Any) -> tuple[Any, Any]:
+    """Return points and others, landmarks say, whose columns come in the order of the points' where both have names."""
+    if not (may_have_names(points) and may_have_names(others)):
+        return points, others
+    source = open_points(points)
+    return source, in_order_of(open_points(others), names_of(source), "the points")
 
 
 def is_stored(points: Any) -> bool:

@@ -10,11 +10,10 @@ import numpy as np
 from scalemani.config.validation import check_dtype, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, as_opening_errors, first_few
-from scalemani.io.sources.columns import in_order_of, names_of
 from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
-from scalemani.io.sources.opening import is_frame, is_stored, open_points, points_in_memory
+from scalemani.io.sources.opening import open_points, points_in_memory, with_same_columns
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, found_first, open_graph
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.components import Bridges
@@ -325,8 +324,8 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     numbers = row_numbers(landmarks, source.shape[1])
     if numbers is not None:
         landmarks = rows_at(source, check_numbers(numbers, source.shape[0]))
-    elif is_frame(landmarks) or is_stored(landmarks):
-        landmarks = in_order_of(open_points(landmarks), names_of(source), "the points")
+    else:
+        _, landmarks = with_same_columns(source, landmarks)
     selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
     if selected.shape[1] != source.shape[1]:
         raise DataError(

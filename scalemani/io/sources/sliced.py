@@ -21,6 +21,7 @@ from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, u
 from scalemani.errors import DataError, warn
 from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_given
 from scalemani.io.sources.chunks import chunks_of, missing_chunks
+from scalemani.io.sources.columns import coordinate_names
 
 SPARSE_PARTS = ("data", "indices", "indptr")
 BY_ROWS, BY_COLUMNS = "csr_matrix", "csc_matrix"  # what AnnData calls the two ways of compression
@@ -119,6 +120,7 @@ class SlicedPoints(Source):
         self.array, self.remark = array, missing_chunks(array, self.description)
         most_rows, self.preferred_rows, *_ = chunks_of(array, where)
         self.held_bytes = most_rows * self.shape[1] * self.dtype.itemsize
+        self.column_names = coordinate_names(array)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop)."""

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import zarr
 from zarr.abc.store import ByteRequest, OffsetByteRequest, RangeByteRequest, SuffixByteRequest
 from zarr.core.buffer import Buffer, BufferPrototype
@@ -24,7 +25,8 @@ from scalemani.errors import (
 )
 from scalemani.io.sources.base import Source, as_damage, check_file, optional_module, without_credentials
 from scalemani.io.sources.bucket_files import BucketFile, Place
-from scalemani.io.sources.sliced import SPARSE_PARTS, SlicedPoints, sparse_group
+from scalemani.io.sources.columns import names_of_var
+from scalemani.io.sources.sliced import SPARSE_PARTS, XARRAY, SlicedPoints, sparse_group
 from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, ask, open_bucket
 from scalemani.store.objects import leads_out
 
@@ -39,6 +41,11 @@ DESCRIPTIONS = ARRAYS | {".zattrs", ".zgroup", ".zmetadata"}
 COMPONENTS = "X_pca"  # on which scanpy finds neighbours too
 WHOLE = "X"
 ANNDATA = "anndata"  # the encoding of an AnnData
+LAYERS, VAR, INDEX = (
+    "layers",
+    "var",
+    "_index",
+)  # its matrices like X, what it says of their columns, and where the names are
 UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
 
 
@@ -193,7 +200,74 @@ def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoi
     check_codecs(dict(array.metadata.to_dict()), description)
     source = SlicedPoints(array, description)
     source.remote = isinstance(array.store, FsspecStore | UrlStore)
+    dimensions: Any = getattr(array.metadata, "dimension_names", None) or array.attrs.get(XARRAY)
+    column = dimensions[1] if isinstance(dimensions, list | tuple) and len(dimensions) == 2 else None
+    source.column_names = names_in_zarr(array, source, column)
     return source
+
+
+def names_in_zarr(node: Any, source: Source, dimension: Any = None) -> list[str]:
+    """Return the names of the columns of a matrix in a zarr store, where they stand beside it."""
+
+    def node_at(place: str) -> Any:
+        with contextlib.suppress(FileNotFoundError), zarr.config.set(UNEVEN):
+            mode: Any = "r" if node.store.read_only else "r+"  # not every store has a copy that is read alone
+            found = zarr.open(node.store, path=place, mode=mode, zarr_format=node.metadata.zarr_format)
+            if isinstance(found, zarr.Array):
+                check_codecs(dict(found.metadata.to_dict()), f"{source.description}, {place}")
+            return found
+
+    beside = node.path and isinstance(dimension, str)
+    coordinate = f"{node.path.rpartition('/')[0]}/{dimension}".lstrip("/") if beside else ""
+    with as_zarr_errors(source.description, f"cannot read the names of the columns of {source.description}"):
+        return names_beside(source, node.path, coordinate, node_at)
+
+
+def names_beside(source: Source, member: str, coordinate: str, node_at: Callable[[str], Any]) -> list[str]:
+    """Return the names of the columns (D,) of a matrix that its file or store keeps; none where it keeps none.
+
+    AnnData has those of X and layers, not of obsm, in the index of `var`; xarray and netCDF have a variable of the name
+    of the columns' dimension.
+
+    Parameters
+    ----------
+    member, coordinate : the places of the matrix and of that variable; the latter is "" where there is no such name
+    node_at : opens an array or group of the same file or store by its place; None where there is none
+    """
+    *above, last = member.strip("/").split("/")
+    if above[-1:] == [LAYERS] or last == WHOLE:
+        var = "/".join([*(above[:-1] if above[-1:] == [LAYERS] else above), VAR])
+        index = getattr(node_at(var), "attrs", {}).get(INDEX)
+        if isinstance(index, str):
+            return names_of_var(texts_at(f"{var}/{index}", source, node_at))
+    return texts_at(coordinate, source, node_at) if coordinate else []
+
+
+def texts_at(place: str, source: Source, node_at: Callable[[str], Any]) -> list[str]:
+    """Return the texts (D,) of an array, one a column of points; none where it holds anything else."""
+    node, mask = node_at(place), None
+    if node is not None and not hasattr(node, "shape"):  # texts of which some may be missing, as AnnData writes them
+        node, mask = node_at(f"{place}/values"), node_at(f"{place}/mask")
+    dimensions: Any = getattr(node, "shape", ())
+    n_columns = source.shape[1]
+    if len(dimensions) != 1 or not holds_texts(node):
+        return []
+    if dimensions != (n_columns,) or (mask is not None and mask.shape != dimensions):
+        raise DataError(
+            f"{source.description} has {n_columns} columns, and {place}, where their names are, {dimensions[0]} "
+            "values: it was damaged, write it again"
+        )
+    check_limit("dense row", n_columns * source.dtype.itemsize, f"a row of {source.description}")
+    if mask is not None and np.any(mask[...]):
+        return []
+    return np.asarray((node if isinstance(node, zarr.Array) else node.asstr())[...]).tolist()
+
+
+def holds_texts(array: Any) -> bool:
+    """Return whether an array of zarr or HDF5 holds texts; objects of zarr are texts, by their codec."""
+    if isinstance(array, zarr.Array):
+        return array.dtype.kind in "OTU"
+    return optional_module("h5py", "anndata").check_string_dtype(array.dtype) is not None
 
 
 def open_zarr(location: str, member: str | None) -> Source:
@@ -204,7 +278,9 @@ def open_zarr(location: str, member: str | None) -> Source:
     if all(name in node for name in SPARSE_PARTS):
         for name in SPARSE_PARTS:
             check_codecs(dict(node[name].metadata.to_dict()), description)
-        return sparse_group(node, description)
+        source = sparse_group(node, description)
+        source.column_names = names_in_zarr(node, source)
+        return source
     if not member and node.attrs.get("encoding-type") == ANNDATA:
         components = f"obsm/{COMPONENTS}"
         return open_zarr(location, components if components in node else WHOLE)
@@ -325,4 +401,18 @@ def open_h5ad(path: Place, member: str | None) -> Source:
             raise DataError(f"{description} is an empty dataset: it has neither rows nor columns")
         source: Source = (SlicedPoints if hasattr(node, "shape") else sparse_group)(node, description)
         source.reopening, source.remote = (open_h5ad, (path, name)), isinstance(path, BucketFile)
+        source.column_names = names_in_h5(node, source, path)
         return source
+
+
+def names_in_h5(node: Any, source: Source, path: Place) -> list[str]:
+    """Return the names of the columns of a matrix in an HDF5 file, where they stand beside it."""
+
+    def node_at(place: str) -> Any:
+        refuse_other_files(node.file, place, path)
+        return node.file.get(place)
+
+    coordinate = ""
+    with contextlib.suppress(ValueError, RuntimeError, KeyError, AttributeError):  # dimensions that lead nowhere
+        coordinate = node.dims[1][0].name.strip("/")
+    return names_beside(source, node.name, coordinate, node_at)
