@@ -146,7 +146,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=7,
+    version=8,
     also_reads=("landmark_embedding",),
     reads=("init",),
 )

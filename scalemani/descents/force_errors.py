@@ -16,6 +16,7 @@ from scalemani.descents.descent import State
 from scalemani.descents.problem import Problem, correct_isolated, field_of_copies, repulsive_term
 from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ConfigError, NumericalError
+from scalemani.kernels.arrays.coordinates import cell_sums
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
@@ -23,6 +24,7 @@ from scalemani.kernels.repulsion.pair_sums import LEAST_SUM, ExactSums, PairSums
 # Points at which exact sums are taken: all of few, of others a sample that is doubled until it is precise enough.
 LEAST_TARGETS, MOST_TARGETS = 64, 1024
 DESCENT_TARGETS = 256  # at least: a sixteenth of what sums on a mesh take until the next measurement
+NEAR = 0.5  # side of the cells whose points are near each other; the kernels' width is one
 PRECISION = 0.1  # the standard error of a measured error, relative to it
 CERTAIN = 2.0  # standard errors
 ADAPT_EVERY = 50  # iterations of a phase: windows of as many end where errors are measured
@@ -79,14 +81,15 @@ class SampledForces:
 
     Forces err where points are dense: by the root of how many are near, and in clusters narrower than the step of a
     mesh by all of them. Hence a point is drawn with a chance of which half is constant, and a quarter each goes with
-    the sum S of the kernel there, and with S^2. Errors over their chances vary little, and tight clusters of a
-    hundredth of the points are seen. Estimates are unbiased whatever S is. Source: Hansen and Hurwitz, Ann. Math. Stat.
-    14 (1943), 333.
+    the number S of points that are near it, and with S^2. Errors over their chances vary little, and tight clusters of
+    a hundredth of the points are seen, be they few or many. Estimates are unbiased whatever S is. Standard errors are
+    those of the points drawn: they are too small where large errors are at points that no density tells, and that none
+    of 64 draws met, as one in a hundred. Source: Hansen and Hurwitz, Ann. Math. Stat. 14 (1943), 333.
 
     Parameters
     ----------
     exact : returns the exact forces (n, d) float64 at rows (n,) of the points
-    densities : S (N,) of all points, which may be approximate
+    densities : S (N,) of all points, finite and not negative, as of `numbers_near`
     seed : of the draws, one for each number of a point in the sample
     least : points to begin with
     """
@@ -99,10 +102,10 @@ class SampledForces:
         least: int = LEAST_TARGETS,
     ) -> None:
         self._exact, self._seed, self._least = exact, seed, least
-        sums = np.maximum(np.nan_to_num(densities, posinf=0.0), 0.0)
-        sums /= sums.mean() or 1.0
-        squares = sums * sums
-        self._chances = 2.0 + sums + squares / (squares.mean() or 1.0)  # up to a factor
+        squares = densities * densities
+        self._chances = (
+            2.0 + densities / (densities.mean() or 1.0) + squares / (squares.mean() or 1.0)
+        )  # up to a factor
         self._rows, self._forces = np.empty(0, np.int64), np.empty((0, 0))
 
     def errors(self, forces: np.ndarray) -> ForceErrors:
@@ -184,22 +187,27 @@ def measured_errors(
 
     `charges` (N,) float64 are one by default; `least` points are looked at first.
     """
-    values, gradients = sums.field(positions, charges=charges)
-    return sampled_gradients(kernel, positions, values, seed, over, charges, least).errors(gradients)
+    gradients = sums.field(positions, charges=charges)[1]
+    return sampled_gradients(kernel, positions, seed, over, charges, least).errors(gradients)
 
 
 def sampled_gradients(
     kernel: str,
     positions: np.ndarray,
-    densities: np.ndarray,
     seed: int,
     over: Mapper = map,
     charges: np.ndarray | None = None,
     least: int = LEAST_TARGETS,
 ) -> SampledForces:
     """Return the exact gradients of a kernel's sums over all positions (N, d) at a sample of them."""
-    exact = ExactSums(kernel, over)
+    exact, densities = ExactSums(kernel, over), numbers_near(positions, charges)
     return SampledForces(lambda rows: exact.field(positions, charges=charges, rows=rows)[1], densities, seed, least)
+
+
+def numbers_near(positions: np.ndarray, charges: np.ndarray | None = None) -> np.ndarray:
+    """Return how many points, or charges (N,) of them, lie in the cell of each of the positions: (N,) float64."""
+    points = np.ascontiguousarray(positions, np.float64)
+    return cell_sums(points, NEAR, np.ones(1) if charges is None else np.abs(charges, dtype=np.float64))
 
 
 def force_errors(problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0) -> ForceErrors:
@@ -222,7 +230,7 @@ def force_errors(problem: Problem, sums: PairSums, positions: np.ndarray, seed: 
         others = exact.field(positions, positions[rows], charges)[1]
         return gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others
 
-    return SampledForces(exact_forces, field[0], seed, DESCENT_TARGETS).errors(approximate)
+    return SampledForces(exact_forces, numbers_near(positions, masses), seed, DESCENT_TARGETS).errors(approximate)
 
 
 def sums_at_end(

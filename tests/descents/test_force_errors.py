@@ -17,6 +17,7 @@ from scalemani.descents.force_errors import (
     errors_of,
     force_errors,
     measured_errors,
+    numbers_near,
 )
 from scalemani.descents.phases import Phase, descend
 from scalemani.descents.problem import problem_of, repulsive_term
@@ -69,11 +70,17 @@ def tight_hundredth(draws):
     return np.r_[draws.normal(3.3, 0.02, (60, 2)), draws.uniform(-80, 80, (5940, 2))]
 
 
+def many_tight_clusters(draws):
+    """Return even points, but for a thirtieth, which lie in twenty spots: most of the error, and no larger sums."""
+    spots = np.repeat(draws.uniform(-40, 40, (20, 2)), 10, axis=0) + draws.normal(0, 0.003, (200, 2))
+    return np.r_[spots, draws.uniform(-40, 40, (5800, 2))]
+
+
 @pytest.mark.parametrize("kernel", ["student", "gaussian"])
-@pytest.mark.parametrize("points", [widths_of_clusters, tight_hundredth])
+@pytest.mark.parametrize("points", [widths_of_clusters, tight_hundredth, many_tight_clusters])
 def test_a_sample_errs_by_the_standard_error_that_it_states(points, kernel):
     positions = points(np.random.default_rng(0))
-    values, found = make_repulsion("grid", kernel, TOLERANCE).field(positions)
+    _, found = make_repulsion("grid", kernel, TOLERANCE).field(positions)
     away = positions[:, np.newaxis, :] - positions
     squares = cdist(positions, positions, "sqeuclidean")
     slopes = 1 / (1 + squares) ** 2 if kernel == "student" else np.exp(-squares)
@@ -83,7 +90,8 @@ def test_a_sample_errs_by_the_standard_error_that_it_states(points, kernel):
     worst, sampled = np.quantile(shares, 0.9), []
     for seed in range(100):
         rows = []
-        forces = SampledForces(lambda some, rows=rows: (rows.extend(some), exact[some])[1], values, seed)
+        near = numbers_near(positions)
+        forces = SampledForces(lambda some, rows=rows: (rows.extend(some), exact[some])[1], near, seed)
         sampled.append((*forces.errors(found), len(rows)))
     wholes, deciles, errors, decile_errors, sizes = np.transpose(sampled)
     assert np.mean(wholes) == pytest.approx(whole, rel=0.1)

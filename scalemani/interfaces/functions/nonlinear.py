@@ -73,7 +73,7 @@ def field_within(
             except (ConfigError, NumericalError) as error:  # finer than the method goes, or than memory allows
                 refusal = refusal or error
                 break
-            exact = exact or sampled_gradients(kernel, positions, field[0], 0, over, charges)
+            exact = exact or sampled_gradients(kernel, positions, 0, over, charges)
             errors = exact.errors(field[1])
             if best is None or errors.least_tolerance < best.errors.least_tolerance:
                 best = MeasuredField(sums, field, errors)
@@ -110,8 +110,8 @@ def repulsion(
         sums up to 20,000 points, then trees or a finer mesh
     tolerance : relative error of the gradients over all points. Nine in ten single gradients err by at most ten times
         as much, relative to their own norm, or to 1e-3 where that is less. Both are measured against exact sums, at all
-        of 1,024 points and at 64 to 1,024 of more, until the standard error of what decides is a tenth of it; the
-        method is made finer until they hold
+        of 1,024 points and at 64 to 1,024 of more, drawn more often where others are near, until the standard error of
+        what decides is a tenth of it; the method is made finer until they hold
     theta : size over distance, in [0, 2], below which a cell of "barnes-hut" acts as one point; None: by the tolerance,
         which has no effect where it is given
     order : terms along each axis, 1 to 30, of the expansions of "fgt"; None: by the tolerance, which decides the reach

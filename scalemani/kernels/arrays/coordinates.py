@@ -107,6 +107,34 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
     return ends[:, 0].min(axis=0), ends[:, 1].max(axis=0)
 
 
+@compiled
+def cell_sums(points: np.ndarray, side: float, weights: np.ndarray) -> np.ndarray:
+    """Return the sum of the weights of all points in the cell that a point lies in: (N,) float64.
+
+    Cells are cubes of the given side. There are about as many sums as points, on a torus: cells that lie a whole number
+    of its circumferences apart share one.
+
+    Parameters
+    ----------
+    points : (N, d) finite, float64
+    weights : (N,), or (1,) where all are the same
+    """
+    n_points, n_dims = points.shape
+    around = 1  # cells along each axis, a power of two
+    while float(around) ** n_dims < n_points:
+        around *= 2
+    sums, places, many = np.zeros(around**n_dims), np.empty(n_points, np.int64), len(weights) > 1
+    turns = 1.0 / (side * around)
+    for n in range(n_points):
+        place = 0
+        for d in range(n_dims):
+            turned = points[n, d] * turns
+            place = place * around + min(int((turned - np.floor(turned)) * around), around - 1)
+        places[n] = place
+        sums[place] += weights[n if many else 0]
+    return sums[places]
+
+
 def at_unit_scale(array: Any) -> tuple[Any, int]:
     """Return an array over 2^e, and e; the array itself where its largest entry is of ordinary size."""
     entries = array.data if sp.issparse(array) else array

@@ -5,7 +5,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays.coordinates import add_multiple, bounding_box, dot, extremes, moved, norm, scale_and_add
+from scalemani.kernels.arrays.coordinates import (
+    add_multiple,
+    bounding_box,
+    cell_sums,
+    dot,
+    extremes,
+    moved,
+    norm,
+    scale_and_add,
+)
 from scalemani.kernels.arrays.workspace import Workspace
 
 SIZES = st.integers(1, 700)
@@ -96,3 +105,21 @@ def test_a_bounding_box_sees_every_row_and_every_fault():
                 low, high = bounding_box([faulty[:1], faulty[-1:], faulty])
                 assert np.isnan([low[1], high[1]]).all()
                 assert np.isfinite([low[[0, 2]], high[[0, 2]]]).all()
+
+
+@pytest.mark.parametrize("n_dims", [1, 2, 3])
+def test_sums_of_cells_are_those_of_equal_floors(n_dims):
+    draws = np.random.default_rng(0)
+    points, weights = draws.uniform(-1.5, 1.5, (5000, n_dims)), draws.integers(1, 5, 5000).astype(float)
+    cells = np.floor(points / 0.25).astype(int)  # twelve along each axis: fewer than there are sums
+    _, own = np.unique(cells, axis=0, return_inverse=True)
+    np.testing.assert_array_equal(cell_sums(points, 0.25, weights), np.bincount(own.ravel(), weights)[own.ravel()])
+    np.testing.assert_array_equal(cell_sums(points, 0.25, np.ones(1)), np.bincount(own.ravel())[own.ravel()])
+
+
+def test_cells_of_any_coordinates_have_the_sums_of_their_points_at_least():
+    points = np.array([-1e-300, 0.0, 1e300, -1e300, 1.7e308, -1.7e308, 1e-300, 0.26]).repeat(2).reshape(-1, 2)
+    sums = cell_sums(points, 0.25, np.ones(1))
+    assert sums[1] == sums[6] >= 2
+    assert (sums >= 1).all()
+    assert cell_sums(points[:0], 0.25, np.ones(1)).shape == (0,)
