@@ -19,7 +19,6 @@ PROCESS = Path("/proc/self")
 ROOT = Path("/")
 ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}  # of names in mountinfo
 MEGABYTE = 2**20
-MEMORY_FILES = {1: ("memory.limit_in_bytes", "memory.soft_limit_in_bytes"), 2: ("memory.max", "memory.high")}
 
 
 class Mount(NamedTuple):
