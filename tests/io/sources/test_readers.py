@@ -479,6 +479,10 @@ class CountedSchema:
         self.lists += 1
         return self.schema.names
 
+    @property
+    def metadata(self):
+        return self.schema.metadata
+
     def field(self, name):
         return self.schema.field(name)
 
