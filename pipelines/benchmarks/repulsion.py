@@ -1,19 +1,21 @@
 """Repulsion of a million points in 2-D: time and measured error of each method, beside openTSNE's at equal error.
 
-    python pipelines/benchmarks/repulsion.py [--peer-python PYTHON] [--points N] [--threads 1 2]
+    python pipelines/benchmarks/repulsion.py [--peer-python PYTHON] [--points N] [--threads 1 2] [--function]
 
 The map is a mixture of 200 clusters over an extent of about 160. Errors are of the gradient of S, over 1,000 sampled
 points against exact sums, relative in the Frobenius norm. PYTHON is an interpreter of an environment with openTSNE,
 whose interpolation points and intervals are swept, so that methods are compared where they err alike; it has Student's
 kernel only, and its time for that stands beside our Gaussian too. All settings run once a round, the rounds repeat,
 and the least time of each counts: CPU time for one thread, which other work on the machine disturbs little, and time
-on the wall for more. Prints tables, then lines of JSON.
+on the wall for more. Prints tables, then lines of JSON. With `--function`, `sm.repulsion` at its defaults, which
+measures its errors, is compared instead: processor time, on as many threads as there are processors.
 """
 
 import argparse
 import json
 import os
 import subprocess
+import sys
 import tempfile
 import time
 from contextlib import ExitStack
@@ -22,7 +24,9 @@ from pathlib import Path
 import measuring
 import numpy as np
 
+import scalemani as sm
 from scalemani.kernels.arrays.workspace import threads
+from scalemani.kernels.machine.control_groups import usable_processors
 from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 
 N_POINTS = 1_000_000
@@ -79,10 +83,11 @@ class Methods:
 class Peer:
     """openTSNE in an environment of its own, with a number of threads."""
 
-    def __init__(self, python, points_file, n_threads):
+    def __init__(self, python, points_file, n_threads, clock):
         script = Path(__file__).with_name("repulsion_peers.py")
         environment = {**os.environ, **{name: str(n_threads) for name in measuring.THREAD_VARIABLES}}
-        environment.pop("PYTHONPATH", None)
+        if python != sys.executable:
+            environment.pop("PYTHONPATH", None)
         self._process = subprocess.Popen(
             [python, str(script), str(points_file)],
             stdin=subprocess.PIPE,
@@ -90,7 +95,7 @@ class Peer:
             text=True,
             env=environment,
         )
-        self._clock = CLOCKS[n_threads > 1]
+        self._clock = clock
         self.version = json.loads(self._process.stdout.readline())["openTSNE"]
 
     def run(self, setting, rows):
@@ -137,6 +142,29 @@ def measure(points, rows, exact, n_threads, peer):
     ]
 
 
+def measure_function(points, rows, exact, n_threads, peer):
+    """Return rows of the report: `sm.repulsion` at its defaults and the peer in turn, processor milliseconds."""
+    least, errors = {}, {}
+
+    def note(key, milliseconds, gradients):
+        least[key] = min(least.get(key, np.inf), milliseconds)
+        errors[key] = error_of(gradients, exact["student"])
+
+    sm.repulsion(points)  # compiles
+    for _ in range(PEER_ROUNDS):
+        start = time.process_time()
+        gradients = sm.repulsion(points)[1]
+        note(("sm.repulsion", "defaults, errors measured"), 1e3 * (time.process_time() - start), gradients[rows])
+        for setting in PEER_SETTINGS if peer else ():
+            name = f"{setting[0]} points, interval {setting[1]:g}"
+            note(("openTSNE", name), *peer.run(setting, rows.tolist()))
+    return [
+        {"method": method, "setting": setting, "threads": n_threads, "processor ms": least[method, setting],
+         "error": errors[method, setting]}
+        for method, setting in least
+    ]  # fmt: skip
+
+
 def at_equal_error(rows, n_threads):
     """Return, for each kernel and error, the quickest of ours and of openTSNE that err no more."""
     table = []
@@ -169,6 +197,7 @@ def main():
     parser.add_argument("--peer-python", help="interpreter of an environment with openTSNE")
     parser.add_argument("--points", type=int, default=N_POINTS)
     parser.add_argument("--threads", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--function", action="store_true", help="compare sm.repulsion, on all processors")
     arguments = parser.parse_args()
 
     points = map_of_clusters(arguments.points)
@@ -178,11 +207,15 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "points.npy"
         np.save(file, points)
-        for n_threads in arguments.threads:
-            peer = Peer(arguments.peer_python, file, n_threads) if arguments.peer_python else None
-            report = measure(points, rows, exact, n_threads, peer)
+        for n_threads in [usable_processors()] if arguments.function else arguments.threads:
+            clock = "process_time" if arguments.function else CLOCKS[n_threads > 1]
+            peer = Peer(arguments.peer_python, file, n_threads, clock) if arguments.peer_python else None
+            if arguments.function:
+                report = measure_function(points, rows, exact, n_threads, peer)
+            else:
+                report = measure(points, rows, exact, n_threads, peer)
+                comparison += at_equal_error(report, n_threads)
             measuring.show(report)
-            comparison += at_equal_error(report, n_threads)
             if peer:
                 peer.close()
                 print(f"openTSNE {peer.version}, {n_threads} threads\n")
