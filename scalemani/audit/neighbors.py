@@ -19,6 +19,7 @@ WINDOW = "window"
 JACCARD = "jaccard"
 TIE = 1e-6  # by how much, relative to them, distances differ that were rounded to float32 on their way
 ROUNDING = 1e-12  # of squared lengths, in squared distances by products in float64
+MOST_OF_OWN_ERROR = 2.0  # that a claim of an error may be, for as many rows
 MANY = 8  # candidates over those that are wanted: then the nearest are selected
 COPIES_OF_SCORES = 3
 
@@ -191,10 +192,18 @@ def judge_recall(audit: Audit, group: StoredGroup, search: Search) -> Finding:
     of_claim = group.certificates.get("recall_error", 0.0)
     trials = len(shares) * search.wanted
     least = np.sqrt(max(found * (1 - found), 1 / trials) / trials) * audit.sample_error
-    both = float(np.hypot(max(error, least), of_claim if is_number(of_claim) else 0.0))
+    # The error that is claimed is believed as far as as many rows would err here.
+    believed = MOST_OF_OWN_ERROR * max(error, least) * np.sqrt(len(shares) / max(1, n_queries(group)))
+    both = float(np.hypot(max(error, least), min(of_claim, believed) if is_number(of_claim) else 0.0))
     holds = found >= claimed - STANDARD_ERRORS * both - 1e-9
     note = "a repeated neighbour counts once, a point is no neighbour of itself"
     return Finding(STAGE, claim, claimed, found, both, verdict_of(holds), note)
+
+
+def n_queries(group: StoredGroup) -> int:
+    """Return on how many points the run says that it has measured its recall; 1 where it does not."""
+    count = group.certificates.get("sampled_queries")
+    return int(count) if is_number(count) else 1
 
 
 def distinct_true(indices: np.ndarray, true: np.ndarray, own: np.ndarray) -> np.ndarray:

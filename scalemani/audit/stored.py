@@ -156,7 +156,7 @@ class StoredGroup:
         """
         where = f"{self.path}/arrays/{name}"
         if not self.holds(name):
-            raise StoreError(f"{where} is not there")
+            raise StoreError(f"{where} is not there: the format says that it must be")
         try:
             found = zarr.open_array(self.place.store, path=where, mode="r", zarr_format=3)
         except Exception as error:  # zarr's own are of many kinds
@@ -165,7 +165,10 @@ class StoredGroup:
         chunks = sum(1 for key in self.committed if key.startswith(f"{name}/c"))
         chunk_bytes = math.prod(found.chunks) * found.dtype.itemsize
         if codecs != CODECS or (found.size and math.prod(found.cdata_shape) != chunks):
-            raise StoreError(f"{where} has codecs {sorted(codecs)} and {chunks} chunks, not those of its shape")
+            raise StoreError(
+                f"{where} has codecs {sorted(codecs)} and {chunks} chunks, which must be those of the format and of "
+                "its shape"
+            )
         if chunk_bytes > MOST_CHUNK_BYTES:
             raise StoreError(f"{where} has chunks of {chunk_bytes} bytes, at most {MOST_CHUNK_BYTES} are written")
         return found
@@ -203,7 +206,7 @@ class StoredRun:
         except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise StoreError(f"{root}/plan.json is no plan: {error!r}") from error
         if min(self.n_points, self.n_features, self.block_rows) < 1:
-            raise StoreError(f"{root}/plan.json says {dimensions}, which are no dimensions of points")
+            raise StoreError(f"{root}/plan.json says {dimensions}, which must be at least 1")
         self.plan = plan
         self.groups = {stage: StoredGroup(self.place, stage, key) for stage, key in self.keys.items()}
 

@@ -13,6 +13,7 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
+from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows, jaccard_distances
 
@@ -159,9 +160,11 @@ def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) ->
 def neighbor_shares(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return the share (M,) of the neighbours (M, k) of each row that are among as many nearest in the data.
 
-    Points (N, D) are dense or sparse; neighbours are rows of them. A neighbour no farther than the true k-th counts.
+    Points (N, D) are dense or sparse; neighbours are rows of them. A neighbour no farther than the true k-th counts,
+    one that is listed twice once.
     """
-    return np.mean(counts_before(points, neighbors, rows) < neighbors.shape[1], axis=1)
+    near = counts_before(points, neighbors, rows) < neighbors.shape[1]
+    return np.mean(near & ~repeated_in_rows(neighbors), axis=1)
 
 
 def trust(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:

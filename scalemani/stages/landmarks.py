@@ -43,7 +43,8 @@ def memory(sizes: Sizes) -> list[Held]:
     held = [
         Held("landmarks", EACH_PROCESS, *landmarks),
         Held("block that points are in", EACH_TASK, dimensions.block_rows, *dimensions.kept_row),
-        Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, copies=3),
+        Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, dtype),
+        Held("a tile of these and of landmarks", EACH_PROCESS, min(n_compared, TILE_ROWS), features, copies=2),
     ]
     if asked.method == GIVEN_ROWS:
         return [*held, Held("landmarks as given", EACH_PROCESS, n_landmarks, features, "float64", 2)]

@@ -410,7 +410,7 @@ def landmarks_at_other_rows(run: Forged) -> None:
 
 @of("lll")
 def a_spacing_that_is_shorter(run: Forged) -> None:
-    run.change("landmarks", "spacing", lambda spacing: 0.7 * spacing)
+    run.change("landmarks", "spacings", lambda spacings: 0.7 * spacings)
 
 
 @of("variational-nystrom")

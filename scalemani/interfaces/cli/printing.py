@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 UNKNOWN = "-"
 REPORTED = ("look", "short")  # verdicts on certificates that miss their target
-PLANNED = "{:<22}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
+PLANNED = "{:<24}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
 SUM = "{:<95}{:>15}  {}"  # what is meant, its bytes, and for how long or how often
 
 
@@ -47,7 +47,7 @@ def show_records(run: Run) -> None:
         say(left_out(run))
     for name, record in run.records().items():
         certificates = certificate_text(record["certificates"])
-        say(f"{name:<22}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
+        say(f"{name:<24}{record['seconds']:>9.1f} s {format_bytes(record['peak_memory']):>11}  {certificates}")
 
 
 def show_verdicts(run: Run) -> None:
@@ -113,7 +113,7 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
     for result in results:
         state = "removed" if removed else "used" if result.used else "unused" if result.complete else "unfinished"
         values = ", ".join(f"{key} {value}" for key, value in result.params.items() if value is not None)
-        say(f"{result.stage:<22}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
+        say(f"{result.stage:<24}{result.key:<18}{format_bytes(result.n_bytes):>11}  {state:<11}{values}")
     freed = sum(result.n_bytes for result in results if not result.used)
     say(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
 

@@ -16,6 +16,7 @@ from scalemani.errors import DataError, warn
 INTEGER = re.compile(r"[+-]?(0|[1-9]\d{0,19})", re.ASCII)  # as they are written: 007 and 1_0 are names
 NUMBER = re.compile(r"[+-]?(?=\.?\d)(0|[1-9]\d*)?(\.\d*)?([eE][+-]?\d+)?", re.ASCII)
 MISSING = ("", "nan")
+GAPS_AMONG_TEXTS = ("NA", "N/A", "#N/A", "#NA", "<NA>", "NULL", "null", "n/a")  # as pandas reads them, but "None"
 GAPS = ("na", "n/a", "#n/a", "#na", "<na>", "null", "none")  # of R, spreadsheets, databases, pandas and Python
 INFINITE = ("inf", "+inf", "-inf", "infinity", "-infinity")
 FAMILIES = (str, bytes, (bool, np.bool_))  # types of values that are no numbers
@@ -65,8 +66,9 @@ def with_categories(
 def values_of_texts(texts: Sequence[str], where: str = "labels") -> np.ndarray:
     """Return texts (N,) as integers where all are; else as numbers where all are, missing ones as NaN; else as texts.
 
-    Missing are empty texts and `nan`, which among texts are empty; beside numbers alone so is each of GAPS, with a
-    warning. Codes such as 007, and integers that a float64 does not hold beside numbers with fractions, stay texts.
+    Missing are empty texts and `nan`, which among texts are empty, and with a warning the words for a gap: each of GAPS
+    beside numbers alone, each of GAPS_AMONG_TEXTS beside texts. Codes such as 007, and integers that a float64 does not
+    hold beside numbers with fractions, stay texts.
     """
     if texts and all(map(INTEGER.fullmatch, texts)):
         numbers = [int(text) for text in texts]
@@ -80,7 +82,10 @@ def values_of_texts(texts: Sequence[str], where: str = "labels") -> np.ndarray:
         if gaps:
             warn(f"{where}: {len(gaps)} of {len(texts)} values are {gaps[0]} beside numbers: they are taken as missing")
         return np.array([float(text) if text else np.nan for text in filled])
-    return np.array(given, dtype=str)
+    words = [text for text in given if text in GAPS_AMONG_TEXTS]
+    if words:
+        warn(f"{where}: {len(words)} of {len(texts)} values are {words[0]}: they are taken as missing")
+    return np.array(["" if text in GAPS_AMONG_TEXTS else text for text in given], dtype=str)
 
 
 def is_number(text: str) -> bool:

@@ -164,14 +164,16 @@ def certified_pairs(
     scale : what the residual is stated relative to, above zero
     largest : as of `subspace_accuracy`
     """
+    values, residuals = values / scale, residuals / scale  # squares of eigenvalues may leave float64
     kept = values[:n_kept]
     following = Following(values[n_kept:], residuals[n_kept:])
     if n_kept == len(values):
         following = Following.one(float(kept[-1]), float(residuals.max()))
-    rounding = ROUNDINGS * float(np.finfo(np.float64).eps) * scale
-    found = subspace_accuracy(kept, residuals[:n_kept], following, rounding, largest)._asdict()
+    rounding = ROUNDINGS * float(np.finfo(np.float64).eps)
+    found = subspace_accuracy(kept, residuals[:n_kept], following, rounding, largest / scale)._asdict()
     del found["eigengap_error_bound"]
-    return {"residual": float(residuals[:n_kept].max()) / scale, **found}
+    lengths = {name: found[name] * scale for name in ("eigengap", "eigenvalue_error_bound")}
+    return {"residual": float(residuals[:n_kept].max()), **found, **lengths}
 
 
 def count_near_zero(eigenvalues: np.ndarray) -> int:

@@ -87,6 +87,7 @@ def run(work: StageWork) -> dict[str, Any]:
     write_over_landmarks(work, output)
     values, total = pairs.values, found.total_scatter
     residuals = np.sqrt(fold_tiles(work, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
+    residuals *= largest_square(further[StoredPrincipalComponents.axes])
     # No eigenvalue is farther above its Ritz value than what all Ritz values leave of the trace.
     largest = values[n_components - 1] + max(0.0, total - float(values.sum()))
     if len(values) == task.dimensions.n_features == n_components:  # zero follows: there are no more features
@@ -99,14 +100,22 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def residuals_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
-    """Return the squares (m,) of Y Y^T u - lambda u of the certified vectors, summed over consecutive tiles."""
+    """Return the squares (m,) of Y Y^T u - lambda u of the certified vectors, summed over consecutive tiles.
+
+    In units of `largest_square`: fourth powers of coordinates may leave float64.
+    """
     output, weights = StoredPrincipalComponents(task.output), task.stored(StoredLandmarkWeights)
     mean, axes, vectors = (one.read_once() for one in (output.mean, output.axes, output.ritz_vectors))
-    values, squares = np.einsum("ij,ij->j", axes, axes), np.zeros(axes.shape[1])
+    values, squares, unit = np.einsum("ij,ij->j", axes, axes), np.zeros(axes.shape[1]), largest_square(axes)
     for tile, block, part in tiles_of(task, tiles):
         own = weights.read_matrix(block, task.params.n_landmarks)[part] @ vectors
-        squares += np.square((tile - mean) @ axes - values * own).sum(axis=0)
+        squares += np.square(((tile - mean) @ axes - values * own) / unit).sum(axis=0)
     return squares
+
+
+def largest_square(axes: np.ndarray) -> float:
+    """Return the largest squared length of some axes (D, m), 1 where all are zero."""
+    return float(np.einsum("ij,ij->j", axes, axes).max(initial=0.0)) or 1.0
 
 
 def most_components(found: "Survey") -> int:

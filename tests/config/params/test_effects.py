@@ -201,7 +201,9 @@ def test_a_changed_parameter_acts_or_is_told_of_or_refused(method, tmp_path):
         except (ConfigError, DataError):
             continue
         placing = name in OF_PLACING and method in ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps")
-        assert (keys(plan) != plain) == (not plan.outline.notes and not placing), (name, plan.outline.notes)
+        # Landmarks of a descent say which new points lie far out, and their note says that they do no more.
+        notes = [note for note in plan.outline.notes if "no effect on coordinates" not in note]
+        assert (keys(plan) != plain) == (not notes and not placing), (name, notes)
 
 
 # Read when new points are placed, by no stage that the default solver runs.

@@ -18,7 +18,7 @@ from scalemani.engine.needs import Batch, MemoryNeed
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import SchedulerLostError, StoreError, WorkersLostError
+from scalemani.errors import ConfigError, StoreError, WorkersLostError
 
 GIGABYTE = 10**9
 SECONDS = 120  # on a machine that does much else
@@ -219,7 +219,7 @@ def test_nobody_waits_longer_than_two_minutes_for_workers_or_one_for_a_scheduler
 def test_a_client_that_is_closed_is_an_error(started):
     client = started()
     client.close()
-    with pytest.raises(SchedulerLostError, match="the scheduler has not answered"):
+    with pytest.raises(ConfigError, match="was closed: make another one"):
         summed(client, work, range(3))
 
 

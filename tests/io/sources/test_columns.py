@@ -217,19 +217,18 @@ def test_empty_lines_at_the_end_of_a_table_are_skipped_and_others_are_refused(tm
 
 
 @pytest.mark.parametrize("gap", ["NA", "#N/A", "null", "None", "<NA>", "N/A"])
-def test_words_for_a_gap_among_numbers_are_missing_with_a_warning_and_texts_elsewhere(tmp_path, gap):
+def test_words_for_a_gap_are_missing_with_a_warning(tmp_path, gap):
     (tmp_path / "cells.csv").write_text(f"age,country,code\n31,{gap},007\n{gap},DE,{gap}\n2.5,FR,010\n")
     with pytest.warns(UserWarning, match=rf"cells.csv, column age: 1 of 3 values are {gap} beside numbers") as told:
         found = open_columns(tmp_path / "cells.csv", 3)
-    assert len(told) == 1
+    among_texts = gap if gap == "None" else ""  # which may well be the name of a class
+    assert len(told) == (1 if among_texts else 3)
     np.testing.assert_array_equal(found["age"], [31, np.nan, 2.5])
-    assert found["country"].tolist() == [gap, "DE", "FR"]
-    assert found["code"].tolist() == ["007", gap, "010"]
+    assert found["country"].tolist() == [among_texts, "DE", "FR"]
+    assert found["code"].tolist() == ["007", among_texts, "010"]
     (tmp_path / "ages.txt").write_text(f"31\n{gap}\n7\n")
     with pytest.warns(UserWarning, match="ages.txt: 1 of 3"):
         np.testing.assert_array_equal(open_labels(tmp_path / "ages.txt"), [31, np.nan, 7])
-    (tmp_path / "gaps.txt").write_text(f"{gap}\n{gap}\n")
-    assert open_labels(tmp_path / "gaps.txt").tolist() == [gap, gap]
 
 
 @pytest.mark.parametrize(("name", "letter"), [("semicolons", ";"), ("tabs", "\t")])

@@ -272,4 +272,5 @@ def test_linear_embeddings_place_new_points_too(roll, tmp_path):
     model = sm.LandmarkLDA(n_components=1, n_landmarks=60, store=tmp_path / "run").fit(points, classes)
     found = sm.transform(tmp_path / "run", points, tmp_path / "out.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), model.transform(points))
-    assert found.certificates == {"far": 0.0}
+    assert found.certificates["far"] == 0
+    assert 0.01 <= found.certificates["isolated"] <= 0.03  # by the rule itself one training point in fifty is
