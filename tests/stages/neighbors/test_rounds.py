@@ -13,7 +13,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
-from scalemani.kernels.neighbors.rerank import found_shares
+from scalemani.kernels.neighbors.rerank import Neighbors, found_shares
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
@@ -160,11 +160,12 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
 
 
 def sampled_distances(finished):
-    """Found and true distances of the sampled points after each round."""
+    """What was found of the sampled points after each round, and their true distances."""
     group = finished.group("neighbors")
     queries, truth = group.read("query_rows"), group.read("true_distances")
     for number in range(finished.certificates["neighbors"]["rounds"] + 1):
-        yield group.read(f"round_{number}/distances")[queries], truth
+        found = (group.read(f"round_{number}/{name}")[queries] for name in ("indices", "distances"))
+        yield Neighbors(*found), truth
 
 
 def test_the_search_goes_on_until_its_sample_leaves_little_doubt(points, tmp_path):
