@@ -160,3 +160,8 @@ def test_what_reads_points_all_over_a_large_run_looks_at_blocks_that_are_drawn(r
     assert found.ok
     drawn = [one.note for one in found.findings if "blocks, drawn" in one.note]
     assert any("in 1 of 3 blocks, drawn" in note for note in drawn)
+
+
+def test_a_neighbour_that_is_listed_twice_counts_once_and_the_point_itself_never():
+    indices, own = np.array([[5, 8, 8, 5], [1, 0, 2, 3]]), np.array([9, 1])
+    assert distinct_true(indices, np.ones(indices.shape, bool), own).tolist() == [2, 3]
