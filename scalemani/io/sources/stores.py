@@ -212,7 +212,8 @@ def names_in_zarr(node: Any, source: Source, dimension: Any = None) -> list[str]
     def node_at(place: str) -> Any:
         with contextlib.suppress(FileNotFoundError), zarr.config.set(UNEVEN):
             mode: Any = "r" if node.store.read_only else "r+"  # not every store has a copy that is read alone
-            found = zarr.open(node.store, path=place, mode=mode, zarr_format=node.metadata.zarr_format)
+            opened = zarr.open(node.store, path=place, mode=mode, zarr_format=node.metadata.zarr_format)
+            found = with_attributes(opened, f"{source.description}, {place}")
             if isinstance(found, zarr.Array):
                 check_codecs(dict(found.metadata.to_dict()), f"{source.description}, {place}")
             return found
@@ -306,10 +307,17 @@ def zarr_node(location: str, member: str | None) -> Any:
     with as_zarr_errors(description, f"cannot open {description} as zarr"):
         try:
             with zarr.config.set(UNEVEN):
-                return zarr.open(place_of(location), path=member, mode="r")
+                return with_attributes(zarr.open(place_of(location), path=member, mode="r"), description)
         except FileNotFoundError as error:
             there = zarr_names(location) if member else ""
             raise StoreError(f"no zarr array at {description}{there}: name one that is there") from error
+
+
+def with_attributes(node: Any, description: str) -> Any:
+    """Return an array or group whose attributes are a JSON object: zarr opens those of damaged ones as they are."""
+    if not isinstance(node.metadata.attributes, dict):
+        raise StoreError(f"{description} has attributes that are no JSON object: it was damaged, write it again")
+    return node
 
 
 @contextlib.contextmanager
@@ -331,7 +339,7 @@ def is_anndata(location: str) -> bool:
     if "://" in location or not any((path / marker).exists() for marker in (".zgroup", "zarr.json")):
         return False
     try:
-        node = zarr.open(RegularFiles(path, read_only=True), mode="r")
+        node = with_attributes(zarr.open(RegularFiles(path, read_only=True), mode="r"), location)
     except Exception:  # damaged, in one of many ways: no AnnData
         return False
     return isinstance(node, zarr.Group) and node.attrs.get("encoding-type") == ANNDATA

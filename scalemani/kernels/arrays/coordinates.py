@@ -120,10 +120,10 @@ def cell_sums(points: np.ndarray, side: float, weights: np.ndarray) -> np.ndarra
     weights : (N,), or (1,) where all are the same
     """
     n_points, n_dims = points.shape
-    around = 1  # cells along each axis, a power of two
-    while float(around) ** n_dims < n_points:
-        around *= 2
-    sums, places, many = np.zeros(around**n_dims), np.empty(n_points, np.int64), len(weights) > 1
+    around, n_cells = 1, 1  # cells along each axis, a power of two, and in all
+    while n_cells < n_points:
+        around, n_cells = around * 2, n_cells << n_dims
+    sums, places, many = np.zeros(n_cells), np.empty(n_points, np.int64), len(weights) > 1
     turns = 1.0 / (side * around)
     for n in range(n_points):
         place = 0

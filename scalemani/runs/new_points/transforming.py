@@ -32,7 +32,7 @@ from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.base import innermost, read_rows, with_innermost
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
-from scalemani.io.sources.stores import store_at
+from scalemani.io.sources.stores import store_at, with_attributes
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.incoming import Gaps, SelectedRows, computed_once, gaps_of_rows, joined, usable_rows
@@ -62,7 +62,8 @@ def earlier_result(target: str) -> dict[str, str] | None:
         For anything else that is there.
     """
     try:
-        there = zarr.open(store_at(target) if "://" in target else target, mode="r")
+        opened = zarr.open(store_at(target) if "://" in target else target, mode="r")
+        there = with_attributes(opened, target)
     except Exception as error:  # stores say in many ways that nothing is there, and what is wrong with what is
         if "://" in target or not Path(target).exists():
             return None

@@ -5,6 +5,7 @@
 
 import io
 import itertools
+import json
 import zipfile
 
 import h5py
@@ -22,7 +23,9 @@ from zarr.storage import MemoryStore, ZipStore
 from scalemani.errors import DataError, ScalemaniError, StoreError
 from scalemani.io.sources import open_points
 from scalemani.io.sources.array_files import read_array
+from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.stores import UrlStore
+from scalemani.runs.new_points.transforming import earlier_result
 
 ROWS = np.random.default_rng(0).random((400, 3)) + 1
 SPARSE = sparse.csr_array(np.where(ROWS > 1.3, ROWS, 0))
@@ -296,3 +299,12 @@ def test_a_file_that_lacks_its_end_is_refused(tmp_path, kind):
     (tmp_path / name).write_bytes(content[: len(content) * 2 // 3])
     with pytest.raises(ScalemaniError, match=r"damaged|truncated"):
         rows_of(tmp_path / name)
+
+
+@pytest.mark.parametrize("read", [open_points, open_labels, earlier_result], ids=["points", "labels", "transform"])
+def test_attributes_of_zarr_that_are_no_object_are_refused(tmp_path, read):
+    zarr.create_array(tmp_path / "p.zarr", data=ROWS)
+    metadata = tmp_path / "p.zarr" / "zarr.json"
+    metadata.write_text(json.dumps(json.loads(metadata.read_text()) | {"attributes": [1]}))
+    with pytest.raises(StoreError, match=r"no JSON object|is already there"):
+        read(str(tmp_path / "p.zarr"))
