@@ -18,7 +18,7 @@ COMPONENTS = "components"
 FLOAT32 = float(np.finfo(np.float32).eps)
 # Entries of D^-1/2 W D^-1/2 below the rounding of float32 join nothing in a run; of those near it either may be said.
 MAY_JOIN, JOINS = 0.5 * FLOAT32, 2 * FLOAT32
-EDGES_TOGETHER = 2**24  # whose pieces are found at once
+EDGES_TOGETHER = 2**22  # whose pieces are found at once
 EXAMPLES = 3
 
 
@@ -278,10 +278,15 @@ class Pieces:
 
     def _join_kept(self) -> None:
         sources, targets = (self._labels[np.concatenate(ends)] for ends in zip(*self._edges, strict=True))
-        shape = (int(self._labels.max()) + 1,) * 2
-        graph = sp.coo_matrix((np.ones(len(sources), np.int8), (sources, targets)), shape=shape)
-        self._labels = connected_components(graph.tocsr(), directed=False)[1].astype(np.int32)[self._labels]
         self._edges, self._n_edges = [], 0
+        apart = sources != targets
+        n_pieces = int(self._labels.max()) + 1
+        keys = np.sort(sources[apart].astype(np.int64) * n_pieces + targets[apart])
+        if len(keys):
+            keys = keys[np.append(True, np.diff(keys) > 0)]
+            bounds = np.searchsorted(keys, np.arange(n_pieces + 1) * n_pieces)
+            graph = sp.csr_matrix((np.ones(len(keys)), keys % n_pieces, bounds), shape=(n_pieces, n_pieces))
+            self._labels = connected_components(graph, directed=False)[1].astype(np.int32)[self._labels]
 
 
 def check_pass(audit: Audit, stage: str, found: Pass) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ from scalemani.store.schema import ArrayDescription, numberless
 WHOLE_NUMBERS = 2**20  # of a whole array, looked at together
 # Of what counts rows and reads far more than these, such as points all over the run, so many numbers are read: blocks
 # are then drawn. A number takes a nanosecond or two.
-MOST_READ = 1e10
+MOST_READ = 1.6e9
 ERRORS = (ScalemaniError, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
 

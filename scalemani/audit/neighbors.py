@@ -21,7 +21,8 @@ TIE = 1e-6  # by how much, relative to them, distances differ that were rounded 
 ROUNDING = 1e-12  # of squared lengths, in squared distances by products in float64
 MOST_OF_OWN_ERROR = 2.0  # that a claim of an error may be, for as many rows
 MANY = 8  # candidates over those that are wanted: then the nearest are selected
-COPIES_OF_SCORES = 3
+FLOAT32 = float(np.finfo(np.float32).eps)
+ROWS_AT_ONCE, QUERIES_AT_ONCE = 1024, 128  # of products: what is made of them stays in the caches of processors
 
 
 def last_round(group: StoredGroup) -> int:
@@ -61,6 +62,9 @@ def check_neighbors(audit: Audit) -> Iterator[Finding]:
 class Search:
     """The true distances of the neighbours of some rows, and how far their nearest points are.
 
+    Products of dense points are made in float32, and choose for which points distances are computed in float64, by
+    differences: the bound of their rounding is on top of what is looked within.
+
     Attributes
     ----------
     listed : (m, k) float64 squared distances of the neighbours that are listed
@@ -72,9 +76,15 @@ class Search:
         self.audit, self.points, self.indices, self.distances = audit, audit.points, indices.astype(np.int64), distances
         self.sets = audit.run.param("points", "metric") == JACCARD
         self.queries = as_sets(audit.sampled_points) if self.sets else audit.sampled_points
-        self.center = np.zeros(self.queries.shape[1]) if self.sets or self.points.sparse else self.queries.mean(axis=0)
+        plain = self.sets or self.points.sparse
+        self.center = np.zeros(self.queries.shape[1], np.float32)
+        if not plain:
+            self.center = rounded(self.queries.mean(axis=0))
         self.shifted = self.queries - self.center
         self.squares = np.einsum("ij,ij->i", self.shifted, self.shifted)
+        largest = np.abs(self.shifted).max(initial=0.0)
+        self.unit = largest if 0.0 < largest < np.inf else 1.0  # in which nothing near leaves the range of float32
+        self.in_units = (self.shifted / self.unit).astype(np.float32)
         self.listed = np.full(indices.shape, np.nan)
         self.wanted = min(indices.shape[1], audit.run.n_points - 1)
         # What is claimed is where to look: a claim that is too low is found out, as fewer points lie within it.
@@ -82,6 +92,7 @@ class Search:
         self.reach = np.full(len(indices), np.inf)
         self.order = np.argsort(self.indices, axis=None, kind="stable")
         self.ascending = self.indices.ravel()[self.order]
+        self.within = self.by_products if plain else self.by_rough_products
 
     def run(self) -> None:
         """Look at all points, once more for the rows whose claims were too low."""
@@ -92,8 +103,7 @@ class Search:
                     return
                 self.limits[:] = -1.0
                 self.limits[short] = np.inf
-            bytes_a_row = 8 * (2 * self.queries.shape[1] + COPIES_OF_SCORES * len(self.queries))
-            parts = self.audit.over(self.of_panel, bytes_a_row)
+            parts = self.audit.over(self.of_panel, 8 * self.queries.shape[1])
             rows, squares = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
             order = np.lexsort((squares, rows))
             rows, squares = rows[order], squares[order]
@@ -107,47 +117,98 @@ class Search:
         start, stop = panel
         rows = self.points.rows(start, stop)
         self.measure_listed(rows, start, stop)
-        scores = self.squared(rows)
-        own = np.flatnonzero((self.audit.sample >= start) & (self.audit.sample < stop))
-        scores[own, self.audit.sample[own] - start] = np.inf
-        near = scores <= self.limits[:, np.newaxis]
-        if self.wanted and np.count_nonzero(near) > MANY * self.wanted * len(scores) and scores.shape[1] > self.wanted:
-            nearest = np.partition(scores, self.wanted - 1, axis=1)[:, : self.wanted]
-            near = nearest <= self.limits[:, np.newaxis]
-            self.limits = np.minimum(self.limits, nearest[:, -1])
-            scores = nearest
-        found = np.nonzero(near)[0]
-        return found, scores[near]
+        parts = [
+            self.within(rows[first - start : first - start + ROWS_AT_ONCE], first)
+            for first in range(start, stop, ROWS_AT_ONCE)
+        ]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
 
-    def squared(self, rows: Any) -> np.ndarray:
-        """Return the squared distances (m, n) of points to the queries, by products."""
+    def by_products(self, rows: Any, start: int, some: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `of_panel` does of consecutive rows by products in float64, of all queries or of `some`."""
+        some = np.arange(len(self.queries)) if some is None else some
+        scores = self.squared(rows, some)
+        scores[self.own(some, start, rows.shape[0])] = np.inf
+        near = scores <= self.limits[some, np.newaxis]
+        if self.wanted and np.count_nonzero(near) > MANY * self.wanted * len(some) and scores.shape[1] > self.wanted:
+            scores = np.partition(scores, self.wanted - 1, axis=1)[:, : self.wanted]
+            near = scores <= self.limits[some, np.newaxis]
+            self.limits[some] = np.minimum(self.limits[some], scores[:, -1])
+        return some[np.nonzero(near)[0]], scores[near]
+
+    def by_rough_products(self, rows: np.ndarray, start: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return what `by_products` does; queries with few points within their limits have these by differences."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of points that are far beyond all queries
+            exact = np.result_type(rows.dtype, np.float32)
+            shifted = (np.subtract(rows, self.center, dtype=exact) / exact.type(self.unit)).astype(
+                np.float32, copy=False
+            )
+            halves = 0.5 * np.einsum("ij,ij->i", shifted, shifted)
+            products = self.in_units @ shifted.T
+            products -= halves
+            squares = self.squares / self.unit**2
+            # Each term of |q - x|^2 / 2 is off by this at most, and what was taken from it by as much.
+            slack = 2 * (rows.shape[1] + 8) * FLOAT32 * (np.sqrt(squares) + np.sqrt(2.0 * float(halves.max()))) ** 2
+            least = (0.5 * (squares - self.limits / self.unit**2) - slack).astype(np.float32)
+            near = ~(products < least[:, np.newaxis])
+        near[self.limits < 0] = False
+        near[self.own(np.arange(len(near)), start, len(rows))] = False
+        crowded = np.flatnonzero(near.sum(axis=1) > MANY * max(1, self.wanted))
+        near[crowded] = False
+        queries, places = np.nonzero(near)
+        found = self.apart(queries, rows, places)
+        inside = found <= self.limits[queries]
+        of_crowded = (crowded[first : first + QUERIES_AT_ONCE] for first in range(0, len(crowded), QUERIES_AT_ONCE))
+        parts = [(queries[inside], found[inside]), *(self.by_products(rows, start, some) for some in of_crowded)]
+        return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
+
+    def own(self, queries: np.ndarray, start: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return which of some queries are among consecutive rows, and where."""
+        places = self.audit.sample[queries] - start
+        here = np.flatnonzero((places >= 0) & (places < n_rows))
+        return here, places[here]
+
+    def squared(self, rows: Any, some: np.ndarray) -> np.ndarray:
+        """Return the squared distances (m, n) of points to some queries (m,), by products."""
         if self.sets:
-            return jaccard(as_sets(dense(rows)), self.queries)
+            return jaccard(as_sets(dense(rows)), self.queries[some])
+        queries = self.shifted[some]
         if sp.issparse(rows):
             rows = rows.astype(np.float64)
-            products, lengths = (rows @ self.shifted.T).T, np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
+            products, lengths = (rows @ queries.T).T, np.asarray(rows.multiply(rows).sum(axis=1)).ravel()
         else:
             shifted = dense(rows) - self.center
-            products, lengths = self.shifted @ shifted.T, np.einsum("ij,ij->i", shifted, shifted)
+            products, lengths = queries @ shifted.T, np.einsum("ij,ij->i", shifted, shifted)
         products *= -2.0
-        products += self.squares[:, np.newaxis]
+        products += self.squares[some, np.newaxis]
         products += lengths
         return np.maximum(products, 0.0, out=products)
 
+    def apart(self, queries: np.ndarray, rows: Any, places: np.ndarray) -> np.ndarray:
+        """Return the squared distances (c,) of queries (c,) to rows of a panel, by differences."""
+        found, width = np.empty(len(places)), max(1, 2**18 // self.queries.shape[1])
+        for first in range(0, len(places), width):
+            some = slice(first, first + width)
+            others, own = dense(rows[places[some]]), self.queries[queries[some]]
+            if self.sets:
+                found[some] = jaccard_of_pairs(as_sets(others), own)
+            else:
+                others -= own
+                found[some] = np.einsum("ij,ij->i", others, others)
+        return found
+
     def measure_listed(self, rows: Any, start: int, stop: int) -> None:
-        """Compute the distances of listed neighbours that lie in a panel, by differences."""
+        """Compute the distances of listed neighbours that lie in a panel."""
         first, last = np.searchsorted(self.ascending, (start, stop))
         places = self.order[first:last]
-        of_query, width = places // self.indices.shape[1], max(1, 2**21 // self.queries.shape[1])
-        flat = self.listed.reshape(-1)
-        for begin in range(0, len(places), width):
-            some = slice(begin, begin + width)
-            others = dense(rows[self.ascending[first:last][some] - start])
-            own = self.queries[of_query[some]]
-            if self.sets:
-                flat[places[some]] = jaccard_of_pairs(as_sets(others), own)
-            else:
-                flat[places[some]] = np.square(others - own).sum(axis=1)
+        of_query = places // self.indices.shape[1]
+        self.listed.reshape(-1)[places] = self.apart(of_query, rows, self.ascending[first:last] - start)
+
+
+def rounded(values: np.ndarray) -> np.ndarray:
+    """Return values (D,) in float32, 0 where they leave its range."""
+    with np.errstate(over="ignore"):
+        narrow = values.astype(np.float32)
+    return np.where(np.isfinite(narrow), narrow, np.float32(0))
 
 
 def as_sets(rows: np.ndarray) -> np.ndarray:

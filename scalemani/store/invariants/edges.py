@@ -223,6 +223,8 @@ def edges_left_out(indices: str, indptr: str, block: Block) -> int:
     first, n_rows = block.first_point, len(block.all_of(indptr)) - 1
     affinities = np.asarray(stored(run, "affinities", "values")[first : first + n_rows])
     neighbors, _ = graph_rows(run, first, first + n_rows, affinities.shape[1])
+    order = np.argsort(neighbors, axis=1)  # what is looked for in ascending order is near in memory
+    neighbors, affinities = (np.take_along_axis(one, order, axis=1) for one in (neighbors, affinities))
     keys = row_numbers(block, indptr) * run.n_points + block.all_of(indices)
     if not len(keys) or (np.diff(keys) <= 0).any():
         return 1

@@ -36,8 +36,13 @@ def broken_bounds(names: tuple[str, ...], block: Block) -> int:
 
 def row_numbers(block: Block, indptr: str) -> np.ndarray:
     """Return the row (m,) of its matrix that each nonzero of a block is in."""
-    places = block.start + np.arange(len(block.values))
-    return np.searchsorted(block.all_of(indptr), places, side="right") - 1
+    ends, start, stop = block.all_of(indptr), block.start, block.start + len(block.values)
+    first, last = (np.searchsorted(ends, (start, stop - 1), side="right") - 1).tolist()
+    counts = np.maximum(np.diff(np.clip(ends[max(first, 0) : last + 2], start, stop)), 0)
+    rows = np.repeat(np.arange(first, first + len(counts)), counts)
+    if len(rows) == len(block.values):
+        return rows
+    return np.searchsorted(ends, np.arange(start, stop), side="right") - 1  # of bounds that are none
 
 
 def columns_ascend(indptr: str) -> Invariant:
@@ -100,17 +105,21 @@ def differences_remain(total: np.ndarray, run: StoredRun) -> int:
 
 
 def columns_distinct(indptr: str) -> Invariant:
-    """Return that no column is twice in a row, in whatever order, of an array that is one block."""
+    """Return that no column is twice in a row, in whatever order."""
     return Invariant("each column once in each row", functools.partial(repeated_columns, indptr))
 
 
 def repeated_columns(indptr: str, block: Block) -> int:
-    """Count nonzeros whose column the row has already; by the first block, of all rows."""
-    if block.start:
+    """Count nonzeros whose column the row has already, of the rows that begin in a block."""
+    ends = block.all_of(indptr)
+    first, last = np.searchsorted(ends, (block.start, block.start + len(block.values))).tolist()
+    own = ends[first : last + 1]
+    if len(own) < 2:
         return 0
-    whole = replace(block, values=np.asarray(stored(block.run, block.stage, block.path)[...]))
-    keys = row_numbers(whole, indptr) * 2**32 + whole.values
-    return len(keys) - len(np.unique(keys))
+    columns = np.asarray(stored(block.run, block.stage, block.path)[int(own[0]) : int(own[-1])])
+    rows = np.repeat(np.arange(len(own) - 1), np.maximum(np.diff(own), 0))[: len(columns)]
+    keys = np.sort(rows * 2**32 + columns[: len(rows)])
+    return int(np.count_nonzero(keys[1:] == keys[:-1]))
 
 
 def within(name: str) -> Invariant:

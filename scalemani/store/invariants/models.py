@@ -1,12 +1,13 @@
 """Invariants of small models, and of what is read off them: cells, landmarks, coarse graphs, clusters, projections."""
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.orders import input_rows_of
-from scalemani.store.invariants.points import LOOKED_AT, NUMBERS_AT_ONCE, Points, dense, gathered, in_work_order
+from scalemani.store.invariants.points import LOOKED_AT, Points, dense, gathered, in_work_order
 from scalemani.store.invariants.spectral import graph_stage
-from scalemani.store.invariants.values import Count, mixed, number_of
+from scalemani.store.invariants.values import NUMBERS_AT_ONCE, Count, mixed, number_of
 
 SKETCHED = 1e-4  # of float32 sketches, relative to the length of the row
 CELLS = number_of("the number of cells", "partition", "centroids")
@@ -31,14 +32,14 @@ def power_of_two(block: Block) -> int:
 POWER_OF_TWO = Invariant("a power of two", power_of_two)
 
 
-def sketched(points: Points, rows: slice) -> tuple[np.ndarray, np.ndarray]:
-    """Return sketches (n, s) of consecutive rows of one block in float64, and the length (n,) of what they are of."""
-    run = points.run
+def sketched(run: StoredRun, rows: np.ndarray | sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
+    """Return the sketches (n, s) of rows of points (n, D) in float64, and how long what they are of is (n,)."""
     mean, axes, scale = (np.asarray(stored(run, "partition", name)[...], float) for name in ("mean", "axes", "scale"))
-    own, at_once = points.rows(rows.start, rows.stop), max(1, NUMBERS_AT_ONCE // max(1, points.n_features))
+    n_rows, n_columns = rows.shape
+    at_once = max(1, NUMBERS_AT_ONCE // max(1, n_columns))
     parts, lengths = [], []
-    for first in range(0, rows.stop - rows.start, at_once):
-        centred = (dense(own[first : first + at_once]) - mean) / scale
+    for first in range(0, n_rows, at_once):
+        centred = (dense(rows[first : first + at_once]) - mean) / scale
         parts.append(centred @ axes)
         lengths.append(np.linalg.norm(centred, axis=1) + np.linalg.norm(mean) / scale)
     return np.concatenate(parts), np.concatenate(lengths)
@@ -46,7 +47,8 @@ def sketched(points: Points, rows: slice) -> tuple[np.ndarray, np.ndarray]:
 
 def other_sketches(block: Block) -> int:
     """Count rows that are not the sketches of their points."""
-    expected, lengths = sketched(in_work_order(block.run), slice(block.start, block.start + len(block.values)))
+    rows = in_work_order(block.run).rows(block.start, block.start + len(block.values))
+    expected, lengths = sketched(block.run, rows)
     apart = np.abs(block.values - expected).max(axis=1, initial=0.0)
     return int(np.count_nonzero(~(apart <= SKETCHED * lengths)))
 
@@ -58,10 +60,11 @@ def nearer_cells(block: Block) -> int:
     """Count points, of a few a block, to whose sketch another centroid is nearer than that of their cell."""
     centroids = np.asarray(stored(block.run, block.stage, "centroids")[...], np.float64)
     some = np.unique(np.linspace(0, len(block.values) - 1, LOOKED_AT).astype(int))
-    found, lengths = sketched(Points(block.run, "points"), slice(block.start, block.start + len(block.values)))
-    distances = np.linalg.norm(found[some, np.newaxis] - centroids, axis=2)
+    rows = Points(block.run, "points").rows(block.start, block.start + len(block.values))
+    found, lengths = sketched(block.run, rows[some])
+    distances = np.linalg.norm(found[:, np.newaxis] - centroids, axis=2)
     own = np.take_along_axis(distances, np.clip(block.values[some, np.newaxis], 0, len(centroids) - 1), axis=1)[:, 0]
-    return int(np.count_nonzero(own > distances.min(axis=1) + SKETCHED * lengths[some]))
+    return int(np.count_nonzero(own > distances.min(axis=1) + SKETCHED * lengths))
 
 
 NEAREST_CELL = Invariant(f"the cell of the nearest centroid, of {LOOKED_AT} points a block", nearer_cells)

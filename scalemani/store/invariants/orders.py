@@ -6,7 +6,7 @@ import numpy as np
 
 from scalemani.store.invariants import Block, Invariant, StoredArray, StoredRun, stored
 from scalemani.store.invariants.points import Points
-from scalemani.store.invariants.values import Count, difference_of_multisets, mixed, multisets_differ
+from scalemani.store.invariants.values import NUMBERS_AT_ONCE, Count, difference_of_multisets, mixed, multisets_differ
 
 # Of the metrics whose distances are a power of Euclidean ones over a unit: both.
 CONVERSIONS = {
@@ -43,10 +43,14 @@ def work_less_input_points(block: Block) -> int:
 
 
 def mixed_rows(numbers: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """Return 64 bits (n,) of each row of values (n, D) and its number."""
-    columns = np.arange(values.shape[1])
-    words = mixed(columns, bits_of(np.ascontiguousarray(values)))
-    return mixed(numbers, words.sum(axis=1, dtype=np.uint64))
+    """Return 64 bits (n,) of each row of values (n, D) and its number: of the sum of its bits times odd numbers."""
+    n_columns = values.shape[1]
+    factors, words = mixed(np.arange(n_columns)) | np.uint64(1), np.empty(len(values), np.uint64)
+    at_once = max(1, NUMBERS_AT_ONCE // max(1, n_columns))
+    for first in range(0, len(values), at_once):
+        bits = bits_of(np.ascontiguousarray(values[first : first + at_once])).astype(np.uint64)
+        words[first : first + at_once] = np.einsum("nd,d->n", bits, factors)
+    return mixed(numbers, words)
 
 
 SAME_POINTS = Invariant(

@@ -8,9 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.store.invariants import Block, Invariant, StoredArray, StoredRun, stored
-from scalemani.store.invariants.values import rows_that
+from scalemani.store.invariants.values import NUMBERS_AT_ONCE, rows_that
 
-NUMBERS_AT_ONCE = 2**22  # of the rows that are compared, in float64
 LEAST_DISTANCE = 1e-150  # below, squares underflow
 # Of distances, relative, by their dtype: of wide rows that are near each other.
 DISTANCE_ROUNDING = {"float32": 2e-5, "float64": 1e-9}
@@ -35,14 +34,14 @@ class Points:
         return int(np.asarray(array[...])) if self.sparse else int(array.shape[1])
 
     def rows(self, start: int, stop: int) -> np.ndarray | sp.csr_matrix:
-        """Return consecutive rows of one block, in float64."""
+        """Return consecutive rows of one block, in their dtype."""
         if not self.sparse:
-            return np.asarray(stored(self.run, self.stage, "points")[start:stop]).astype(np.float64)
+            return np.asarray(stored(self.run, self.stage, "points")[start:stop])
         number = start // self.run.block_rows
         folder = f"{'rows-' if self.stage == 'work_points' else ''}block-{number:06d}"
         parts = (stored(self.run, self.stage, f"{folder}/{name}") for name in ("values", "indices", "indptr"))
         values, columns, bounds = (np.asarray(part[...]) for part in parts)
-        rows = sp.csr_matrix((values.astype(np.float64), columns, bounds), (len(bounds) - 1, self.n_features))
+        rows = sp.csr_matrix((values, columns, bounds), (len(bounds) - 1, self.n_features))
         first = number * self.run.block_rows
         return rows[start - first : stop - first]
 
@@ -60,8 +59,8 @@ def in_work_order(run: StoredRun) -> Points:
 
 
 def dense(rows: np.ndarray | sp.csr_matrix) -> np.ndarray:
-    """Return rows as a dense array."""
-    return rows if isinstance(rows, np.ndarray) else np.asarray(rows.toarray())
+    """Return rows as a dense array in float64."""
+    return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64)
 
 
 def by_block(rows: np.ndarray, run: StoredRun) -> Iterator[tuple[np.ndarray, int, int]]:
@@ -98,7 +97,8 @@ def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: n
         block = points.rows(start, stop)
         for first in range(0, len(places), at_once):
             some = inside[places[first : first + at_once]]
-            found[some] = rows_apart(own[owners[some]], block[others[some] - start], sets)
+            one, other = own[owners[some]].astype(np.float64), block[others[some] - start].astype(np.float64)
+            found[some] = rows_apart(one, other, sets)
     return found
 
 

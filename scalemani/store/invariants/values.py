@@ -8,6 +8,7 @@ import numpy as np
 
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 
+NUMBERS_AT_ONCE = 2**18  # that are computed with together: they stay in the caches of a processor
 ROUNDING = {"float32": 1e-5, "float64": 1e-9}  # of sums of some hundred terms, relative to the largest of them
 
 
@@ -195,12 +196,19 @@ def mixed(*words: np.ndarray) -> np.ndarray:
 
     Two multisets that differ have sums of these that differ, modulo 2^64, but for one chance in 2^64.
     """
-    state = np.zeros(np.broadcast_shapes(*(np.shape(word) for word in words)), np.uint64)
-    for word in words:
-        state = state + np.asarray(word).astype(np.uint64) + np.uint64(0x9E3779B97F4A7C15)
-        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        state = state ^ (state >> np.uint64(31))
+    arrays = np.broadcast_arrays(*words)
+    state = np.zeros(arrays[0].shape, np.uint64)
+    at_once = max(1, NUMBERS_AT_ONCE // max(1, state[:1].size))
+    for first in range(0, len(state), at_once):
+        part = state[first : first + at_once]
+        for array in arrays:
+            part += array[first : first + at_once].astype(np.uint64)
+            part += np.uint64(0x9E3779B97F4A7C15)
+            part ^= part >> np.uint64(30)
+            part *= np.uint64(0xBF58476D1CE4E5B9)
+            part ^= part >> np.uint64(27)
+            part *= np.uint64(0x94D049BB133111EB)
+            part ^= part >> np.uint64(31)
     return state
 
 
