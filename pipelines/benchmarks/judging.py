@@ -86,7 +86,12 @@ def squared(points: np.ndarray | sp.csr_matrix, queries: np.ndarray, neighbors: 
 
 
 def recall(graph: Judged, found: np.ndarray) -> float:
-    """Return the share of the k true neighbours that are found (Q, k): distinct rows no farther than the true k-th.
+    """Return the share of the k true neighbours that are found (Q, k): the mean of `shares`."""
+    return float(np.mean(shares(graph, found)))
+
+
+def shares(graph: Judged, found: np.ndarray) -> np.ndarray:
+    """Return the share (Q,) of each query's k true neighbours in its list: distinct rows no farther than the k-th.
 
     -1 stands for none; the query itself is none.
     """
@@ -96,18 +101,17 @@ def recall(graph: Judged, found: np.ndarray) -> float:
     squares = np.where(counted, squared(graph.points, graph.queries, found), np.inf)
     inexact = graph.points.dtype.kind in "bf"  # what is equally far in float32 ties
     rounding = 4 * np.finfo(np.float32).eps if inexact else 0.0
-    return float(np.mean(squares <= graph.truth[:, None] * (1 + rounding)))
+    return np.mean(squares <= graph.truth[:, None] * (1 + rounding), axis=1)
 
 
 def asked_for(
     asked: float, points: str, graph: Judged, run: Path, options: Sequence[str]
-) -> tuple[Measured, dict[str, Any], float]:
-    """Run the command of a graph of some recall anew; return what it took, its stages' records and its true recall.
+) -> tuple[Measured, dict[str, Any], np.ndarray]:
+    """Run the command of a graph of some recall anew; return what it took, its stages' records and its lists (N, k).
 
     `options` of the command come after its setting.
     """
     shutil.rmtree(run, ignore_errors=True)
     setting = settings(neighbors__n_neighbors=graph.k, affinities__perplexity=5, neighbors__recall=asked)
     command = scalemani("embed", points, str(run), "--method", "knn-graph", *setting, *options)
-    stored = StoredGraph(open_run(run).group("graph")).indices
-    return command, records(run)["stages"], recall(graph, stored.zarr().oindex[graph.queries])
+    return command, records(run)["stages"], StoredGraph(open_run(run).group("graph")).indices.zarr()[...]

@@ -50,7 +50,7 @@ CASES = {
     },
     **{
         f"neighbors {name}": ("knn-graph", {"neighbors": {"method": name, "max_rounds": 1}})
-        for name in ("exact", "given")
+        for name in ("exact", "given", "pynndescent")
     },
     "neighbors leaves": ("knn-graph", {"neighbors": LEAVES}),
     **{
