@@ -9,6 +9,7 @@ from scalemani.store.invariants.points import LOOKED_AT, Points, dense, gathered
 from scalemani.store.invariants.spectral import graph_stage
 from scalemani.store.invariants.values import NUMBERS_AT_ONCE, Count, mixed, number_of
 
+IN_SIGHT = 1e16  # of sketches: what lies farther off counts as that
 SKETCHED = 1e-4  # of float32 sketches, relative to the length of the row
 CELLS = number_of("the number of cells", "partition", "centroids")
 
@@ -39,8 +40,8 @@ def sketched(run: StoredRun, rows: np.ndarray | sp.csr_matrix) -> tuple[np.ndarr
     at_once = max(1, NUMBERS_AT_ONCE // max(1, n_columns))
     parts, lengths = [], []
     for first in range(0, n_rows, at_once):
-        centred = (dense(rows[first : first + at_once]) - mean) / scale
-        parts.append(centred @ axes)
+        centred = np.clip((dense(rows[first : first + at_once]) - mean) / scale, -IN_SIGHT, IN_SIGHT)
+        parts.append(np.clip(centred @ axes, -IN_SIGHT, IN_SIGHT))
         lengths.append(np.linalg.norm(centred, axis=1) + np.linalg.norm(mean) / scale)
     return np.concatenate(parts), np.concatenate(lengths)
 
@@ -53,7 +54,7 @@ def other_sketches(block: Block) -> int:
     return int(np.count_nonzero(~(apart <= SKETCHED * lengths)))
 
 
-SKETCHES = Invariant("(point - mean) @ axes / scale, by `partition`", other_sketches)
+SKETCHES = Invariant("(point - mean) @ axes / scale, by `partition`, and at most 1e16", other_sketches)
 
 
 def nearer_cells(block: Block) -> int:
