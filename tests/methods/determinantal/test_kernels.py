@@ -10,6 +10,7 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.quality import spacing_sigma
 from scalemani.kernels.landmarks.selection import Choice
 from scalemani.methods.determinantal.kernels import (
+    GEODESIC_NEIGHBORS,
     MOST_POINTS,
     PROPOSED,
     Spectrum,
@@ -216,6 +217,24 @@ def test_geodesic_distances_go_along_the_points():
     assert across[0, -1] > 0.9
     np.testing.assert_allclose(np.sqrt(-2 * np.log(along[0, -1])), 1.9 * np.pi, rtol=0.01)
     np.testing.assert_array_equal(along, along.T)
+
+
+def path_lengths(points, n_neighbors):
+    """Return the lengths of shortest paths over the graph of nearest neighbours: a detour by each point in turn."""
+    away = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
+    listed = away <= np.sort(away, axis=1)[:, [n_neighbors]]
+    lengths = np.where(listed | listed.T, away, np.inf)
+    for middle in range(len(points)):
+        lengths = np.minimum(lengths, lengths[:, [middle]] + lengths[middle])
+    return lengths
+
+
+@pytest.mark.parametrize("sigma", [0.3, 2.5])
+def test_kernels_fall_to_exp_of_minus_a_half_at_the_distance_sigma(sigma):
+    points = 3 * drawn_points(60, 9)
+    away = np.linalg.norm(points[:, np.newaxis] - points, axis=2)
+    for kernel, lengths in ((euclidean_kernel, away), (geodesic_kernel, path_lengths(points, GEODESIC_NEIGHBORS))):
+        np.testing.assert_allclose(kernel(points, sigma), np.exp(-((lengths / sigma) ** 2) / 2), atol=1e-12)
 
 
 def test_points_that_no_path_joins_have_nothing_in_common():
