@@ -14,7 +14,7 @@ from scalemani.config.params import Parameters
 from scalemani.engine.needs import disk_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor
-from scalemani.io.sources import open_pixels
+from scalemani.io.sources import open_pixels, open_points
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MOST_DRAWS
 from scalemani.runs.walk import run
 from scalemani.stages.neighbors.needs import SHARE_OF_FLAGS
@@ -126,3 +126,20 @@ def test_no_graph_has_more_entries_than_are_listed(groups):
             said = disk_need(listed(label, one, stage)).stored
             stored = sum(array.nbytes for array in arrays_of(one, stage).values())
             assert stored <= said + SCALARS_AND_BOUNDS, (label, stage)
+
+
+@pytest.mark.parametrize("block_rows", [1024, 4096])
+def test_sums_over_landmarks_of_many_blocks_store_no_more_than_is_listed_and_not_much_less(tmp_path, block_rows):
+    """All blocks meet the same pairs of few landmarks where points have no structure."""
+    points = np.random.default_rng(0).normal(size=(12 * 1024, 50)).astype(np.float32)
+    values = {
+        "neighbors": {"n_neighbors": 12, "method": "partition", "recall": 0.5, "max_rounds": 1},
+        "affinities": {"perplexity": 4},
+        "landmarks": {"n_landmarks": 150},
+        "embedding": {"solver": "lll"},
+    }
+    params = Parameters().with_values(values)
+    one = run(open_points(points), tmp_path, "laplacian-eigenmaps", params, Executor(workers=1), block_rows)
+    said = disk_need(listed("many blocks", one, "reduced")).stored
+    stored = sum(array.nbytes for array in arrays_of(one, "reduced").values())
+    assert stored <= said <= 3 * stored
