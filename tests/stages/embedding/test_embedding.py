@@ -1,13 +1,17 @@
 """The stage `embedding`: what refinement starts from, and certificates that hold against dense eigenproblems."""
 
 import re
+import weakref
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
+from scalemani.engine.needs import GROWING, span_bytes, steps_of
 from scalemani.engine.progress import Progress
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
@@ -269,3 +273,43 @@ def test_the_residual_is_that_of_the_generalised_eigenproblem_of_what_is_stored(
     residual = finished.certificates["embedding"]["residual"]
     assert residual == pytest.approx(lengths.max(), rel=0.01)
     assert residual > 1e-3 if "residual" not in values or values["residual"] == 0.5 else residual <= values["residual"]
+
+
+class LiveArrays:
+    """Makes arrays, and counts the bytes of those with a row for each of `n_points` that are there at one time."""
+
+    def __init__(self, n_points):
+        self.n_points, self.now, self.most = n_points, 0, 0
+
+    def empty(self, shape, dtype):
+        made = np.empty(shape, dtype)
+        if len(made) >= self.n_points:
+            self.change(made.nbytes)
+            weakref.finalize(made, self.change, -made.nbytes)
+        return made
+
+    def change(self, n_bytes):
+        self.now += n_bytes
+        self.most = max(self.most, self.now)
+
+
+@pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
+@pytest.mark.parametrize(
+    ("solver", "disconnected"), [("refine", "connect"), ("refine", "separate"), ("exact", "separate")]
+)
+def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, monkeypatch, solver, disconnected):
+    clouds = np.repeat([0.0, 100.0, -100.0], [3600, 1200, 1200])
+    points, live = clouds[:, np.newaxis] + np.random.default_rng(0).normal(size=(6000, 3)), LiveArrays(6000)
+    workspace = StageWork.workspace
+
+    def counted(work):
+        made = workspace(work)
+        return made._replace(empty=live.empty) if work.task.stage == "embedding" else made
+
+    monkeypatch.setattr(StageWork, "workspace", counted)
+    values = {"affinities": {"perplexity": 8}, "components": {"disconnected": disconnected}}
+    params = Parameters().with_values({**values, "embedding": {"solver": solver}})
+    found = run(open_points(points), tmp_path, "laplacian-eigenmaps", params, Executor(workers=1), 1024)
+    held = embedding.memory(Sizes(found.dimensions, found.params))
+    listed = max(span_bytes(held, step)[GROWING] for step in steps_of(held))
+    assert live.most <= listed <= 6 * live.most
