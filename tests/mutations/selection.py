@@ -14,22 +14,24 @@ COMPILED = "scalemani/kernels/"
 FIRST_OF_A_FILE = 5  # tests that are tried before those of other files
 
 
-def tests_elsewhere() -> dict[str, str]:
-    """Return the file that tests a kernel, by kernel, where it is not the one of its name."""
-    tree = ast.parse((TESTS / "test_house.py").read_text())
-    for node in tree.body:
-        if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "KERNELS_TESTED_ELSEWHERE":
-            return ast.literal_eval(node.value)
-    return {}
-
-
 def mirror(file: str) -> str | None:
     """Return the file of tests of a module, or the folder where the module is a folder's own."""
     inside = Path(file).relative_to("scalemani")
-    elsewhere = tests_elsewhere().get(str(inside))
-    named = elsewhere or (inside.parent if inside.stem == "__init__" else inside.parent / f"test_{inside.stem}.py")
-    place = Path("tests") / named
+    place = Path("tests") / (inside.parent if inside.stem == "__init__" else inside.parent / f"test_{inside.stem}.py")
     return str(place) if (REPOSITORY / place).exists() else None
+
+
+def tests_by_name(file: str) -> list[str]:
+    """Return the tests of a module where no record tells more: those of its name, of its method, and that import it."""
+    own, parts = mirror(file), Path(file).with_suffix("").parts
+    names = [part for part in parts if part != "__init__"]
+    module, folder, last = (re.escape(".".join(some)) for some in (names, names[:-1], names[-1:]))
+    imports = re.compile(rf"^\s*from ({module} import|{folder} import .*\b{last}\b)", re.MULTILINE)
+    paths = sorted(TESTS.rglob("test_*.py"))
+    importing = [str(path.relative_to(REPOSITORY)) for path in paths if imports.search(path.read_text())]
+    method = [str(Path("tests", *parts[1:3]))] if parts[1] == "methods" and len(parts) > 3 else []
+    found = [*([own] if own else []), *importing, *method]
+    return [place for place in dict.fromkeys(found) if (REPOSITORY / place).exists()]
 
 
 def importers(files: set[str]) -> set[str]:
@@ -137,11 +139,11 @@ def tests_for(record: Record, file: str, line: int, seconds: float) -> list[str]
 
     Those that run it, those of its module first. No record knows of lines inside of compiled functions and of those
     that are run when a module is imported: there, those that run anything of its file or of files that import it.
-    Where no test of the module is recorded, all of them come first.
+    Where no test of the module is recorded, those that its name and imports tell come first.
     """
     own, lines = mirror(file), lines_with(file, line)
     tests = record.tests_of(file, lines)
     if not tests and (not lines or file.startswith(COMPILED)):
         tests = record.tests_near(file)
-    recorded = own is not None and any(test.startswith(own) for test in record.seconds)
-    return [*([own] if own and not recorded else []), *record.in_turn(tests, own, seconds)]
+    recorded = bool(tests) if own is None else any(test.startswith(own) for test in record.seconds)
+    return [*([] if recorded else tests_by_name(file)), *record.in_turn(tests, own, seconds)]
