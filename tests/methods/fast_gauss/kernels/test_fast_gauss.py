@@ -16,7 +16,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 def test_no_error_is_above_its_bound():
     """A thousand drawn bandwidths (scales of the map), orders, reaches, dimensions and charges of both signs."""
-    random, closest = np.random.default_rng(0), 0.0
+    random, closest = np.random.default_rng(0), np.zeros((13, 2))
     for draw in range(1000):
         d, n = int(random.integers(1, 4)), int(random.integers(1, 150))
         order = int(random.integers(1, 13 if d < 3 else 7))
@@ -29,10 +29,11 @@ def test_no_error_is_above_its_bound():
         found, exact = method.field(points, targets, charges), EXACT.field(points, targets, charges)
         in_sum, in_gradient = method.bounds(points, targets, charges)
         assert method.bound(points, targets, charges) == in_sum
-        assert np.abs(found[0] - exact[0]).max() <= in_sum
-        assert np.linalg.norm(found[1] - exact[1], axis=1).max() <= in_gradient
-        closest = max(closest, np.abs(found[0] - exact[0]).max() / in_sum)
-    assert closest > 0.1  # a bound that is never nearly met would not say much
+        errors = np.abs(found[0] - exact[0]).max(), np.linalg.norm(found[1] - exact[1], axis=1).max()
+        assert errors[0] <= in_sum
+        assert errors[1] <= in_gradient
+        closest[order] = np.maximum(closest[order], np.divide(errors, (in_sum, in_gradient)))
+    assert closest[1:].min() > 0.1  # a bound that is never nearly met would not say much
 
 
 @settings(max_examples=40, deadline=None)
