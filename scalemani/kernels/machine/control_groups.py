@@ -9,6 +9,7 @@ groups on: in a container that may be the container's own, whose path outside of
 import contextlib
 import math
 import os
+import re
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 from typing import NamedTuple
@@ -19,6 +20,8 @@ PROCESS = Path("/proc/self")
 ROOT = Path("/")
 ESCAPES = {"\\040": " ", "\\011": "\t", "\\012": "\n", "\\134": "\\"}  # of names in mountinfo
 MEGABYTE = 2**20
+SLURM_PROCESSORS = ("SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_CPUS_PER_NODE")
+BY_NODE = re.compile(r"[0-9]+(\(x[0-9]+\))?(,[0-9]+(\(x[0-9]+\))?)*")  # such as 72(x2),36: of three nodes
 
 
 class Mount(NamedTuple):
@@ -40,15 +43,19 @@ def memory_limits(process: Path = PROCESS, root: Path = ROOT) -> Iterator[int]:
         )
         for name in names:
             yield from numbers(group / name)[:1]
-    yield from batch_memory()
+    yield from batch_memory(process, root)
 
 
-def batch_memory() -> Iterator[int]:
-    """Yield the bytes that Slurm grants on this node: in all, or for each of the processors that it grants there."""
-    for name, count in (("SLURM_MEM_PER_NODE", 1), ("SLURM_MEM_PER_CPU", _whole("SLURM_CPUS_ON_NODE"))):
-        megabytes = _whole(name)
-        if megabytes and count:  # zero is all that there is
-            yield megabytes * count * MEGABYTE
+def batch_memory(process: Path = PROCESS, root: Path = ROOT) -> Iterator[int]:
+    """Yield the bytes that Slurm grants on this node: in all, or for each of the processors that it grants there.
+
+    Where it does not say how many these are, they are those that this process may use.
+    """
+    if megabytes := _least("SLURM_MEM_PER_NODE"):  # zero is all that there is
+        yield megabytes * MEGABYTE
+    if megabytes := _least("SLURM_MEM_PER_CPU"):
+        granted = next(filter(None, map(_least, SLURM_PROCESSORS)), 0)
+        yield megabytes * MEGABYTE * (granted or usable_processors(process, root))
 
 
 def usable_processors(process: Path = PROCESS, root: Path = ROOT) -> int:
@@ -129,6 +136,7 @@ def numbers(file: Path) -> list[int]:
     return found
 
 
-def _whole(name: str) -> int:
+def _least(name: str) -> int:
+    """Return the least number of a variable of Slurm, which may have one by node; zero of others."""
     value = os.environ.get(name, "")
-    return int(value) if value.isascii() and value.isdigit() else 0
+    return min(map(int, re.findall(r"(?:^|,)([0-9]+)", value))) if BY_NODE.fullmatch(value) else 0

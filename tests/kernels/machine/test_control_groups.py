@@ -16,7 +16,8 @@ from scalemani.engine.memory.peak import memory_limit
 from scalemani.kernels.machine.control_groups import memory_limits, usable_processors
 
 MEMORY, PROCESSORS = Path("/sys/fs/cgroup/memory"), Path("/sys/fs/cgroup/cpu")
-SLURM = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", "SLURM_CPUS_ON_NODE")
+SLURM_PROCESSORS = ("SLURM_CPUS_ON_NODE", "SLURM_CPUS_PER_TASK", "SLURM_JOB_CPUS_PER_NODE")
+SLURM = ("SLURM_MEM_PER_NODE", "SLURM_MEM_PER_CPU", *SLURM_PROCESSORS)
 
 
 @pytest.fixture(autouse=True)
@@ -133,13 +134,33 @@ def test_memory_is_the_least_of_all_groups(tmp_path, groups, mounts, files, expe
 def test_slurm_says_the_memory_of_a_node_or_of_a_processor(tmp_path, monkeypatch):
     process, root = system(tmp_path, [], [], {})
     monkeypatch.setenv("SLURM_MEM_PER_CPU", "3")
-    assert list(memory_limits(process, root)) == []
     monkeypatch.setenv("SLURM_CPUS_ON_NODE", "4")
     assert memory_limit(process, root) == 12 * 2**20
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "5")
     assert memory_limit(process, root) == 5 * 2**20
     monkeypatch.setenv("SLURM_MEM_PER_NODE", "0")  # all that there is
     assert memory_limit(process, root) == 12 * 2**20
+
+
+@pytest.mark.parametrize(
+    ("variables", "n_processors"),
+    [
+        ({"SLURM_CPUS_PER_TASK": "7"}, 7),
+        ({"SLURM_JOB_CPUS_PER_NODE": "9"}, 9),
+        ({"SLURM_JOB_CPUS_PER_NODE": "72(x2),36,40(x12)"}, 36),  # of nodes: it does not say which of them this is
+        ({"SLURM_CPUS_PER_TASK": "5", "SLURM_JOB_CPUS_PER_NODE": "9"}, 5),
+        ({"SLURM_CPUS_ON_NODE": "3", "SLURM_CPUS_PER_TASK": "5"}, 3),
+        ({}, 1),
+        ({"SLURM_CPUS_ON_NODE": "many", "SLURM_CPUS_PER_TASK": "0", "SLURM_JOB_CPUS_PER_NODE": "72(x"}, 1),
+    ],
+)
+def test_memory_of_a_processor_counts_for_all_that_slurm_grants_or_else_for_those_in_use(
+    tmp_path, monkeypatch, variables, n_processors
+):
+    process, root = system(tmp_path, ["0::/a"], [V2], {"sys/fs/cgroup/a/cpu.max": "100000 100000"})
+    for name, value in {"SLURM_MEM_PER_CPU": "3", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert list(memory_limits(process, root)) == [n_processors * 3 * 2**20]
 
 
 @pytest.mark.parametrize(
