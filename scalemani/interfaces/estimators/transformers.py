@@ -48,7 +48,7 @@ from scalemani.io.sources import (
 )
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.opening import is_frame
-from scalemani.io.sources.side_data import LEFT_OUT
+from scalemani.io.sources.side_data import LEFT_OUT, row_numbers
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import moments
@@ -326,9 +326,9 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     Parameters
     ----------
     points : (N, D) array-like of real numbers, a sparse matrix, or anything that `open_points` takes, read whole
-    landmarks : (L, D) array-like, or the result of `select_landmarks`; in "hellinger" geometry square roots of
-        frequencies, as `LandmarkFeatures.landmarks_` are. Where their columns and those of the points have names, they
-        are matched by these
+    landmarks : (L, D) array-like, the row numbers of points, (L,) int, or the result of `select_landmarks`; in
+        "hellinger" geometry square roots of frequencies, as `LandmarkFeatures.landmarks_` are. Where columns of
+        landmarks and of points have names, they are matched by these
     eta : bandwidth, in squared units of the points
     geometry : "euclidean": points as they are; "hellinger": rows of counts, taken as square roots of their frequencies
 
@@ -341,8 +341,8 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
     ConfigError
         For an eta that is not above zero, and an unknown geometry.
     DataError
-        For arrays that cannot be used, differing numbers or names of columns, and rows without counts, by their
-        numbers.
+        For arrays that cannot be used, differing numbers or names of columns, row numbers that no point has, and rows
+        without counts, by their numbers.
 
     References
     ----------
@@ -356,9 +356,11 @@ def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str 
            [0.607]])
     """
     checked_values(landmarks__eta=eta)
-    points, places = with_same_columns(points, landmarks.points if isinstance(landmarks, Landmarks) else landmarks)
-    rows = rows_of_features(points, geometry)
-    places = points_in_memory(places, "landmarks")
+    places, source = landmarks.points if isinstance(landmarks, Landmarks) else landmarks, open_named_x(points)
+    numbers = row_numbers(places, source.shape)
+    places = None if numbers is not None else with_same_columns(source, places)[1]
+    rows = rows_of_features(source, geometry)
+    places = points_in_memory(dense_rows(rows[numbers]) if places is None else places, "landmarks")
     if rows.shape[1] != places.shape[1]:
         raise DataError(
             f"X has {rows.shape[1]} features, but the landmarks have {places.shape[1]} features: give the same columns"

@@ -11,8 +11,8 @@ from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
 from scalemani.errors import DataError, check_known
 from scalemani.interfaces.functions.validation import checked_metric
-from scalemani.io.sources import points_in_memory, with_same_columns
-from scalemani.io.sources.side_data import check_distinct
+from scalemani.io.sources import open_points, points_in_memory, with_same_columns
+from scalemani.io.sources.side_data import check_distinct, row_numbers
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, PointsByRow, Selected, selected_landmarks
 from scalemani.kernels.landmarks.weights import local_weights
@@ -124,8 +124,9 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     ----------
     points : (N, D) array-like of real numbers, the data or new points, or anything that `open_points` takes: they are
         read whole
-    landmarks : (L, D) array-like with distinct rows, or the result of `select_landmarks`, whose metric then maps the
-        points too. Where their columns and those of the points have names, they are matched by these
+    landmarks : (L, D) array-like with distinct rows, the row numbers of points, (L,) int, or the result of
+        `select_landmarks`, whose metric then maps the points too. Where columns of landmarks and of points have names,
+        they are matched by these
     n_neighbors : K_Z, landmarks per point, from 1 to L
 
     Returns
@@ -138,7 +139,8 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     ConfigError
         For `n_neighbors` out of range.
     DataError
-        For arrays that cannot be used, differing numbers or names of columns, and repeated landmarks.
+        For arrays that cannot be used, differing numbers or names of columns, repeated landmarks, and row numbers that
+        no point has.
 
     References
     ----------
@@ -151,9 +153,11 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     array([[0.75, 0.25]])
     """
     given = landmarks if isinstance(landmarks, Landmarks) else Landmarks(landmarks, None)
-    points, places = with_same_columns(points, given.points)
-    table = points_in_memory(points, metric=given.metric)
-    selected = points_in_memory(places, "landmarks")
+    source = open_points(points)
+    numbers = row_numbers(given.points, source.shape)
+    places = None if numbers is not None else with_same_columns(source, given.points)[1]
+    table = points_in_memory(source, metric=given.metric)
+    selected = points_in_memory(table[numbers] if places is None else places, "landmarks")
     if table.shape[1] != selected.shape[1]:
         raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")
     n_used = check_count(n_neighbors, "n_neighbors", 1, len(selected), "the number of landmarks")

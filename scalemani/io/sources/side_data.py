@@ -321,9 +321,9 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
         raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
-    numbers = row_numbers(landmarks, source.shape[1])
+    numbers = row_numbers(landmarks, source.shape)
     if numbers is not None:
-        landmarks = rows_at(source, check_numbers(numbers, source.shape[0]))
+        landmarks = rows_at(source, np.sort(numbers))
     else:
         _, landmarks = with_same_columns(source, landmarks)
     selected = points_in_memory(landmarks, "landmarks", metric).astype(np.float64)
@@ -337,7 +337,16 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     return with_side_data(source, landmarks=Landmarks(selected, numbers is not None))
 
 
-def row_numbers(landmarks: Any, n_features: int) -> np.ndarray | None:
+def row_numbers(landmarks: Any, shape: tuple[int, int]) -> np.ndarray | None:
+    """Return the rows (L,) of landmarks that are given by their numbers among points of a shape (N, D); else None.
+
+    They are integers in one column, or in an array of one dimension, or the path of a file of these.
+    """
+    numbers = whole_column(landmarks, shape[1])
+    return None if numbers is None else check_numbers(numbers, shape[0])
+
+
+def whole_column(landmarks: Any, n_features: int) -> np.ndarray | None:
     """Return landmarks that are given as integers in one column, or as an array of one dimension; None of others."""
     if isinstance(landmarks, str | Path):
         path = str(landmarks)
@@ -383,7 +392,7 @@ def check_numbers(numbers: np.ndarray, n_points: int) -> np.ndarray:
             f"landmarks name row {repeated[0]} {counts.max()} times, {len(repeated)} rows in all more than once: name "
             "each row once"
         )
-    return rows
+    return numbers
 
 
 def rows_at(source: PointsSource, rows: np.ndarray) -> np.ndarray:

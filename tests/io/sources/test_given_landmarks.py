@@ -1,7 +1,11 @@
 """Landmarks of the user's own: they are what a run computes with, by their content, on the data or off it."""
 
+from functools import partial
+
+import dask.array as da
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_digits
 
 import scalemani as sm
@@ -64,6 +68,7 @@ def test_the_command_line_goes_on_from_the_same_file_and_computes_anew_for_anoth
 
 
 ROWS = np.random.default_rng(5).choice(1300, 60, replace=False)
+BY_FUNCTIONS = (sm.landmark_weights, partial(sm.landmark_features, eta=3000.0))
 
 
 def on_points(kind, landmarks, **given):
@@ -127,6 +132,42 @@ def test_row_numbers_that_cannot_serve_are_refused(rows, message):
     for landmarks in (rows, np.array(rows)[:, np.newaxis]):
         with pytest.raises(DataError, match=message):
             sm.LandmarkPCA(2, landmarks=landmarks).fit(POINTS)
+        for function in BY_FUNCTIONS:
+            with pytest.raises(DataError, match=message):
+                function(POINTS, landmarks)
+
+
+@pytest.mark.parametrize("function", BY_FUNCTIONS)
+@pytest.mark.parametrize("kind", ["array", "float32", "frame", "Dask", "sparse", "npy"])
+def test_functions_take_row_numbers_in_the_order_given(function, kind, tmp_path):
+    np.save(tmp_path / "points.npy", POINTS)
+    np.save(tmp_path / "rows.npy", ROWS)
+    kinds = {
+        "array": lambda: POINTS,
+        "float32": lambda: POINTS.astype(np.float32),
+        "frame": lambda: pytest.importorskip("pandas").DataFrame(POINTS, columns=[f"x{n}" for n in range(64)]),
+        "Dask": lambda: da.from_array(POINTS, chunks=(400, 64)),
+        "sparse": lambda: sp.csr_matrix(POINTS),
+        "npy": lambda: tmp_path / "points.npy",
+    }
+    points, places = kinds[kind](), POINTS.astype(np.float32)[ROWS] if kind == "float32" else POINTS[ROWS]
+    expected = function(points, places)
+    (tmp_path / "rows.csv").write_text("".join(f"{row}\n" for row in ROWS))
+    files = [tmp_path / "rows.npy", str(tmp_path / "rows.csv")]
+    for numbers in (ROWS, ROWS.tolist(), ROWS[:, np.newaxis], *files):
+        assert abs(function(points, numbers) - expected).max() == 0
+
+
+def test_row_numbers_name_rows_in_the_geometry_of_features_and_one_column_is_of_places():
+    counts = np.random.default_rng(0).poisson(2, (50, 6)) + 1
+    roots = np.sqrt(counts / counts.sum(axis=1, keepdims=True))
+    for points in (counts, sp.csr_matrix(counts)):
+        found = sm.landmark_features(points, [7, 3], 0.5, geometry="hellinger")
+        np.testing.assert_allclose(found, np.exp(-((roots[:, np.newaxis] - roots[[7, 3]]) ** 2).sum(2) / 0.5))
+    line = np.arange(9.0)[:, np.newaxis] ** 2
+    places = np.array([[1], [4]])
+    np.testing.assert_allclose(sm.landmark_features(line, places, 10.0), np.exp(-((line - places.T) ** 2) / 10))
+    np.testing.assert_allclose(sm.landmark_features(line, [1, 2], 10.0), np.exp(-((line - places.T) ** 2) / 10))
 
 
 def test_they_are_mapped_as_points_are():
