@@ -35,7 +35,8 @@ class RunStore:
         """Refuse a place that holds anything but a run of this format version; nothing is written."""
         if self.is_marked:
             return
-        if (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names():
+        taken = (isinstance(self.root, Path) and self.root.is_file()) or self.objects.names()
+        if taken and not self.is_marked:  # which another that began at once may have done since
             raise StoreError(f"{self.root} exists and is not a run of scalemani: choose an empty or a new folder")
 
     @classmethod

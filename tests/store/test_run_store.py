@@ -157,6 +157,14 @@ def test_a_run_whose_folder_another_removed_before_it_had_the_lock_is_marked_aga
         assert RunStore.open(tmp_path / "run").is_marked
 
 
+def test_a_run_that_another_marks_while_its_place_is_looked_at_is_taken_for_one(tmp_path, monkeypatch):
+    store, other = RunStore(tmp_path), RunStore(tmp_path)
+    names = store.objects.names
+    monkeypatch.setattr(store.objects, "names", lambda: other.mark() or names())
+    store.check_free()
+    assert names() == ["scalemani.json"]
+
+
 @pytest.mark.parametrize("setting", ["codec_pipeline.path", "buffer", "ndbuffer", "codecs.blosc"])
 def test_settings_of_zarr_that_nothing_can_be_stored_with_are_refused_before_any_work(tmp_path, setting):
     with zarr.config.set({setting: "nonsense"}), pytest.raises(ConfigError, match=r"nonsense.* ZARR_\.\.\.") as told:
