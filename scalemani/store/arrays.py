@@ -9,7 +9,7 @@ than the coding. So zarr describes arrays, and reads them for whoever indexes on
 import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -128,6 +128,25 @@ class VerifiedStore(Store):
         self._folders.add(key)
 
 
+def is_count(value: Any) -> bool:
+    """Return whether a setting is a whole number from one on."""
+    return isinstance(value, int) and value >= 1
+
+
+COUNT = "a whole number from 1 on"
+SETTINGS: dict[str, tuple[Callable[[Any], bool], str]] = {  # which zarr looks at in the middle of its work
+    "async.concurrency": (is_count, COUNT),
+    "async.timeout": (
+        lambda value: value is None or (isinstance(value, int | float) and value > 0),
+        "seconds above zero, or None",
+    ),
+    "threading.max_workers": (lambda value: value is None or is_count(value), f"{COUNT}, or None"),
+    "codec_pipeline.batch_size": (is_count, COUNT),
+    "array.order": (lambda value: value in ("C", "F"), "C or F"),
+    "array.write_empty_chunks": (lambda value: isinstance(value, bool), "True or False"),
+}
+
+
 def is_chunk(key: str) -> bool:
     """Return whether `key` names a chunk of an array, not its metadata."""
     return "/c/" in f"{key}/"
@@ -135,15 +154,25 @@ def is_chunk(key: str) -> bool:
 
 def check_settings() -> None:
     """Refuse settings of zarr, which are in the environment and in its files, by which it reads and writes nothing."""
+    for name, (is_allowed, allowed) in SETTINGS.items():
+        value = zarr.config.get(name, ...)  # versions differ in what they have
+        if value is not ... and not is_allowed(value):
+            variable = f"ZARR_{name.upper().replace('.', '__')}"
+            raise setting_refused(f"{name}, {variable} in the environment, must be {allowed}, got {value!r}.")
     try:
         get_pipeline_class(), get_buffer_class(), get_ndbuffer_class()
         for name in CODECS:
             get_codec_class(name)
     except Exception as error:  # of several kinds, which differ by version
-        raise ConfigError(
-            f"zarr cannot be used as it is set up: {' '.join(str(error).split())} Correct or remove the setting, a "
-            "variable ZARR_... of the environment or a file in ~/.config/zarr"
-        ) from error
+        raise setting_refused(" ".join(str(error).split())) from error
+
+
+def setting_refused(what: str) -> ConfigError:
+    """Return the error of a setting of zarr."""
+    return ConfigError(
+        f"zarr cannot be used as it is set up: {what} Correct or remove the setting, a variable ZARR_... of the "
+        "environment or a file in ~/.config/zarr"
+    )
 
 
 def create_array(

@@ -23,6 +23,7 @@ from scalemani.errors import (
     UnreachableStoreError,
     UnsafeStoreError,
 )
+from scalemani.io.sources import open_labels, open_points
 from scalemani.store.objects import LocalObjects
 from scalemani.store.run_store import MARKER, RunStore
 from scalemani.store.schema import FORMAT_VERSION
@@ -170,6 +171,33 @@ def test_settings_of_zarr_that_nothing_can_be_stored_with_are_refused_before_any
     with zarr.config.set({setting: "nonsense"}), pytest.raises(ConfigError, match=r"nonsense.* ZARR_\.\.\.") as told:
         RunStore.create(tmp_path / "run")
     assert told.value.exit_status == 2
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize(
+    ("setting", "values"),
+    [
+        ("async.concurrency", ["nonsense", 0, -1, 2.5, None]),
+        ("async.timeout", ["nonsense", 0, -1.0]),
+        ("threading.max_workers", ["nonsense", 0, -1]),
+        ("codec_pipeline.batch_size", ["nonsense", 0, None]),
+        ("array.order", ["nonsense", None]),
+        ("array.write_empty_chunks", ["nonsense", 1]),
+    ],
+)
+def test_values_that_zarr_would_stumble_over_are_refused_by_their_variable(tmp_path, setting, values):
+    points = zarr.create_array(tmp_path / "points.zarr", shape=(4, 3), dtype="f8")
+    variable = f"ZARR_{setting.upper()}".replace(".", "__")
+    for value in values:
+        message = f"{setting}, {variable} in the environment, must be .*, got {value!r}"
+        for opener in (
+            lambda: RunStore.create(tmp_path / "run"),
+            lambda: open_points(points),
+            lambda: open_points(tmp_path / "points.zarr"),
+            lambda: open_labels(f"{tmp_path}/points.zarr::x", 4),
+        ):
+            with zarr.config.set({setting: value}), pytest.raises(ConfigError, match=message):
+                opener()
     assert not (tmp_path / "run").exists()
 
 

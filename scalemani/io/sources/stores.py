@@ -27,6 +27,7 @@ from scalemani.io.sources.base import Source, as_damage, check_file, optional_mo
 from scalemani.io.sources.bucket_files import BucketFile, Place
 from scalemani.io.sources.columns import names_of_var
 from scalemani.io.sources.sliced import SPARSE_PARTS, XARRAY, SlicedPoints, sparse_group
+from scalemani.store.arrays import check_settings
 from scalemani.store.buckets import SCHEMES, ConflictError, MissingObjectError, ask, open_bucket
 from scalemani.store.objects import leads_out
 
@@ -197,6 +198,7 @@ def store_at(url: str, read_only: bool = True) -> UrlStore | str:
 
 def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoints:
     """Return the points in a zarr array, local or behind a URL."""
+    check_settings()
     check_codecs(dict(array.metadata.to_dict()), description)
     source = SlicedPoints(array, description)
     source.remote = isinstance(array.store, FsspecStore | UrlStore)
@@ -300,6 +302,7 @@ def described(location: str, member: str | None) -> str:
 
 def zarr_node(location: str, member: str | None) -> Any:
     """Return the zarr array or group at a path or URL, or a member of it."""
+    check_settings()
     refuse_credentials(location)
     description = described(location, member)
     if "://" in location and "::" in location:
