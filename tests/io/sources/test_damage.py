@@ -31,6 +31,7 @@ ROWS = np.random.default_rng(0).random((400, 3)) + 1
 SPARSE = sparse.csr_array(np.where(ROWS > 1.3, ROWS, 0))
 TABLE = pa.table({f"x{column}": values for column, values in enumerate(ROWS.T)})
 PLAIN = {"use_dictionary": False, "compression": "none"}
+INNER = ShardingCodec(chunk_shape=(50, 3), codecs=[BytesCodec()])
 IN_SHARDS = {"chunks": (50, 3), "shards": (100, 3)}
 
 
@@ -230,6 +231,28 @@ def test_an_object_of_zarr_that_is_gone_is_told(tmp_path, kind):
     within = {"beyond the last row": 3, "beyond the last column": 4}.get(kind, 2) if kind in SHARDS else 1
     file.unlink()
     assert told(tmp_path / "p.zarr").startswith(f"{within} of {8 * columns} chunks")
+
+
+@pytest.mark.filterwarnings("ignore:Combining a `sharding_indexed` codec disables partial reads")
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"chunks": (100, 3), "shards": (200, 3), "serializer": INNER, "compressors": None},
+        {"chunks": (200, 3), "serializer": INNER, "compressors": GzipCodec()},
+    ],
+    ids=["within shards", "encoded further"],
+)
+def test_gaps_in_shards_that_no_index_of_the_store_has_are_said_to_be_uncounted(tmp_path, options):
+    array = zarr.create_array(tmp_path / "p.zarr", shape=(400, 3), dtype="f8", fill_value=0, **options)
+    array[:100], array[150:] = ROWS[:100], ROWS[150:]
+    assert told(tmp_path / "p.zarr").startswith(
+        f"chunks that nested or encoded shards of {tmp_path / 'p.zarr'} lack are not counted, and read as 0.0: look"
+    )
+    np.testing.assert_array_equal(rows_of(tmp_path / "p.zarr")[100:150], np.zeros((50, 3)))
+    stored_objects(tmp_path / "p.zarr")[-1].unlink()
+    assert " chunks of " in told(tmp_path / "p.zarr")
+    zarr_array(tmp_path / "one.zarr", chunks=(200, 3), serializer=INNER, compressors=None)
+    assert told(tmp_path / "one.zarr") == ""
 
 
 @pytest.mark.parametrize("kind", GRIDS)
