@@ -86,8 +86,12 @@ def in_h5ad(given, place):
     return str(place.with_suffix(".h5ad"))
 
 
+def dataset(given, place):
+    return h5py.File(in_h5ad(given, place))["X"]
+
+
 def backed(given, place):
-    return AnnData(h5py.File(in_h5ad(given, place))["X"], given.columns)
+    return AnnData(dataset(given, place), given.columns)
 
 
 def in_zarr(given, place):
@@ -106,7 +110,7 @@ def labelled_store(given, place):
 
 
 IN_MEMORY = {"pandas": lambda given, _: given, "Arrow": of_arrow, "polars": of_polars, "sparse": sparse_columns}
-ANNOTATED = {"AnnData": in_anndata, "backed": backed, "h5ad": in_h5ad, "zarr": in_zarr}
+ANNOTATED = {"AnnData": in_anndata, "backed": backed, "h5ad": in_h5ad, "dataset": dataset, "zarr": in_zarr}
 LABELLED = {"DataArray": labelled, "stored DataArray": labelled_store}
 STORED = {"Parquet": in_file, "Dask": of_dask, **ANNOTATED, **LABELLED}  # which estimators put in order as well
 KINDS = {**IN_MEMORY, **STORED}

@@ -61,13 +61,18 @@ def pieces(lengths: Place, piece: Place) -> Place:
     return tuple(-(-length // size) for length, size in zip(lengths, piece, strict=True))
 
 
+def is_dataset(array: Any) -> bool:
+    """Return whether an array is a dataset of an HDF5 file that is open."""
+    return hasattr(getattr(array, "id", None), "get_num_chunks")
+
+
 def missing_chunks(array: Any, description: str) -> str:
     """Return a warning about missing chunks of an array of zarr or h5py; empty where there are none, and of others.
 
     zarr may leave out chunks of nothing but fill values on purpose. HDF5 writes chunks of zeros like any others: where
     no fill value was declared, those that were never written are refused. A contiguous dataset is one chunk.
     """
-    in_hdf5 = hasattr(array, "id") and hasattr(array.id, "get_num_chunks")
+    in_hdf5 = is_dataset(array)
     if isinstance(array, zarr.Array):
         wanted, there = chunks_in_zarr(array, description)
     elif not in_hdf5:

@@ -33,10 +33,11 @@ from scalemani.io.sources.base import (
     without_credentials,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
+from scalemani.io.sources.chunks import is_dataset
 from scalemani.io.sources.columns import in_order_of, names_of, names_of_var
 from scalemani.io.sources.lazy import DaskPoints, is_dask_array, open_dask_frame
 from scalemani.io.sources.sliced import SlicedPoints, is_sliced, sparse_file, sparse_group, sparse_matrix
-from scalemani.io.sources.stores import COMPONENTS, WHOLE, open_h5ad, open_zarr, zarr_points
+from scalemani.io.sources.stores import COMPONENTS, WHOLE, dataset_points, open_h5ad, open_zarr, zarr_points
 from scalemani.io.sources.tables import (
     ArrowTable,
     TableFiles,
@@ -336,6 +337,7 @@ READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], PointsSource]], ...]
     (lambda points: isinstance(points, zarr.Array), zarr_points),
     (is_dask_array, DaskPoints),
     (sparse.issparse, sparse_matrix),
+    (lambda points: is_dataset(points) and is_sliced(points), dataset_points),
     (is_sliced, SlicedPoints),
     (lambda points: hasattr(points, "to_dask_array"), open_dask_frame),
     (is_arrow, ArrowTable),

@@ -378,6 +378,9 @@ def h5ad_node(path: Place, member: str) -> Any:
             return file[member]
         parent = file.get(member.rpartition("/")[0] or "/")
         names = list(parent if isinstance(parent, h5py.Group) else file)
+    except UnsafeStoreError:
+        file.close()
+        raise
     except (KeyError, RuntimeError) as error:  # of HDF5 links that lead nowhere, or in a circle
         file.close()
         raise DataError(f"{path}::{member} is a link to nothing: put the values in its place") from error
@@ -394,7 +397,6 @@ def refuse_other_files(file: Any, member: str, path: Place | str) -> None:
         node = None if linked else file.get(name)
         outside = isinstance(node, h5py.Dataset) and (node.external or node.is_virtual)
         if linked or outside or (node is not None and node.file.filename != file.filename):
-            file.close()
             raise UnsafeStoreError(f"{path}::{name} takes its values from another file: copy them into this one")
         if isinstance(node, h5py.Dataset):
             return
@@ -416,7 +418,15 @@ def open_h5ad(path: Place, member: str | None) -> Source:
         return source
 
 
-def names_in_h5(node: Any, source: Source, path: Place) -> list[str]:
+def dataset_points(dataset: Any) -> SlicedPoints:
+    """Return the points in a dataset of an HDF5 file that is open, and stays so."""
+    with as_damage(str(dataset.file.filename)):
+        source = SlicedPoints(dataset)
+        source.column_names = names_in_h5(dataset, source, str(dataset.file.filename))
+        return source
+
+
+def names_in_h5(node: Any, source: Source, path: Place | str) -> list[str]:
     """Return the names of the columns of a matrix in an HDF5 file, where they stand beside it."""
 
     def node_at(place: str) -> Any:

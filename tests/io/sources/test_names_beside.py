@@ -112,6 +112,21 @@ def test_genes_in_another_file_are_refused(tmp_path):
         open_points(place(tmp_path, "h5ad", "X"))
 
 
+def test_a_dataset_of_an_open_file_has_the_names_beside_it_and_leaves_the_file_open(tmp_path):
+    with h5py.File(tmp_path / "other.h5ad", "w") as file:
+        write_var(file)
+    with h5py.File(tmp_path / "cells.h5ad", "w") as file:
+        for name in ("X", "layers/counts", "obsm/X_pca", "apart/X"):
+            file[name] = POINTS
+        write_var(file)
+        file["apart/var"] = h5py.ExternalLink("other.h5ad", "var")
+        found = {name: names_of(open_points(file[name])) for name in ("X", "layers/counts", "obsm/X_pca")}
+        assert found == {"X": GENES, "layers/counts": GENES, "obsm/X_pca": ()}
+        with pytest.raises(UnsafeStoreError, match="apart/var takes its values from another file"):
+            open_points(file["apart/X"])
+        np.testing.assert_array_equal(open_points(file["X"]).read(3, 20), POINTS[3:20])
+
+
 def labelled(**coordinates):
     xarray = pytest.importorskip("xarray")
     return xarray.DataArray(POINTS, dims=("cell", "gene"), coords=coordinates, name="v")
