@@ -26,12 +26,22 @@ from numba.core.registry import CPUDispatcher
 from numba.extending import intrinsic
 from numpy.typing import DTypeLike
 
+from scalemani.errors import ConfigError
 from scalemani.kernels.machine.code_cache import CodeCache
 from scalemani.kernels.machine.forks import new_lock
 
 PLAIN_VARIABLE = "SCALEMANI_PLAIN"
+
+
+def asked_for_plain(value: str) -> bool:
+    """Return whether the environment asks for kernels that are not compiled; refuse words such as "no"."""
+    if value not in ("", "0", "1"):
+        raise ConfigError(f"{PLAIN_VARIABLE} in the environment must be 0 or 1, got {value!r}")
+    return value == "1"
+
+
 # Without its compiler numba cannot run instructions at all.
-PLAIN = os.environ.get(PLAIN_VARIABLE, "0") not in ("", "0") or bool(vars(numba.config)["DISABLE_JIT"])
+PLAIN = asked_for_plain(os.environ.get(PLAIN_VARIABLE, "")) or bool(vars(numba.config)["DISABLE_JIT"])
 
 # Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})

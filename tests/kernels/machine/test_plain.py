@@ -43,6 +43,14 @@ def test_kernels_are_python_functions_where_the_environment_says_so(variables, p
     assert json.loads(done.stdout) == [plain, [plain] * 9]
 
 
+@pytest.mark.parametrize("value", ["no", "false", "2"])
+def test_other_words_than_0_and_1_are_refused_in_one_line(value):
+    command = [sys.executable, "-m", "scalemani", "doctor"]
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "SCALEMANI_PLAIN": value})
+    assert done.returncode == 2
+    assert done.stderr == f"error: SCALEMANI_PLAIN in the environment must be 0 or 1, got {value!r}\n"
+
+
 STEPPED = """
 import inspect, pdb
 from scalemani.kernels.affinities.root_finders import derivative_step
