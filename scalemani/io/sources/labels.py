@@ -106,7 +106,8 @@ def lines_of(path: Path, _: str | None) -> np.ndarray:
         label = line[1].strip()
         if line.re is BARE and (not label or "," in label or "\t" in label):
             number = text.count("\n", 0, place) + 1
-            raise DataError(f"{path}, line {number}: one value a line expected, got {label[:60]!r}")
+            remedy = "" if label else ": write NA where a value is missing, or take the empty line out"
+            raise DataError(f"{path}, line {number}: one value a line expected, got {label[:60]!r}{remedy}")
         labels.append(label.replace('""', '"') if line.re is QUOTED else label)
         place = line.end()
     return values_of_texts(labels, str(path))

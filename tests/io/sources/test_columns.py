@@ -200,7 +200,7 @@ def test_one_column_is_read_as_spreadsheets_and_r_write_it(tmp_path, suffix, end
     expected = [kind.strip() for kind in KINDS] + ['a "word" within', "", "5' 11\""]
     assert open_labels(place).tolist() == expected
     place.write_text("1\n\n2\n")
-    with pytest.raises(DataError, match="line 2: one value a line expected, got ''"):
+    with pytest.raises(DataError, match="line 2: one value a line expected, got '': write NA where a value is missing"):
         open_labels(place)
 
 
