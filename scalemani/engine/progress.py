@@ -168,7 +168,7 @@ class ProgressLines(Progress):
         self._units = None
         if compiling >= TOLD_COMPILING:
             numbers = {"seconds_compiling": round(compiling, 1)}
-            told = f", {compiling:.1f} s of them compiling kernels, which are cached for the next run"
+            told = f", {compiling:.1f} s of them compiling kernels"
         self._write_with_rest(
             "end", f"{stage}: {seconds:.1f} s{told}", stage=stage, seconds=round(seconds, 1), **numbers
         )
@@ -262,7 +262,7 @@ class ProgressBars(Progress):
         super().end(stage, compiling)
         self._finish()
         if compiling >= TOLD_COMPILING:
-            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels, which are cached for the next run")
+            self.note(f"{stage}: {compiling:.0f} s of it compiling kernels")
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
         """Open the bar of a stage, or let it count from zero again; a stage with nothing to do gets none."""

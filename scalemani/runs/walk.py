@@ -20,7 +20,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints
-from scalemani.kernels.machine.code_cache import distrust, is_compiled
+from scalemani.kernels.machine.code_cache import distrust, is_compiled, writable_folder
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
 from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
@@ -249,7 +249,8 @@ def tell_expected(plan: Plan, target: WritableRun) -> None:
     to_do = [one for one in plan.stages if not one.group.complete and target.only in (None, one.stage.name)]
     compiling = 0.0 if PLAIN or is_compiled() else compile_seconds(to_do)
     if compiling:
-        target.executor.progress.note(f"compiling kernels, once on this machine: about {compiling:.0f} s")
+        how_often = "once on this machine" if writable_folder() else "which are not kept (scalemani doctor says why)"
+        target.executor.progress.note(f"compiling kernels, {how_often}: about {compiling:.0f} s")
     target.executor.progress.expect(expected_seconds(plan, to_do, compiling > 0))
 
 

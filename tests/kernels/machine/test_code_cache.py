@@ -370,6 +370,8 @@ def test_a_run_says_that_it_compiles_where_no_machine_code_is(cache, tmp_path):
     program += "result = sum(note.startswith('compiling kernels, once on this machine') for note in noted)"
     assert run(program, SCALEMANI_CACHE=cache) == [1, 0, 1]
     assert run(program, SCALEMANI_CACHE=cache) == [0, 1, 0]
+    nowhere = program.replace("once on this machine", "which are not kept")
+    assert run(nowhere, SCALEMANI_CACHE="/dev/null/cache") == [1, 0, 1]
 
 
 @pytest.mark.parametrize("user", [NOBODY, WITHOUT_ACCOUNT])
