@@ -7,6 +7,7 @@ import scipy.sparse as sp
 
 from scalemani.audit.findings import STANDARD_ERRORS, Finding, at_most, equal, none_wrong, unchecked, verdict_of
 from scalemani.audit.graph import final_graph, read_block, sampled_rows
+from scalemani.audit.pencils import COPIES_OF_PROBLEM, Pencil, check_leading
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredGroup
 
@@ -14,11 +15,12 @@ LANDMARKS, WEIGHTS, BY_AFFINITIES = "landmarks", "landmark_weights", "affinity_w
 REDUCED, SOLVED = "reduced", "landmark_embedding"
 SINGULAR, REGULARIZATION = 1e-3, 1e-10  # where landmarks are more than columns, and else, unless it is a parameter
 SHARE = 0.98  # of the points that lie within the spacing of their nearest landmark, those beyond `FAR` of it apart
-FAR = 2.0
+FAR, CORE = 2.0, 0.75
+GAP = 3  # the other landmark whose distance is the gap of one
+SPACING_ROWS, SPACING_SAMPLE = 4096, 2048  # rows that spacings are compared with, and were made by
 OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relative
 TIE = 1e-6
 QUERIES_AT_ONCE = 256
-GRAPH, JOINED, NEAREST = "landmark_graph", 10, 5  # defaults of how many landmarks one is joined to, a point made of
 PROBES = 2
 
 
@@ -30,7 +32,7 @@ def check_landmarks(audit: Audit) -> Iterator[Finding]:
     if group.holds("rows"):
         yield from check_rows_of_landmarks(audit, group.read("rows"), landmarks)
     if group.holds("spacings") and audit.points is not None and len(landmarks) > 1:
-        yield check_spacings(audit, group, landmarks.astype(np.float64))
+        yield from check_spacings(audit, group, landmarks.astype(np.float64))
 
 
 def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarray) -> Iterator[Finding]:
@@ -43,21 +45,77 @@ def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarra
         yield none_wrong(LANDMARKS, "landmarks are the points at their rows", int(different.sum()))
 
 
-def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Finding:
-    """Compare the spacings of landmarks with the distances of the rows drawn to the nearest one that they are not."""
-    spacings, ratios = group.read("spacings"), np.empty(len(audit.sample))
-    for first in range(0, len(ratios), QUERIES_AT_ONCE):
+def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Iterator[Finding]:
+    """Check that spacings are gaps of landmarks times one number, and that it is the one that points have."""
+    spacings, (own, lacking) = group.read("spacings"), landmark_gaps(landmarks)
+    known = np.isfinite(own)
+    scales = np.where(known, own, np.median(own[known]) if known.any() else 0.0)
+    factor = float(np.median(spacings[scales > 0] / scales[scales > 0])) if (scales > 0).any() else 1.0
+    wrong = int((np.abs(spacings - factor * scales) > TIE * spacings).sum())
+    yield none_wrong(LANDMARKS, "spacings are the gaps of landmarks times one number", wrong, "third nearest others")
+    n_drawn, n_points = min(SPACING_ROWS, audit.run.n_points), audit.run.n_points
+    rows = np.sort(audit.generator.choice(n_points, n_drawn, replace=False))
+    (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, own, lacking), min(n_points, SPACING_SAMPLE)
+    left = [1 / drawn - 1 / n_points for drawn in (n_drawn, of_run)]
+    error = STANDARD_ERRORS * float(np.sqrt(SHARE * (1 - SHARE) * sum(left))) + 2 / n_drawn
+    least, found = usual_ratio(low, SHARE - error), usual_ratio(low, SHARE)
+    most = usual_ratio(high, min(1.0, SHARE + error))
+    holds = least * (1 - TIE) <= factor <= most * (1 + TIE)
+    note = f"within [{least:.4g}, {most:.4g}], by {n_drawn} rows"
+    yield Finding(LANDMARKS, "spacings over gaps", factor, found, None, verdict_of(holds), note)
+
+
+def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return how far the third nearest other of each landmark (L,) is, and the fourth; copies do not count.
+
+    Infinite where there are more copies than that.
+    """
+    last = min(GAP + 1, len(landmarks) - 1) - 1  # of the others that are looked at
+    column, found = max(0, min(GAP, last) - 1), np.empty((2, len(landmarks)))
+    for first in range(0, len(landmarks), QUERIES_AT_ONCE):
         some = slice(first, first + QUERIES_AT_ONCE)
-        squares = squared_distances(audit.sampled_points[some], landmarks)
-        squares[squares == 0] = np.inf
-        nearest = squares.argmin(axis=1)
-        ratios[some] = np.sqrt(squares[np.arange(len(nearest)), nearest]) / spacings[nearest]
-    counted = ratios[ratios <= FAR]
-    within = float((counted <= 1 + TIE).mean()) if len(counted) else 0.0
-    # The run measured its quantile on a sample of its own: of a thousand points at least, or of all.
-    error = float(np.sqrt(2 * SHARE * (1 - SHARE) / max(1, len(counted))))
-    holds = within >= SHARE - STANDARD_ERRORS * error
-    return Finding(LANDMARKS, "share of points within the spacings", SHARE, within, error, verdict_of(holds))
+        squares = np.sort(squared_distances(landmarks[some], landmarks), axis=1)[:, 1 : last + 2]
+        apart = np.where(squares > 0, np.sqrt(squares), np.inf)
+        found[:, some] = [apart[:, one:].min(axis=1) for one in (column, min(column + 1, last))]
+    return found[0], found[1]
+
+
+def ratios_to_gaps(
+    audit: Audit, rows: np.ndarray, landmarks: np.ndarray, own: np.ndarray, lacking: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the distance of points (m,) to the nearest landmark over the gap of that one, the least and the most.
+
+    These differ where landmarks are equally near. The nearest of a landmark is another one, whose gap is what it would
+    be without it.
+    """
+    assert audit.points is not None
+    points, ratios = audit.points.gather(rows), np.empty((2, len(rows)))
+    for first in range(0, len(rows), QUERIES_AT_ONCE):
+        some = slice(first, first + QUERIES_AT_ONCE)
+        squares = squared_distances(points[some], landmarks)
+        itself = squares.min(axis=1) == 0
+        squares[itself, squares[itself].argmin(axis=1)] = np.inf
+        nearest = squares.min(axis=1)
+        gaps = np.where(itself[:, np.newaxis] & (np.sqrt(squares) <= own * (1 + TIE)), lacking, own)
+        tied = squares <= nearest[:, np.newaxis] * (1 + TIE)
+        widest, narrowest = (np.where(tied, gaps, other) for other in (-np.inf, np.inf))
+        for row, scales in enumerate((widest.max(axis=1), narrowest.min(axis=1))):
+            ratios[row, some] = np.sqrt(nearest) / np.where(scales > 0, scales, np.inf)
+    return ratios[0], ratios[1]
+
+
+def usual_ratio(ratios: np.ndarray, share: float) -> float:
+    """Return what a share of ratios do not exceed, those beyond `FAR` times it left out, up to a quarter of all."""
+    ascending = np.sort(ratios[ratios > 0])
+    if not len(ascending):
+        return 1.0
+    counted = int(np.ceil(CORE * len(ascending)))
+    while True:
+        usual = float(ascending[int(share * (counted - 1))])
+        within = int(np.searchsorted(ascending, FAR * usual, "right"))
+        if within <= counted:
+            return usual
+        counted = within
 
 
 def squared_distances(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
@@ -292,6 +350,10 @@ def check_solution(audit: Audit) -> Iterator[Finding]:
     off = float(np.abs(products - np.eye(len(values))).max())
     yield at_most(SOLVED, "vectors are B-orthogonal", 0.0, off, 1e-6)
     yield none_wrong(SOLVED, "eigenvalues ascend", int((np.diff(values) < 0).sum()))
+    if COPIES_OF_PROBLEM * 8 * len(vectors) ** 2 > audit.memory:
+        yield unchecked(SOLVED, "eigenvalues are the smallest", "dense matrices of the landmarks do not fit the memory")
+    else:
+        yield check_leading(SOLVED, Pencil(laplacian.toarray(), mass.toarray(), np.ones(len(vectors))), values)
     said = group.certificates
     unused = int((np.asarray(abs(mass).sum(axis=1)).ravel() == 0).sum())
     yield equal(SOLVED, "unused_landmarks", said.get("unused_landmarks"), unused)
@@ -309,46 +371,3 @@ def over_landmarks(audit: Audit, stage: str, vectors: np.ndarray) -> Finding:
     stored = audit.run.groups[stage].read("embedding")[audit.order]
     off = np.abs(stored - product) > 1e-9 * np.abs(vectors).max(axis=0, initial=1e-300)
     return none_wrong(stage, "embedding is Z times the landmarks'", int(off.any(axis=1).sum()), "rows that are not")
-
-
-# Eigenmaps of the landmarks alone
-
-
-def check_landmark_graph(audit: Audit) -> Iterator[Finding]:
-    """Embed the rows drawn anew by the eigenmaps of the landmarks: by Nystrom's formula, or by weights like Z."""
-    group, stored = audit.run.groups[GRAPH], audit.rows_of(audit.run.groups["embedding"], "embedding", audit.sample)
-    landmarks, vectors = audit.run.groups[LANDMARKS].read("points").astype(np.float64), group.read("vectors")
-    values, sigma, solver = (
-        group.read("eigenvalues"),
-        float(group.read("sigma")),
-        audit.run.param("embedding", "solver"),
-    )
-    joined = int(audit.run.param(GRAPH, "n_neighbors", min(JOINED, len(landmarks) - 1)))
-    by_kernel = solver == "nystrom"
-    width = joined + 1 if by_kernel else int(audit.run.param(WEIGHTS, "n_neighbors", NEAREST))
-    gains = np.where(values < 1 - 1e-15, 1 / np.maximum(1 - values, 1e-15), 0.0) if by_kernel else np.ones(len(values))
-    made = np.empty_like(stored)
-    for first in range(0, len(made), QUERIES_AT_ONCE):
-        some = slice(first, first + QUERIES_AT_ONCE)
-        points = audit.sampled_points[some]
-        squares = squared_distances(points, landmarks)
-        nearest = np.argsort(squares, axis=1, kind="stable")[:, : min(width, len(landmarks))]
-        near = np.take_along_axis(squares, nearest, 1)
-        weights = np.exp(-0.5 * (near - near[:, :1]) / sigma**2)
-        if not by_kernel:
-            weights = weights_of_nearest(audit, points, landmarks[nearest])
-        weights /= weights.sum(axis=1, keepdims=True)
-        made[some] = np.einsum("mk,mkd->md", weights, vectors[nearest]) * gains
-    off = (np.abs(made - stored) > 1e-4 * np.abs(stored).max(axis=0)).any(axis=1)
-    yield none_wrong("embedding", f"{len(made)} rows, made anew of the landmarks", int(off.sum()), f"by {solver}")
-
-
-def weights_of_nearest(audit: Audit, points: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the weights (m, K) by which landmarks (m, K, D) reconstruct points (m, D) best."""
-    width = near.shape[1]
-    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
-    differences = near - points[:, np.newaxis]
-    gram = np.einsum("mid,mjd->mij", differences, differences)
-    exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
-    eps = share * np.trace(gram, axis1=1, axis2=2) / width
-    return least_squares(gram, eps[:, np.newaxis], exact)[0]

@@ -98,6 +98,15 @@ class Audit:
         """Return act(range) of all panels of rows, by threads."""
         return side_by_side(act, self.panels(bytes_a_row))
 
+    def summed(self, act: Callable[[tuple[int, int]], tuple[Any, ...]], bytes_a_row: int) -> tuple[Any, ...]:
+        """Return the sums of the arrays act(range) over all panels of rows; as many are kept as there are threads."""
+        panels, total = self.panels(bytes_a_row), None
+        for first in range(0, len(panels), processors()):
+            for part in side_by_side(act, panels[first : first + processors()]):
+                total = part if total is None else tuple(one + other for one, other in zip(total, part, strict=True))
+        assert total is not None
+        return total
+
     def rows_of(self, group: StoredGroup, name: str, rows: np.ndarray) -> np.ndarray:
         """Return rows (m,) of a row array, in the order asked for; each block is read once."""
         array = group.array(name)

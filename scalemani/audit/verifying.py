@@ -6,7 +6,18 @@ from pathlib import Path
 
 from threadpoolctl import threadpool_limits
 
-from scalemani.audit import affinities, digests, graph, invariants, landmarks, layout, neighbors, reductions, spectral
+from scalemani.audit import (
+    affinities,
+    digests,
+    graph,
+    invariants,
+    landmark_graph,
+    landmarks,
+    layout,
+    neighbors,
+    reductions,
+    spectral,
+)
 from scalemani.audit.digests import Descriptions
 from scalemani.audit.findings import Finding, Verification
 from scalemani.audit.rows import Audit
@@ -105,8 +116,8 @@ def of_graph(audit: Audit) -> Iterator[Finding]:
 
 def of_embedding(audit: Audit) -> Iterator[Finding]:
     """Check how an embedding was made of landmarks."""
-    if audit.run.has(landmarks.GRAPH):
-        yield from landmarks.check_landmark_graph(audit)
+    if audit.run.has(landmark_graph.GRAPH):
+        yield from landmark_graph.check_landmark_graph(audit)
     reduces = audit.run.has(landmarks.SOLVED)
     if reduces and audit.run.param("embedding", "solver") not in spectral.BY_PASSES:
         yield from landmarks.check_by_landmarks(audit)

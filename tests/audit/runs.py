@@ -198,6 +198,7 @@ RUNS: dict[str, Make] = {
     "graph-exact": functools.partial(graph, method="exact"),
     "pca": fit(sm.LandmarkPCA(2, n_landmarks=150)),
     "lda": fit(sm.LandmarkLDA(2, n_landmarks=150), y=labels),
+    "lda-few": fit(sm.LandmarkLDA(2, n_landmarks=8), y=labels),
     "kernel-pca": fit(sm.LandmarkKernelPCA(2, n_landmarks=150)),
     "kernel-lda": fit(sm.LandmarkKernelLDA(2, n_landmarks=150), y=labels),
     "lle": fit(sm.LandmarkLLE(2, n_landmarks=150, n_neighbors=20)),

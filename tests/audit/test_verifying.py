@@ -3,9 +3,10 @@
 import pytest
 
 import scalemani as sm
-from tests.audit.forging import Forged
+from tests.audit.forging import Forged, read_json
 from tests.audit.runs import RUNS
 from tests.audit.wrong import WRONG
+from tests.audit.wrong_methods import CLAIMS, UNDIVIDED
 
 ROWS, SEED = 300, 5
 # Wrong runs that an audit of few rows does not find.
@@ -21,16 +22,25 @@ def test_all_that_a_right_run_claims_holds(right, name):
 
 @pytest.mark.parametrize("name", WRONG)
 def test_a_wrong_run_is_found_by_its_numbers(right, tmp_path, name):
-    source, change = WRONG[name]
+    source, change, claim = WRONG[name]
     forged = Forged(right(source), tmp_path / "run")
     change(forged)
     found = sm.open_run(forged.seal()).verify(ROWS, seed=SEED, write=False)
     of_store = [one for one in found.failed if one.stage == "store"]
     assert of_store == []  # digests fit
     assert found.ok == (name in NOT_FOUND)
+    assert not claim or any(claim in one.claim for one in found.failed)
 
 
 def test_a_copy_that_is_not_changed_stays_right(right, tmp_path):
     forged = Forged(right("refine"), tmp_path / "run")
     forged.change("affinities", "beta", lambda beta: beta)
     assert sm.open_run(forged.seal()).verify(ROWS, seed=SEED, write=False).ok
+
+
+@pytest.mark.parametrize("place", CLAIMS)
+def test_every_claim_of_methods_with_a_problem_of_landmarks_is_forged(right, tmp_path, place):
+    forged = Forged(right(place[0]), tmp_path / "run")
+    said = read_json(forged.group(place[1]) / "complete.json")["certificates"]
+    numbers = {name for name, value in said.items() if isinstance(value, float) and abs(value) > 1e-9}
+    assert numbers == set(CLAIMS[place]) | (numbers & UNDIVIDED.get(place, set()))

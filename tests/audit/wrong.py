@@ -11,14 +11,14 @@ from tests.audit.forging import Forged
 from tests.audit.runs import descent
 
 Change = Callable[[Forged], None]
-WRONG: dict[str, tuple[str, Change]] = {}  # by name: the right run that is changed, and how
+WRONG: dict[str, tuple[str, Change, str]] = {}  # by name: the right run that is changed, how, and what finds it
 
 
-def of(run: str) -> Callable[[Change], Change]:
-    """Enter a change of a right run into the table."""
+def of(run: str, claim: str = "") -> Callable[[Change], Change]:
+    """Enter a change of a right run into the table, with words of a claim that fails then."""
 
     def enter(change: Change) -> Change:
-        WRONG[change.__name__] = run, change
+        WRONG[change.__name__] = run, change, claim
         return change
 
     return enter
