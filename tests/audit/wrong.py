@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 import scipy.sparse.linalg
+import scipy.spatial
 
 import scalemani as sm
 from tests.audit.forging import Forged
@@ -584,6 +585,45 @@ def positions_in_work_order(run: Forged) -> None:
 @of("t-sne")
 def an_objective_that_is_lower(run: Forged) -> None:
     run.claim("layout", objective=1.0)
+
+
+@of("t-sne", "objective")
+def positions_scaled_by_a_twentieth(run: Forged) -> None:
+    run.change("layout", "embedding", lambda positions: 1.05 * positions)
+
+
+@of("t-sne-converged", "objective")
+def the_end_of_a_descent_scaled_by_a_twentieth(run: Forged) -> None:
+    run.change("layout", "embedding", lambda positions: 1.05 * positions)
+
+
+@of("t-sne-converged", "gradient_norm")
+def the_end_of_a_descent_scaled_with_its_objective(run: Forged) -> None:
+    run.change("layout", "embedding", lambda positions: 1.05 * positions)
+    run.claim("layout", objective=divergence(run))
+
+
+def divergence(run: Forged) -> float:
+    """Return KL(P | Q) of the positions of a t-SNE."""
+    stage, order = "symmetric_affinities", run.read("work_points", "input_rows")
+    positions, parts = run.read("layout", "embedding")[order].astype(float), []
+    for one in run.blocks(stage):
+        values, indices, indptr = (run.read(stage, f"{one}/{name}") for name in ("values", "indices", "indptr"))
+        parts.append(sp.csr_matrix((values, indices, indptr), shape=(len(indptr) - 1, run.n_points)))
+    w = sp.vstack(parts, format="coo")
+    p = w.data.astype(float) / w.data.sum(dtype=float)
+    kernel = 1 / (1 + scipy.spatial.distance.cdist(positions, positions, "sqeuclidean"))
+    q = kernel[w.row, w.col] / (kernel.sum() - len(kernel))
+    return float((p * np.log(p / q)).sum())
+
+
+@of("t-sne", "objective")
+def three_points_moved(run: Forged) -> None:
+    def act(positions: np.ndarray) -> np.ndarray:
+        positions[[300, 1100, 2100], 0] += 5
+        return positions
+
+    run.change("layout", "embedding", act)
 
 
 @of("elastic")

@@ -1,0 +1,117 @@
+"""Sums of a kernel over all points at all points, by interpolation on a grid: for maps of few dimensions.
+
+Masses of points go to nodes around them by Lagrange's weights, nodes are convolved with the kernel by FFT, and points
+take the values of nodes around them by the same weights. How far off that is, exact sums at some points tell.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+import scipy.fft
+import scipy.sparse as sp
+
+NODES = 6  # of a point, along each axis
+FINEST, COARSEST = 1 / 8, 1 / 2  # distances of nodes, where kernels change over one
+COPIES_OF_GRID = 6  # padded: masses, kernel, their transforms, and what comes back
+POINTS_AT_ONCE = 2**16
+
+
+class Field(NamedTuple):
+    """Sums S (m,) of the kernel over all other points, and their gradients (m, d)."""
+
+    sums: np.ndarray
+    gradients: np.ndarray
+
+
+class Grid(NamedTuple):
+    """Nodes at `low` + `step` * number (d,), `shape` of them along each axis."""
+
+    low: np.ndarray
+    step: float
+    shape: tuple[int, ...]
+
+
+def grid_of(positions: np.ndarray, memory: int) -> Grid | None:
+    """Return the finest grid that positions (N, d) and the memory allow; None where it would be too coarse."""
+    low, high = positions.min(axis=0), positions.max(axis=0)
+    step = FINEST
+    while step <= COARSEST:
+        shape = np.ceil((high - low) / step) + 2 * NODES
+        if 8 * COPIES_OF_GRID * np.prod(2.0 * shape) <= memory:
+            return Grid(low - NODES * step, step, tuple(int(length) for length in shape))
+        step *= 2**0.5
+    return None
+
+
+def all_sums(
+    kernel: Callable[[np.ndarray], np.ndarray], positions: np.ndarray, masses: np.ndarray, memory: int
+) -> Field | None:
+    """Return sums of kernel(t) of squared distances t at all positions (N, d); None where no grid is fine enough."""
+    grid = grid_of(positions, memory)
+    if grid is None:
+        return None
+    total = np.zeros(int(np.prod(grid.shape)))
+    for some, (values, *_) in weights_of(grid, positions, slopes=False):
+        total += values.T @ masses[some]
+    potentials = convolved(kernel, grid, total)
+    sums, gradients = np.empty(len(positions)), np.empty(positions.shape)
+    for some, (values, *slopes) in weights_of(grid, positions, slopes=True):
+        sums[some] = values @ potentials
+        gradients[some] = np.column_stack([slope @ potentials for slope in slopes])
+    return Field(sums - kernel(np.zeros(1))[0], gradients)
+
+
+def weights_of(grid: Grid, positions: np.ndarray, slopes: bool) -> Iterator[tuple[slice, list[sp.csr_matrix]]]:
+    """Yield weights of nodes at some positions after others: (n, nodes), and their derivative along each axis."""
+    n_axes = positions.shape[1]
+    for first in range(0, len(positions), POINTS_AT_ONCE):
+        some = slice(first, min(first + POINTS_AT_ONCE, len(positions)))
+        places = (positions[some] - grid.low) / grid.step
+        corners = np.floor(places).astype(np.int64) - (NODES // 2 - 1)
+        along = [lagrange(places[:, axis] - corners[:, axis]) for axis in range(n_axes)]
+        columns: list[np.ndarray] = []
+        parts: list[list[np.ndarray]] = [[] for _ in range(1 + n_axes if slopes else 1)]
+        for offsets in itertools.product(range(NODES), repeat=n_axes):
+            columns.append(np.ravel_multi_index((corners + offsets).T, grid.shape))
+            for number, part in enumerate(parts):  # the first of values, the others of a slope along one axis
+                factors = [along[axis][int(axis == number - 1)][:, offsets[axis]] for axis in range(n_axes)]
+                part.append(np.prod(factors, axis=0))
+        indices, indptr = np.column_stack(columns), np.arange(len(places) + 1) * len(columns)
+        shape = (len(places), int(np.prod(grid.shape)))
+        scales = [1.0] + [1 / grid.step] * n_axes
+        yield (
+            some,
+            [
+                sp.csr_matrix((scale * np.column_stack(part).ravel(), indices.ravel(), indptr), shape=shape)
+                for part, scale in zip(parts, scales, strict=False)
+            ],
+        )
+
+
+def lagrange(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the weights (n, NODES) of nodes 0, 1, ... at places (n,), and their derivatives."""
+    values, slopes = np.ones((len(places), NODES)), np.zeros((len(places), NODES))
+    for node in range(NODES):
+        for other in range(NODES):
+            if other != node:  # a product and its derivative, factor by factor
+                factor = (places - other) / (node - other)
+                slopes[:, node] = slopes[:, node] * factor + values[:, node] / (node - other)
+                values[:, node] *= factor
+    return values, slopes
+
+
+def convolved(kernel: Callable[[np.ndarray], np.ndarray], grid: Grid, masses: np.ndarray) -> np.ndarray:
+    """Return the kernel's sums at all nodes, of masses at nodes."""
+    padded = [scipy.fft.next_fast_len(2 * length, real=True) for length in grid.shape]
+    steps = [np.minimum(np.arange(length), length - np.arange(length)) * grid.step for length in padded]
+    squares = sum(np.square(step).reshape(shape) for step, shape in zip(steps, shapes_of(len(padded)), strict=True))
+    spectrum = scipy.fft.rfftn(kernel(squares)) * scipy.fft.rfftn(masses.reshape(grid.shape), s=padded)
+    found = scipy.fft.irfftn(spectrum, s=padded)
+    return np.asarray(found[tuple(slice(length) for length in grid.shape)]).ravel()
+
+
+def shapes_of(n_axes: int) -> list[list[int]]:
+    """Return the shapes by which arrays along each of some axes are added up."""
+    return [[-1 if axis == own else 1 for axis in range(n_axes)] for own in range(n_axes)]
