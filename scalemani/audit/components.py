@@ -14,13 +14,14 @@ from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchec
 from scalemani.audit.graph import final_graph, read_block
 from scalemani.audit.landmarks import REDUCED, WEIGHTS, over_landmarks, read_triangle, times_weights, weights_matrix
 from scalemani.audit.pencils import COPIES_OF_PROBLEM, SAME, Pencil, check_leading, check_solution
-from scalemani.audit.rows import Audit, by_block, dense
+from scalemani.audit.rows import FEWEST_PANEL_ROWS, Audit, by_block, dense
 from scalemani.audit.stored import StoredGroup, block_folder
 
 PRINCIPAL, OF_KERNEL, LOCAL = "principal_components", "kernel_components", "local_reconstruction"
 RECONSTRUCTION = "reconstruction_weights"
 FOLLOWING = 4  # pairs beyond those kept that certify these
 NEAR_ZERO = 1e-14  # of the largest eigenvalue
+COPIES_OF_WEIGHTS, COPIES_OF_PRODUCT, BYTES_OF_ENTRY = 3, 12, 12  # of Z, of rows times Z, and of a sparse matrix
 ROWS_OF_R = 100  # that are solved for anew: the neighbours of each are read
 REG, TAKEN = 1e-3, 1e-5  # by default; by which rows of R may differ, of the largest entry
 
@@ -36,10 +37,25 @@ def check_components(audit: Audit) -> Iterator[Finding]:
         values = group.read("eigenvalues")
         wrong = np.diff(values) < 0 if stage == LOCAL else np.diff(values) > 0
         yield none_wrong(stage, "eigenvalues are in order", int(wrong.sum()))
-        if COPIES_OF_PROBLEM * 8 * len(vectors) ** 2 > audit.memory:
-            yield unchecked(stage, "the landmarks' problem", "its matrices do not fit the memory")
+        if not fits(audit, len(vectors)):
+            yield unchecked(stage, "the landmarks' problem", "its matrices and Z do not fit the memory")
         else:
             yield from check(audit, group)
+
+
+def fits(audit: Audit, n_landmarks: int) -> bool:
+    """Return whether a problem of so many landmarks and all rows of Z fit the memory."""
+    width = audit.run.groups[WEIGHTS].array("indices").shape[1]
+    problem, rows = COPIES_OF_PROBLEM * 8 * n_landmarks**2, COPIES_OF_WEIGHTS * audit.run.n_points * width
+    return problem + BYTES_OF_ENTRY * rows <= audit.memory
+
+
+def parts_of(audit: Audit, rows: sp.csr_matrix, width: int) -> Iterator[slice]:
+    """Yield parts of some rows whose products with Z, of `width` entries for each of theirs, are few at a time."""
+    entries = max(1, rows.nnz // max(1, rows.shape[0])) * width
+    together = max(FEWEST_PANEL_ROWS, audit.memory // (COPIES_OF_PRODUCT * BYTES_OF_ENTRY * entries))
+    for first in range(0, rows.shape[0], together):
+        yield slice(first, min(first + together, rows.shape[0]))
 
 
 def off_by(one: np.ndarray, other: np.ndarray) -> float:
@@ -51,6 +67,11 @@ def read_weights(audit: Audit, start: int, stop: int, n_landmarks: int) -> sp.cs
     """Return rows of Z (n, L) of one block."""
     indices, values = (audit.run.groups[WEIGHTS].read(name, start, stop) for name in ("indices", "values"))
     return weights_matrix(indices, values, n_landmarks)
+
+
+def all_weights(audit: Audit, n_landmarks: int) -> sp.csr_matrix:
+    """Return Z (N, L)."""
+    return sp.vstack([read_weights(audit, *rows, n_landmarks) for rows in audit.run.blocks], format="csr")
 
 
 def gram_of(audit: Audit, n_landmarks: int) -> np.ndarray:
@@ -215,11 +236,12 @@ def check_taken(audit: Audit) -> Finding:
 
 def reconstruction_errors(audit: Audit, n_landmarks: int) -> np.ndarray:
     """Return Z^T M Z (L, L)."""
-    parts = [read_weights(audit, *rows, n_landmarks) for rows in audit.run.blocks]
-    whole, total = sp.vstack(parts, format="csr"), np.zeros((n_landmarks, n_landmarks))
-    for block, own in enumerate(parts):
-        left = own - read_taken(audit, block) @ whole
-        total += (left.T @ left).toarray()
+    whole, total = all_weights(audit, n_landmarks), np.zeros((n_landmarks, n_landmarks))
+    for block, (start, _) in enumerate(audit.run.blocks):
+        taken = read_taken(audit, block)
+        for part in parts_of(audit, taken, whole.nnz // whole.shape[0]):
+            left = whole[start + part.start : start + part.stop] - taken[part] @ whole
+            total += (left.T @ left).toarray()
     return total
 
 

@@ -13,11 +13,11 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from scalemani.audit.bounds import ROUNDING
-from scalemani.audit.components import check_mean, gram_of, off_by, read_weights
+from scalemani.audit.components import all_weights, check_mean, fits, gram_of, off_by, parts_of, read_weights
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
 from scalemani.audit.graph import final_graph, read_block
-from scalemani.audit.landmarks import times_weights
-from scalemani.audit.pencils import COPIES_OF_PROBLEM, SAME, Pencil, check_leading, solution_missed
+from scalemani.audit.landmarks import LANDMARKS, times_weights
+from scalemani.audit.pencils import SAME, Pencil, check_leading, solution_missed
 from scalemani.audit.rows import Audit, Points, dense
 from scalemani.audit.stored import StoredGroup
 
@@ -41,9 +41,8 @@ def check_discriminants(audit: Audit) -> Iterator[Finding]:
         values, said = group.read("eigenvalues"), group.certificates.get("between_shares")
         same = isinstance(said, list) and len(said) == len(values) and np.allclose(said, values, 0, 1e-12)
         yield none_wrong(stage, "between_shares", int(not same), "those of the eigenvalues")
-        width = group.array("span" if stage == LINEAR else "directions").shape[0]
-        if COPIES_OF_PROBLEM * 8 * width**2 > audit.memory:
-            yield unchecked(stage, "the landmarks' problem", "its matrices do not fit the memory")
+        if not fits(audit, audit.run.groups[LANDMARKS].array("points").shape[0]):
+            yield unchecked(stage, "the landmarks' problem", "its matrices and Z do not fit the memory")
         else:
             yield from check(audit, group)
 
@@ -82,7 +81,7 @@ class Scatter(NamedTuple):
 
 def scatter_of(audit: Audit, mean: np.ndarray, span: np.ndarray, axes: np.ndarray, n_classes: int) -> Scatter:
     """Return the sums over all points: one pass over them."""
-    n_landmarks, points = audit.run.groups["landmarks"].array("points").shape[0], audit.points
+    n_landmarks, points = audit.run.groups[LANDMARKS].array("points").shape[0], audit.points
     assert points is not None
 
     def panel(rows: tuple[int, int]) -> Scatter:
@@ -190,16 +189,18 @@ class KernelSums(NamedTuple):
 
 def kernel_sums(audit: Audit, codes: np.ndarray, n_classes: int, vectors: np.ndarray, n_landmarks: int) -> KernelSums:
     """Return the sums over rows of [K Z, K 1], and W times vectors (N, d): one pass over W."""
-    z = sp.vstack([read_weights(audit, *rows, n_landmarks) for rows in audit.run.blocks], format="csr")
+    z = all_weights(audit, n_landmarks)
     products, sums = np.zeros((n_landmarks + 1,) * 2), np.zeros((n_classes, n_landmarks + 1))
     images, stage = np.empty_like(vectors), final_graph(audit)
     for block, (start, stop) in enumerate(audit.run.blocks):
         affinities = read_block(audit, stage, block)
-        degrees = sp.csr_matrix(1 + affinities.sum(axis=1).reshape(-1, 1))
-        rows = sp.hstack([affinities @ z + z[start:stop], degrees], format="csr")
-        products += (rows.T @ rows).toarray()
-        sums += (class_members(codes[start:stop], n_classes) @ rows).toarray()
         images[start:stop] = affinities @ vectors
+        for part in parts_of(audit, affinities, z.nnz // z.shape[0]):
+            own, place = affinities[part], slice(start + part.start, start + part.stop)
+            degrees = sp.csr_matrix(1 + own.sum(axis=1).reshape(-1, 1))
+            rows = sp.hstack([own @ z + z[place], degrees], format="csr")
+            products += (rows.T @ rows).toarray()
+            sums += (class_members(codes[place], n_classes) @ rows).toarray()
     return KernelSums(products, sums, images)
 
 

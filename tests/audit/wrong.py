@@ -618,6 +618,15 @@ def divergence(run: Forged) -> float:
 
 
 @of("t-sne", "objective")
+def a_point_moved(run: Forged) -> None:
+    def act(positions: np.ndarray) -> np.ndarray:
+        positions[1100, 0] += 5
+        return positions
+
+    run.change("layout", "embedding", act)
+
+
+@of("t-sne", "objective")
 def three_points_moved(run: Forged) -> None:
     def act(positions: np.ndarray) -> np.ndarray:
         positions[[300, 1100, 2100], 0] += 5
