@@ -13,9 +13,10 @@ import scipy.fft
 import scipy.sparse as sp
 
 NODES = 6  # of a point, along each axis
+MOST_AXES = 3  # of more, a point has thousands of nodes
 FINEST, COARSEST = 1 / 8, 1 / 2  # distances of nodes, where kernels change over one
 COPIES_OF_GRID = 6  # padded: masses, kernel, their transforms, and what comes back
-POINTS_AT_ONCE = 2**16
+ENTRIES_AT_ONCE = 2**21  # nodes of points
 
 
 class Field(NamedTuple):
@@ -34,7 +35,9 @@ class Grid(NamedTuple):
 
 
 def grid_of(positions: np.ndarray, memory: int) -> Grid | None:
-    """Return the finest grid that positions (N, d) and the memory allow; None where it would be too coarse."""
+    """Return the finest grid that positions (N, d) and the memory allow; None where none is fine enough."""
+    if positions.shape[1] > MOST_AXES:
+        return None
     low, high = positions.min(axis=0), positions.max(axis=0)
     step = FINEST
     while step <= COARSEST:
@@ -66,8 +69,9 @@ def all_sums(
 def weights_of(grid: Grid, positions: np.ndarray, slopes: bool) -> Iterator[tuple[slice, list[sp.csr_matrix]]]:
     """Yield weights of nodes at some positions after others: (n, nodes), and their derivative along each axis."""
     n_axes = positions.shape[1]
-    for first in range(0, len(positions), POINTS_AT_ONCE):
-        some = slice(first, min(first + POINTS_AT_ONCE, len(positions)))
+    together = ENTRIES_AT_ONCE // NODES**n_axes
+    for first in range(0, len(positions), together):
+        some = slice(first, min(first + together, len(positions)))
         places = (positions[some] - grid.low) / grid.step
         corners = np.floor(places).astype(np.int64) - (NODES // 2 - 1)
         along = [lagrange(places[:, axis] - corners[:, axis]) for axis in range(n_axes)]

@@ -31,7 +31,7 @@ from scalemani.audit.rows import Audit, dense
 from scalemani.audit.stored import StoredGroup
 
 GRAPH, JOINED, NEAREST = "landmark_graph", 10, 5  # defaults of how many landmarks one is joined to, a point made of
-SAME = 1e-6
+SAME, NEAR_ZERO = 1e-6, 1e-13
 SAMPLED = 512  # rows, at most, whose kernel with all points gives the residual
 LANDMARKS_A_SAMPLE, FEWEST_SAMPLED, MOST_SAMPLED = 16, 32, 128  # rows that a run measures its residual on
 
@@ -55,12 +55,16 @@ def check_landmark_graph(audit: Audit) -> Iterator[Finding]:
     least = audit.sample_error / len(ratios)  # a share that none of the rows drawn has is no more than few of them
     yield measured("embedding", "far_points", claimed, far * n_points, max(error, least) * n_points)
     yield judge_residual(audit, group.read("eigenvalues"), float(group.read("sigma")), len(landmarks))
+    claimed = embedding.certificates.get("residual_error")
+    yield unchecked("embedding", "residual_error", "the sample of the run is not stored", claimed)
 
 
 def check_eigenmaps(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Iterator[Finding]:
     """Check that eigenvalues are the smallest of the Laplacian of the graph of the landmarks, but for zero."""
     neighbors, values, sigma = group.read("neighbors"), group.read("eigenvalues"), float(group.read("sigma"))
     yield equal(GRAPH, "sigma", group.certificates.get("sigma"), sigma, 1e-12 * sigma)
+    near_zero = group.certificates.get("near_zero_eigenvalues")
+    yield equal(GRAPH, "near_zero_eigenvalues", near_zero, 1 + int((values < NEAR_ZERO).sum()))
     n_landmarks = len(landmarks)
     if 6 * 8 * n_landmarks**2 > audit.memory:
         yield unchecked(GRAPH, "eigenvalues", "matrices of the landmarks do not fit the memory")
