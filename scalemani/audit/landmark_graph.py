@@ -32,6 +32,7 @@ from scalemani.audit.stored import StoredGroup
 
 GRAPH, JOINED, NEAREST = "landmark_graph", 10, 5  # defaults of how many landmarks one is joined to, a point made of
 SAME, NEAR_ZERO = 1e-6, 1e-13
+EQUAL = 1e-11  # of the largest squared distance: rounding, by which distances differ that are equal
 SAMPLED = 512  # rows, at most, whose kernel with all points gives the residual
 LANDMARKS_A_SAMPLE, FEWEST_SAMPLED, MOST_SAMPLED = 16, 32, 128  # rows that a run measures its residual on
 
@@ -96,7 +97,9 @@ def made_of_landmarks(
         some = slice(first, first + QUERIES_AT_ONCE)
         points = audit.sampled_points[some]
         squares = squared_distances(points, landmarks)
-        order = np.argsort(squares, axis=1, kind="stable")[:, : joined + 1]
+        # Landmarks that are equally near come by their numbers.
+        rounded = np.round(squares / (EQUAL * max(float(squares.max()), 1e-300)))
+        order = np.argsort(rounded, axis=1, kind="stable")[:, : joined + 1]
         nearest = order[:, : min(width, len(landmarks))]
         near = np.take_along_axis(squares, nearest, 1)
         weights = np.exp(-0.5 * (near - near[:, :1]) / sigma**2)
@@ -140,7 +143,7 @@ def judge_residual(audit: Audit, values: np.ndarray, sigma: float, n_landmarks: 
     of_run = min(max(n_landmarks // LANDMARKS_A_SAMPLE, FEWEST_SAMPLED), MOST_SAMPLED, n_points)
     own, other = (per_row * np.sqrt(max(0.0, 1 / count - 1 / n_points)) for count in (len(rows), of_run))
     claimed = said.get("residual_error")
-    believed = min(float(claimed), MOST_OF_OWN_ERROR * other) if is_number(claimed) else other
+    believed = float(np.clip(claimed, other, MOST_OF_OWN_ERROR * other)) if is_number(claimed) else other
     found, error, value = float(np.sqrt(shares[worst])), float(np.hypot(own, believed)), said.get(name)
     if not is_number(value):
         return unchecked("embedding", name, "the record does not say it", value)

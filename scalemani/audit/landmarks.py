@@ -55,7 +55,9 @@ def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> I
     yield none_wrong(LANDMARKS, "spacings are the gaps of landmarks times one number", wrong, "third nearest others")
     n_drawn, n_points = min(SPACING_ROWS, audit.run.n_points), audit.run.n_points
     rows = np.sort(audit.generator.choice(n_points, n_drawn, replace=False))
-    (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, own, lacking), min(n_points, SPACING_SAMPLE)
+    (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, own, lacking), n_points
+    if n_points > SPACING_SAMPLE:  # drawn with replacement
+        of_run = int(n_points * -np.expm1(-SPACING_SAMPLE / n_points))
     left = [1 / drawn - 1 / n_points for drawn in (n_drawn, of_run)]
     error = STANDARD_ERRORS * float(np.sqrt(SHARE * (1 - SHARE) * sum(left))) + 2 / n_drawn
     least, found = usual_ratio(low, SHARE - error), usual_ratio(low, SHARE)
