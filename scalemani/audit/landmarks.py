@@ -122,7 +122,7 @@ def usual_ratio(ratios: np.ndarray, share: float) -> float:
 
 def squared_distances(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
     """Return squared distances (m, L) float64 by products, exact where they are small beside the lengths."""
-    center = landmarks.mean(axis=0)
+    center = np.median(landmarks, axis=0)  # which a few that lie far off leave where the others are
     rows, columns = points - center, landmarks - center
     squares = -2.0 * rows @ columns.T
     lengths = (rows**2).sum(axis=1)[:, np.newaxis], (columns**2).sum(axis=1)

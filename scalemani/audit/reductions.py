@@ -13,6 +13,7 @@ from scalemani.audit.neighbors import lists_of
 from scalemani.audit.rows import Audit, Points
 
 CLUSTERING = "clustering"
+IN_SIGHT = 1e16  # of sketches, in units of their scale: what lies farther off counts as that
 
 
 def check_reductions(audit: Audit) -> Iterator[Finding]:
@@ -63,10 +64,11 @@ def check_partition(audit: Audit) -> Iterator[Finding]:
     """Check sketches and cells of the rows drawn."""
     group, work = audit.run.groups["partition"], audit.run.groups["work_points"]
     mean, axes, scale, centroids = (group.read(name) for name in ("mean", "axes", "scale", "centroids"))
-    made = (audit.sampled_points - mean) @ axes.astype(np.float64) / float(scale)
+    centred = np.clip((audit.sampled_points - mean) / float(scale), -IN_SIGHT, IN_SIGHT)
+    made = np.clip(centred @ axes.astype(np.float64), -IN_SIGHT, IN_SIGHT)
     stored = audit.rows_of(work, "sketch", audit.sample).astype(np.float64)
-    size = np.abs(made).max(initial=1e-300)
-    off = (np.abs(made - stored) > 1e-4 * size).any(axis=1)
+    size = np.linalg.norm(centred, axis=1) + np.linalg.norm(mean) / float(scale) + 1e-300
+    off = (np.abs(made - stored) > 1e-4 * size[:, np.newaxis]).any(axis=1)
     yield none_wrong("work_points", f"sketches of {len(made)} rows", int(off.sum()), "(point - mean) @ axes / scale")
     cells = audit.rows_of(group, "cells", audit.order[audit.sample])
     inside = (cells >= 0) & (cells < len(centroids))

@@ -275,8 +275,9 @@ def products_of_columns(block: Block) -> np.ndarray:
 def unlike(squares: Callable[[np.ndarray, float], np.ndarray], total: np.ndarray, run: StoredRun) -> int:
     """Count inner products of columns that are not as they should be, by eigenvalues and the number of points."""
     gram, expected = total[:-1], np.concatenate([total[:1, 0], squares(total[-1, 1:], total[0, 0])])
-    scale = np.sqrt(np.outer(expected, expected))
-    return int(np.count_nonzero(~(np.abs(gram - np.diag(expected)) <= 1e-7 * scale + np.finfo(float).tiny)))
+    lengths = np.sqrt(expected)
+    allowed = 1e-7 * np.outer(lengths, lengths) + np.finfo(float).tiny
+    return int(np.count_nonzero(~(np.abs(gram - np.diag(expected)) <= allowed)))
 
 
 def ones(values: np.ndarray, n_points: float) -> np.ndarray:
