@@ -82,8 +82,9 @@ def check_solution(stage: str, pencil: Pencil, values: np.ndarray, vectors: np.n
 
 def solution_missed(pencil: Pencil, values: np.ndarray, vectors: np.ndarray) -> float:
     """Return |A v - lambda B v| of the worst vector (L, m), in the norm of the inverse of B."""
-    left = pencil.matrix @ vectors - (pencil.masses @ vectors) * values
-    return float(np.linalg.norm(pencil.span.T @ left, axis=0).max())
+    missed = pencil.span.T @ (pencil.matrix @ vectors - (pencil.masses @ vectors) * values)
+    scale = np.abs(missed).max(initial=0.0) or 1.0  # squares may leave float64
+    return float(scale * np.linalg.norm(missed / scale, axis=0).max())
 
 
 def check_leading(stage: str, pencil: Pencil, values: np.ndarray) -> Finding:
