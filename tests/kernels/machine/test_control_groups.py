@@ -1,14 +1,8 @@
 """The limits of control groups: those of a process's own group and of all above it, of both versions, in containers."""
 
 import os
-import re
-import subprocess
-import sys
-import tempfile
-import uuid
 from pathlib import Path
 
-import numpy as np
 import psutil
 import pytest
 
@@ -190,60 +184,3 @@ def test_memory_of_a_processor_counts_for_all_that_slurm_grants_or_else_for_thos
 )
 def test_processors_are_those_of_the_smallest_quota(tmp_path, groups, mounts, files, expected):
     assert usable_processors(*system(tmp_path, groups, mounts, files)) == expected
-
-
-@pytest.fixture
-def group():
-    """A control group of version 1 below the root of what is mounted, for memory; removed at the end."""
-    folder = MEMORY / f"scalemani-{uuid.uuid4().hex}"
-    try:
-        folder.mkdir()
-        (folder / "cgroup.procs").open("a").close()
-    except OSError as error:
-        pytest.skip(f"no control group can be made here: {error}")
-    try:
-        yield folder
-    finally:
-        (folder / "memory.force_empty").write_text("0")  # pages of files that are still cached
-        folder.rmdir()
-
-
-@pytest.fixture
-def disk():
-    """A folder on a disk: files of a file system in memory count to the group."""
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
-        yield Path(folder)
-
-
-def largest_projection(text):
-    """Return the largest memory of a stage that a plan prints, in MiB."""
-    sizes = re.findall(r"^\w+ +[0-9a-f]{16} +(?:\d+ of \d+|all) +([0-9.]+) (MiB|GiB)", text, re.MULTILINE)
-    return max(float(size) * {"MiB": 1, "GiB": 1024}[unit] for size, unit in sizes)
-
-
-@pytest.mark.parametrize(
-    ("method", "least_ratio"),
-    [
-        pytest.param("knn-graph", 1.7, id="arrays of blocks, in memory"),
-        pytest.param("laplacian-eigenmaps", 1.4, id="arrays of all points, in mapped files"),
-    ],
-)
-def test_a_run_without_a_budget_finishes_within_its_own_group(group, disk, method, least_ratio):
-    """The group has little more than stages need at least; with a budget of the machine they take so much more."""
-    points, limit = disk / "points.npy", 960
-    np.save(points, np.random.default_rng(0).normal(size=(300_000, 3)).astype(np.float32))
-    (group / "memory.limit_in_bytes").write_text(str(limit * 2**20))
-    join = f'echo $$ > {group}/cgroup.procs && exec "$@"'
-
-    def ended(*arguments, inside=True):
-        command = [*(("sh", "-c", join, "sh") if inside else ()), sys.executable, *arguments]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=1200)
-        assert done.returncode == 0, done.stderr[-3000:]
-        return done.stdout + done.stderr
-
-    told = ended("-c", "from scalemani.engine.memory.peak import memory_limit; print(memory_limit())")
-    assert int(told) == limit * 2**20 < memory_limit()
-    whole = ("-m", "scalemani", "plan", str(points), str(disk / "none"), "--method", method, "--memory", "64GB")
-    assert largest_projection(ended(*whole, inside=False)) > least_ratio * limit
-    ended("-m", "scalemani", "embed", str(points), str(disk / "run"), "--method", method)
-    assert int((group / "memory.max_usage_in_bytes").read_text()) <= limit * 2**20
