@@ -70,7 +70,7 @@ class VerifiedStore(Store):
         self._check_writable()
 
     async def exists(self, key: str) -> bool:
-        """Return whether there is an object under `key`."""
+        """Return whether there is an object under `key`, committed or not; its digest is not compared."""
         return await asyncio.to_thread(self.objects.get, key) is not None
 
     async def get_partial_values(
@@ -80,18 +80,18 @@ class VerifiedStore(Store):
         return [await self.get(key, prototype) for key, _ in key_ranges]
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the names directly below `prefix`."""
+        """Yield the names of objects and folders directly below `prefix`, committed or not."""
         for name in await asyncio.to_thread(self.objects.names, prefix.strip("/")):
             yield name
 
     async def list_prefix(self, prefix: str) -> AsyncIterator[str]:
-        """Yield the committed keys that start with `prefix`."""
+        """Yield the committed keys that start with `prefix`, sorted."""
         for key in sorted(self.expected):
             if key.startswith(prefix):
                 yield key
 
     async def list(self) -> AsyncIterator[str]:
-        """Yield all committed keys."""
+        """Yield all committed keys, sorted."""
         async for key in self.list_prefix(""):
             yield key
 
@@ -117,7 +117,7 @@ class VerifiedStore(Store):
         return content
 
     def write(self, key: str, content: bytes) -> Digests:
-        """Write a content, and return the entry that commits it."""
+        """Write a content under `key`; return its length, digest and tag by the key, as a manifest entry holds them."""
         tag = self.objects.set(key, content)
         return {key: (len(content), digest(content), tag)}
 
@@ -129,7 +129,7 @@ class VerifiedStore(Store):
 
 
 def is_count(value: Any) -> bool:
-    """Return whether a setting is a whole number from one on."""
+    """Return whether a setting of zarr is an int of at least 1."""
     return isinstance(value, int) and value >= 1
 
 
@@ -168,7 +168,7 @@ def check_settings() -> None:
 
 
 def setting_refused(what: str) -> ConfigError:
-    """Return the error of a setting of zarr."""
+    """Return the error of a setting of zarr; `what` is a whole sentence that names it and says what is wrong."""
     return ConfigError(
         f"zarr cannot be used as it is set up: {what} Correct or remove the setting, a variable ZARR_... of the "
         "environment or a file in ~/.config/zarr"
@@ -293,7 +293,7 @@ def write_rows(array: zarr.Array, values: np.ndarray, first: int = 0) -> Digests
 
 
 def compressed(chunk: np.ndarray) -> bytes:
-    """Return a chunk as it is stored."""
+    """Return the stored bytes of a chunk in C order: one blosc frame, shuffled where items have several bytes."""
     shuffle = blosc.SHUFFLE if chunk.itemsize > 1 else blosc.NOSHUFFLE
     return bytes(blosc.compress(np.ascontiguousarray(chunk), CODEC.encode(), CODEC_LEVEL, shuffle))
 
@@ -310,7 +310,7 @@ def chunk_key(array: zarr.Array, number: int) -> str:
 
 
 def encoded(metadata: Mapping[str, Any]) -> bytes:
-    """Return metadata as they are stored."""
+    """Return metadata as JSON indented by two, as zarr writes `zarr.json`."""
     return json.dumps(metadata, indent=2).encode()
 
 

@@ -64,7 +64,7 @@ Version = dict[str, str]  # of an object: its ETag, and where the server has one
 
 
 class MissingObjectError(StoreError):
-    """An object that is not there."""
+    """The server says that there is no object under a key."""
 
 
 class ConflictError(StoreError):
@@ -180,7 +180,7 @@ def ask(what: str, request: Callable[[], Answer]) -> Answer:
 
 
 def version_of(described: Mapping[str, Any]) -> Version:
-    """Return the version of an object, for conditions."""
+    """Return the ETag and version of an object, as far as the server gives them, for the condition of a put."""
     return {name: described[name] for name in ("e_tag", "version") if described[name] is not None}
 
 
@@ -269,7 +269,7 @@ class BucketObjects(Objects):
         return None
 
     def delete(self, key: str) -> None:
-        """Remove `key` if it is there."""
+        """Remove `key`; nothing happens where it is not there."""
         with contextlib.suppress(MissingObjectError):
             self._request("delete", key, lambda bucket, path: bucket.delete(path))
 
@@ -279,7 +279,7 @@ class BucketObjects(Objects):
         self._request("delete", prefix, lambda bucket, _: bucket.delete(paths))
 
     def names(self, prefix: str = "") -> list[str]:
-        """Return the names directly below `prefix`, sorted."""
+        """Return the names of objects and folders directly below `prefix`, sorted, without the prefix."""
         there = self._request("list", prefix or None, lambda bucket, folder: bucket.list_with_delimiter(folder))
         paths = [*there["common_prefixes"], *(entry["path"] for entry in there["objects"])]
         return sorted({path.removeprefix(f"{self._at(prefix or None)}/") for path in paths})
@@ -398,7 +398,7 @@ def refuse_unconditional(objects: BucketObjects, lease: dict[str, Any]) -> None:
 
 
 def is_ours(objects: BucketObjects, lease: dict[str, Any]) -> bool:
-    """Return whether the lock is this lease."""
+    """Return whether the lock that the bucket holds now has the number of this lease."""
     return read_holder(objects.get(LOCK)).get("lease") == lease["lease"]
 
 
@@ -412,10 +412,10 @@ def read_holder(content: bytes | None) -> dict[str, Any]:
 
 
 def describe_holder(holder: dict[str, Any]) -> str:
-    """Return the owner of a lock, for people."""
+    """Return process, host and start of a lock's owner as JSON, for messages."""
     return json.dumps({name: holder[name] for name in ("process", "host", "started") if name in holder})
 
 
 def encode(lease: dict[str, Any]) -> bytes:
-    """Return a lease as it is stored."""
+    """Return a lease as the content of the lock: JSON."""
     return json.dumps(lease).encode()

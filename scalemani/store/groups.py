@@ -52,7 +52,7 @@ def entries_of(units: Any) -> dict[str, Digests] | None:
 
 
 def union(entries: Iterable[Digests]) -> Digests:
-    """Return all that several entries commit."""
+    """Return the objects that several manifest entries commit as one entry; of equal keys the last counts."""
     return {key: committed for entry in entries for key, committed in entry.items()}
 
 
@@ -103,7 +103,7 @@ class StageGroup:
 
     @property
     def stage(self) -> str:
-        """The stage whose arrays these are."""
+        """The name of the stage whose arrays these are, by the path."""
         return self.path.split("/")[1]
 
     def __reduce__(self) -> tuple[Any, tuple[str, str, int, str]]:
@@ -164,7 +164,7 @@ class StageGroup:
 
     @property
     def complete(self) -> bool:
-        """Whether all units of the stage are committed."""
+        """Whether the stage was marked as finished when entries were last read."""
         return self._complete is not None
 
     def check_mark(self) -> None:
@@ -173,7 +173,7 @@ class StageGroup:
 
     @property
     def record(self) -> dict[str, Any]:
-        """The stage's record, without the digests."""
+        """The stage's record without the digests of units; StoreError where the stage is not finished."""
         if self._complete is None:
             raise StoreError(f"{self.path} below {self.root} is not complete: run the same command again")
         return {name: value for name, value in self._complete.items() if name != "units"}
@@ -194,12 +194,12 @@ class StageGroup:
 
     @property
     def committed_bytes(self) -> int:
-        """The bytes of all objects committed so far."""
+        """The bytes of all objects that are committed, by the entries read so far."""
         return sum(length for length, *_ in self._store.expected.values())
 
     @property
     def units(self) -> list[str]:
-        """The units that are committed, sorted."""
+        """The names of the units that are committed, sorted, by the entries read so far."""
         return sorted(self._entries)
 
     def committed(self, unit: str) -> bool:
@@ -229,7 +229,7 @@ class StageGroup:
             return self._arrays[name]
 
     def read_block(self, name: str, block: int) -> np.ndarray:
-        """Return one block of rows of an array."""
+        """Return the rows of one block of a row array, in its stored dtype; the last block may have fewer."""
         start = block * self.block_rows
         return self.read_rows(name, start, start + self.block_rows)
 
@@ -238,11 +238,11 @@ class StageGroup:
         return read_rows(self.array(name), empty=empty)
 
     def read_part(self, name: str, block: int, step: str = "") -> np.ndarray:
-        """Return one ragged array of a block."""
+        """Return the array `name` of one block of ragged arrays, whole, of a step of the stage where it has several."""
         return self.read_rows(f"{block_unit(block, step)}/{name}")
 
     def read_rows(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
-        """Return rows [start, stop) of an array, by default all of it."""
+        """Return rows [start, stop) of an array, to its end where `stop` is None."""
         return read_rows(self.array(name), start, stop)
 
     # Damage
@@ -327,5 +327,5 @@ class StageGroup:
 
 
 def reopened(root: str, path: str, block_rows: int, revision: str) -> StageGroup:
-    """Return a group that came from another process."""
+    """Return a group as unpickled; `revision` only makes what is sent differ each time."""
     return StageGroup(root, path, block_rows)

@@ -69,7 +69,7 @@ def ended(holder: dict[str, Any]) -> bool:
 
 
 def already_locked(root: object, holder: str) -> StoreLockedError:
-    """Return the error of the second of two runs."""
+    """Return the error that another run holds `root`; `holder` describes its owner, empty where unknown."""
     return StoreLockedError(
         f"another run is working on {root} ({holder or 'owner unknown'}): wait for it, or use another folder"
     )

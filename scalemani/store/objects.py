@@ -50,7 +50,7 @@ Committed = tuple[int, str, str]  # of an object: bytes, digest, tag
 
 
 def digest(content: bytes | memoryview) -> str:
-    """Return the hexadecimal digest by which the manifest knows a content."""
+    """Return the first characters of the SHA-256 of a content, in hexadecimal: what manifests hold."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -73,12 +73,12 @@ def unsealed(content: bytes) -> dict[str, Any]:
 
 
 def is_committed(content: bytes, committed: Committed) -> bool:
-    """Return whether a content is what was committed."""
+    """Return whether a content has the length and digest of a manifest entry; its tag is not compared."""
     return (len(content), digest(content)) == committed[:2]
 
 
 def digest_of(value: Mapping[str, Any]) -> str:
-    """Return the digest of a description, however it is spaced and ordered."""
+    """Return the digest of a description in compact JSON with sorted keys."""
     return digest(json.dumps(value, sort_keys=True, separators=(",", ":")).encode())
 
 
@@ -242,7 +242,7 @@ class Objects(ABC):
 
     @abstractmethod
     def delete(self, key: str) -> None:
-        """Remove `key` if it is there."""
+        """Remove `key`; nothing happens where it is not there."""
 
     @abstractmethod
     def delete_below(self, prefix: str) -> None:
@@ -307,7 +307,7 @@ class Objects(ABC):
             raise damaged_object(f"{self.root}/{key}", str(error)) from error
 
     def set_json(self, key: str, value: Mapping[str, Any]) -> None:
-        """Write a description as JSON under `key`."""
+        """Write a description as JSON under `key`, with its digest inside, which `get_json` compares."""
         self.set(key, sealed(value))
 
     def intact(self, key: str, most: int = DESCRIPTION_BYTES) -> dict[str, Any] | None:
@@ -373,7 +373,7 @@ class LocalObjects(Objects):
         return committed
 
     def delete(self, key: str) -> None:
-        """Remove `key` if it is there."""
+        """Remove the file of `key`; nothing happens where it is not there."""
         path = checked_path(self.root, key)
         with as_errors_of(path):
             path.unlink(missing_ok=True)
@@ -400,7 +400,7 @@ class LocalObjects(Objects):
         return sorted(entry.name for entry in folder.iterdir() if not entry.name.endswith(PARTIAL))
 
     def prepare(self) -> None:
-        """Create the folder, which must be writable."""
+        """Create the folder with its parents; StoreError where it cannot be written."""
         with as_errors_of(self.root):
             self.root.mkdir(parents=True, exist_ok=True)
         if not os.access(self.root, os.W_OK):

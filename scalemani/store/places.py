@@ -47,7 +47,7 @@ def remark_on(location: str | Path) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether a host is this machine seen from itself."""
+    """Return whether a host is localhost or an address of the loopback interface; no name is looked up."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:

@@ -57,7 +57,7 @@ class RunStore:
 
     @classmethod
     def open(cls, root: str | Path) -> "RunStore":
-        """Open the run at `root`, which must be there."""
+        """Open the run at `root`; StoreError where there is none, StoreVersionError where it has another version."""
         store = cls(root)
         if not store.is_marked:
             raise StoreError(f"{store.root} is not a run of scalemani: give the folder that 'scalemani embed' wrote")
@@ -100,7 +100,7 @@ class RunStore:
                 self.root.rmdir()
 
     def group(self, stage: str, key: str, block_rows: int) -> StageGroup:
-        """Return the group of a stage at a key; nothing is written."""
+        """Return the group of a stage under a key, there or not; its entries are read, and nothing is written."""
         return StageGroup(self.root, f"stages/{stage}/{key}", block_rows)
 
     def save_plan(self, plan: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ class RunStore:
         self.objects.set_json(PLAN, plan)
 
     def load_plan(self) -> dict[str, Any]:
-        """Return the plan of the last run."""
+        """Return the plan of the last run; StoreError where none was ever started here."""
         plan = self.objects.get_json(PLAN)
         if plan is None:
             raise StoreError(f"no run was ever started in {self.root}: start one with 'scalemani embed'")

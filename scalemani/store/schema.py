@@ -26,7 +26,7 @@ Kind = Literal["rows", "whole", "part"]
 
 @dataclass(frozen=True)
 class DtypeRule:
-    """A dtype that depends on the data: what it follows, and all that it can be."""
+    """A dtype that depends on the data: the rule in words, and all dtypes that it can give."""
 
     text: str
     allowed: tuple[str, ...]
@@ -61,7 +61,7 @@ class ArrayDescription:
 
     @property
     def dtypes(self) -> tuple[str, ...]:
-        """All dtypes that the array can have."""
+        """The dtypes that the array can have: one, or those of its rule."""
         return (self.dtype,) if isinstance(self.dtype, str) else self.dtype.allowed
 
     @property
@@ -71,7 +71,7 @@ class ArrayDescription:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """The attributes stored with the values."""
+        """What zarr stores beside the values: names of dimensions, meaning and units."""
         return {"dimensions": self.dims, "meaning": self.meaning, "units": self.units}
 
     def numbered(self, number: int) -> "ArrayDescription":
@@ -110,7 +110,7 @@ class RowArray:
 
     @property
     def name(self) -> str:
-        """The name of the array."""
+        """The name of the array, below the folder of its group or step."""
         return self.description.name
 
 
@@ -120,7 +120,7 @@ def below(folder: str, name: str) -> str:
 
 
 def numberless(path: str) -> str:
-    """Return a path with `N` for each number in it."""
+    """Return a path with `N` in place of each run of digits, as descriptions have it."""
     return re.sub(r"\d+", NUMBER, path)
 
 

@@ -58,7 +58,7 @@ class Block:
 
     @property
     def folder(self) -> str:
-        """The folder of the array in its group, "" for none."""
+        """The folder of the array below `arrays/`, such as that of a round or a block; empty for none."""
         return self.path.rpartition("/")[0]
 
     @property
@@ -72,7 +72,7 @@ class Block:
         return self.run.stored(self.stage, below(self.folder, name)) is not None
 
     def array(self, name: str) -> StoredArray:
-        """Return another array of the same folder, which is stored."""
+        """Return another array of the same folder, to be read by rows; it must be stored."""
         return stored(self.run, self.stage, below(self.folder, name))
 
     def rows_of(self, name: str) -> np.ndarray:
@@ -80,7 +80,7 @@ class Block:
         return np.asarray(self.array(name)[self.start : self.start + len(self.values)])
 
     def all_of(self, name: str) -> np.ndarray:
-        """Return all of another array of the same folder."""
+        """Return all values of another array of the same folder, in its stored dtype; it must be stored."""
         return np.asarray(self.array(name)[...])
 
 

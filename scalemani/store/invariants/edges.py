@@ -26,7 +26,7 @@ def graph_rows(run: StoredRun, start: int, stop: int, width: int | None = None) 
 
 
 def kind_of(run: StoredRun) -> str:
-    """Return the kind of the affinities of a run."""
+    """Return `affinities.kind` of a run, as it was resolved."""
     return str(run.params["affinities"]["kind"])
 
 
@@ -211,7 +211,7 @@ LARGEST_COMPONENT = Invariant("the rows of the largest component", not_the_large
 
 
 def has_edges(run: StoredRun) -> bool:
-    """Return whether W is made of the affinities of a graph."""
+    """Return whether W is made of stored affinities of edges, and not of pixels or a given matrix."""
     return run.stored("affinities", "values") is not None
 
 

@@ -35,7 +35,7 @@ def broken_bounds(names: tuple[str, ...], block: Block) -> int:
 
 
 def row_numbers(block: Block, indptr: str) -> np.ndarray:
-    """Return the row (m,) of its matrix that each nonzero of a block is in."""
+    """Return the row (m,) of the CSR matrix that each nonzero of a block is in, by the array `indptr`."""
     ends, start, stop = block.all_of(indptr), block.start, block.start + len(block.values)
     first, last = (np.searchsorted(ends, (start, stop - 1), side="right") - 1).tolist()
     counts = np.maximum(np.diff(np.clip(ends[max(first, 0) : last + 2], start, stop)), 0)
@@ -46,7 +46,7 @@ def row_numbers(block: Block, indptr: str) -> np.ndarray:
 
 
 def columns_ascend(indptr: str) -> Invariant:
-    """Return that the columns of a row ascend, and none is there twice."""
+    """Return that the columns in each row of a CSR matrix ascend strictly."""
     return Invariant("ascending in each row, each column once", functools.partial(columns_out_of_order, indptr))
 
 
@@ -59,7 +59,7 @@ def columns_out_of_order(indptr: str, block: Block) -> int:
 
 
 def up_to_diagonal(indptr: str) -> Invariant:
-    """Return that columns are those of a lower triangle."""
+    """Return that columns of a CSR matrix are those of its lower triangle, with the diagonal."""
     return Invariant("at least 0 and up to the row", functools.partial(beyond_diagonal, indptr))
 
 
@@ -100,7 +100,7 @@ def weighted_differences(indptr: str, indices: str, block: Block) -> np.ndarray:
 
 
 def differences_remain(total: np.ndarray, run: StoredRun) -> int:
-    """Return 1 where the differences are more than rounding."""
+    """Return 1 where summed differences exceed the rounding of float32, relative to summed magnitudes."""
     return int(not abs(total[0]) <= FLOAT32_SUMS * total[1])
 
 
@@ -128,7 +128,7 @@ def within(name: str) -> Invariant:
 
 
 def beyond(name: str, block: Block) -> int:
-    """Count numbers that are too large."""
+    """Count numbers that are not below the length of the array `name` of the same folder."""
     return int(np.count_nonzero(block.values >= block.array(name).shape[0]))
 
 
@@ -138,12 +138,12 @@ def sums_of_rows(indptr: str, values: str, rounding: float = SUM_ROUNDING) -> In
 
 
 def nearly_sums_of_rows(indptr: str, values: str) -> Invariant:
-    """Return the same of sums that are rounded to float32."""
+    """Return what `sums_of_rows` does, for sums of values that are rounded to float32."""
     return sums_of_rows(indptr, values, FLOAT32_SUMS)
 
 
 def other_sums(indptr: str, values: str, rounding: float, block: Block) -> int:
-    """Count rows whose sum is another."""
+    """Count rows whose stored sum is off by more than `rounding` times the sum of their magnitudes."""
     if not block.has(values):
         return 0
     ends = np.asarray(block.array(indptr)[block.start : block.start + len(block.values) + 1])
@@ -155,7 +155,7 @@ def other_sums(indptr: str, values: str, rounding: float, block: Block) -> int:
 
 
 def row_sums(values: np.ndarray, indptr: np.ndarray) -> np.ndarray:
-    """Return the sum (n,) float64 of the entries (m,) of each row."""
+    """Return the sum (n,) float64 of the entries (m,) of each row of a CSR matrix; 0 of a row without any."""
     rows = np.repeat(np.arange(len(indptr) - 1), np.maximum(np.diff(indptr), 0))
     n_entries = min(len(rows), len(values))  # bounds that are not those of the values are another invariant
     return np.bincount(rows[:n_entries], values[:n_entries].astype(np.float64), len(indptr) - 1)

@@ -26,7 +26,7 @@ CELLS_AND_ONE = Count("the number of cells and one", cells_and_one)
 
 
 def power_of_two(block: Block) -> int:
-    """Return 1 where a number is none."""
+    """Count numbers that are no positive power of two."""
     return int(np.count_nonzero(np.frexp(block.values)[0] != 0.5))
 
 
@@ -116,7 +116,7 @@ NEXT_NODES = Invariant("each node of the next level at least once, none on the l
 
 
 def other_levels(block: Block) -> int:
-    """Return 1 where there are more levels, or fewer."""
+    """Return 1 where stored levels of coarse graphs are not as many as the array says."""
     count = int(block.values[0])
     there = [block.run.stored(block.stage, f"level_{number}/degrees") is not None for number in (1, count, count + 1)]
     return int(there != [True, True, False])
@@ -169,7 +169,7 @@ NEAREST_CENTER = Invariant("the nearest of `centers` to the row of `embedding` a
 
 
 def clusters_of(run: StoredRun) -> int:
-    """Return the number of clusters that were asked for."""
+    """Return `clustering.n_clusters` of a run."""
     return int(run.params["clustering"]["n_clusters"])
 
 
@@ -192,7 +192,7 @@ LAST_MOVEMENT = Invariant("how far `centers` are from those before the last pass
 
 
 def own_landmarks(run: StoredRun) -> np.ndarray:
-    """Return the landmarks (L, D) in float64."""
+    """Return the landmarks (L, D) of a run in float64, in the geometry of its metric."""
     return np.asarray(stored(run, "landmarks", "points")[...], np.float64)
 
 
@@ -225,7 +225,7 @@ LANDMARK_SOLUTION = Invariant(
 
 
 def not_definite(block: Block) -> int:
-    """Count matrices that are not symmetric positive definite."""
+    """Count matrices of (m, d, d) that are not symmetric to the bit with positive eigenvalues alone."""
     symmetric = (block.values == block.values.transpose(0, 2, 1)).all(axis=(1, 2))
     least = np.linalg.eigvalsh(block.values)[:, 0] if len(block.values) else np.empty(0)
     return int(np.count_nonzero(~(symmetric & (least > 0))))
@@ -255,7 +255,7 @@ NEAREST_JOINED = Invariant("the nearest landmarks, nearest first, where joined b
 
 
 def landmarks_of_part(block: Block) -> np.ndarray:
-    """Return the numbers of the landmarks that the rows of a part of 8 are of."""
+    """Return the numbers (n,) of the landmarks that the rows of a part start from, eight a part."""
     first = block.first_point // block.run.block_rows * 8
     return first + np.arange(len(block.values))
 
@@ -366,7 +366,7 @@ def spread(block: Block) -> np.ndarray:
 
 
 def collapsed(total: np.ndarray, run: StoredRun) -> int:
-    """Count columns of one value."""
+    """Count columns that have one value in all rows, by the summed result of `spread`."""
     return int(np.count_nonzero(total == 0))
 
 

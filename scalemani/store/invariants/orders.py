@@ -112,7 +112,7 @@ def input_less_work_indices(block: Block) -> int:
 
 
 def last_round(run: StoredRun, name: str) -> StoredArray:
-    """Return an array of the last round of the neighbour graph."""
+    """Return the array `name` of the last round of the search for neighbours, whose lists are the graph."""
     last = int(np.asarray(stored(run, "neighbors", "last_round")[...]))
     return stored(run, "neighbors", f"round_{last}/{name}")
 

@@ -24,12 +24,12 @@ class Points:
 
     @property
     def sparse(self) -> bool:
-        """Whether they are stored as sparse rows."""
+        """Whether the points are stored as sparse rows, by blocks."""
         return self.run.stored(self.stage, "n_features") is not None
 
     @property
     def n_features(self) -> int:
-        """The number of their columns."""
+        """The number of columns, D, of the points."""
         array = stored(self.run, self.stage, "n_features" if self.sparse else "points")
         return int(np.asarray(array[...])) if self.sparse else int(array.shape[1])
 
@@ -54,12 +54,12 @@ class Points:
 
 
 def in_work_order(run: StoredRun) -> Points:
-    """Return the points in the order that neighbours are numbered in."""
+    """Return the points in work order, or in input order in a run that stores no work order."""
     return Points(run, "points" if run.stored("work_points", "input_rows") is None else "work_points")
 
 
 def dense(rows: np.ndarray | sp.csr_matrix) -> np.ndarray:
-    """Return rows as a dense array in float64."""
+    """Return rows (n, D), dense or sparse, as an array in float64."""
     return np.asarray(rows if isinstance(rows, np.ndarray) else rows.toarray(), np.float64)
 
 

@@ -56,7 +56,7 @@ def degrees_by_input(run: StoredRun) -> np.ndarray:
 
 @by_run
 def embedding_in_work_order(run: StoredRun) -> np.ndarray:
-    """Return the spectral embedding (N, d) in work order."""
+    """Return the spectral embedding (N, d), stored in input order, by work rows."""
     embedding = np.asarray(stored(run, "embedding", "embedding")[...])
     return embedding[input_rows_of(run, slice(0, run.n_points))]
 
@@ -194,7 +194,7 @@ def less_combined(vectors: tuple[str, str], block: Block) -> np.ndarray:
 
 
 def over_landmarks(run: StoredRun) -> bool:
-    """Return whether the spectral embedding is that of the landmarks, carried to the points."""
+    """Return whether the embedding is Z times vectors of the landmarks: no pass over W, no pieces."""
     refined = run.params["embedding"]["solver"] in ("refine", "lll+refine", "exact")
     return of_w(run) and not refined and pieces_of(run) is None
 
@@ -281,17 +281,17 @@ def unlike(squares: Callable[[np.ndarray, float], np.ndarray], total: np.ndarray
 
 
 def ones(values: np.ndarray, n_points: float) -> np.ndarray:
-    """Return the squares of columns of unit length."""
+    """Return the squared length (d,) that each column must have: 1."""
     return np.ones_like(values)
 
 
 def eigenvalues(values: np.ndarray, n_points: float) -> np.ndarray:
-    """Return the squares of columns that add up to eigenvalues."""
+    """Return the squared length (d,) that each column must have: its eigenvalue."""
     return values
 
 
 def variances(values: np.ndarray, n_points: float) -> np.ndarray:
-    """Return the squares of columns whose variances are eigenvalues."""
+    """Return the squared length (d,) that each column must have: N - 1 times its eigenvalue."""
     return values * (n_points - 1)
 
 

@@ -14,14 +14,14 @@ ROUNDING = {"float32": 1e-5, "float64": 1e-9}  # of sums of some hundred terms, 
 
 @dataclass(frozen=True)
 class Count:
-    """A number of a run that bounds values, and what it counts."""
+    """A number of a run that values must stay below, and its name in texts of invariants."""
 
     text: str
     of: Callable[[StoredRun], int]
 
 
 def number_of(text: str, stage: str, path: str, axis: int = 0) -> Count:
-    """Return a count that is the length of a stored array."""
+    """Return the count that is the length of a stored array along an axis, 0 where it is not stored."""
     return Count(text, functools.partial(length_of, stage, path, axis))
 
 
@@ -32,17 +32,17 @@ def length_of(stage: str, path: str, axis: int, run: StoredRun) -> int:
 
 
 def number_in(text: str, stage: str, path: str) -> Count:
-    """Return a count that is stored as a number."""
+    """Return the count that a stored array of one number holds."""
     return Count(text, functools.partial(stored_number, stage, path))
 
 
 def stored_number(stage: str, path: str, run: StoredRun) -> int:
-    """Return a number that is stored."""
+    """Return the number that a stored array without dimensions holds; the array must be stored."""
     return int(np.asarray(stored(run, stage, path)[...]))
 
 
 def points_of(run: StoredRun) -> int:
-    """Return the number of points of a run."""
+    """Return the number of points, N, of a run."""
     return run.n_points
 
 
@@ -60,13 +60,13 @@ def rows_that(bad: np.ndarray) -> int:
 
 
 def in_count(limit: Count, *, least: int = 0) -> Invariant:
-    """Return that integers are at least `least`, and below a count."""
+    """Return that integers lie in [least, limit)."""
     text = f"at least {least} and below {limit.text}"
     return Invariant(text, functools.partial(out_of_count, limit, least))
 
 
 def out_of_count(limit: Count, least: int, block: Block) -> int:
-    """Count rows with a value out of a range of integers."""
+    """Count rows with a value outside of [least, limit)."""
     return rows_that((block.values < least) | (block.values >= limit.of(block.run)))
 
 
@@ -92,13 +92,13 @@ A_SHARE = between(0, 1)
 
 
 def one_of(*allowed: int) -> Invariant:
-    """Return that values are among a few."""
+    """Return that each value is one of these integers, two or more."""
     names = [str(one) for one in allowed]
     return Invariant(f"{', '.join(names[:-1])} or {names[-1]}", functools.partial(not_among, allowed))
 
 
 def not_among(allowed: tuple[int, ...], block: Block) -> int:
-    """Count rows with another value."""
+    """Count rows with a value that is none of the allowed ones."""
     return rows_that(~np.isin(block.values, allowed))
 
 
@@ -165,7 +165,7 @@ def distinct_in_rows(ignored: int | None = None) -> Invariant:
 
 
 def repeated_in_row(ignored: int | None, block: Block) -> int:
-    """Count rows that hold a value twice."""
+    """Count rows that hold a value twice, the ignored one left aside."""
     ordered = np.sort(block.values, axis=1)
     equal = ordered[:, 1:] == ordered[:, :-1]
     return rows_that(equal if ignored is None else equal & (ordered[:, 1:] != ignored))
@@ -183,7 +183,7 @@ NONE_BEHIND = Invariant("-1 behind all others of a row", some_behind_none)
 
 
 def own_row(block: Block) -> int:
-    """Count rows that hold their own number."""
+    """Count rows that hold the number of the point that they are of."""
     own = block.first_point + np.arange(len(block.values))
     return rows_that(block.values == own[:, np.newaxis])
 
@@ -218,12 +218,12 @@ def difference_of_multisets(one: np.ndarray, other: np.ndarray) -> int:
 
 
 def multisets_differ(total: int, run: StoredRun) -> int:
-    """Return 1 where two multisets differ by such a sum."""
+    """Return 1 where summed results of `difference_of_multisets` are no multiple of 2^64."""
     return int(total % 2**64 != 0)
 
 
 def against_row_numbers(block: Block) -> int:
-    """Return the difference of the values of a block from its row numbers, as multisets."""
+    """Return what a block adds to the difference of its values from its row numbers, as multisets."""
     return difference_of_multisets(mixed(block.values), mixed(block.first_point + np.arange(len(block.values))))
 
 
