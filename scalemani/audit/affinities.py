@@ -46,7 +46,7 @@ class Edges(NamedTuple):
 
 
 def read_edges(audit: Audit, start: int, stop: int) -> Edges:
-    """Return the edges of consecutive rows of one block."""
+    """Return the edges of rows [start, stop) of one block, as many a row as have affinities."""
     group, graph = audit.run.groups[STAGE], audit.run.groups["neighbors"]
     values = group.read("values", start, stop)
     names, width = lists_of(graph), values.shape[1]
@@ -60,7 +60,7 @@ def read_edges(audit: Audit, start: int, stop: int) -> Edges:
 
 
 def check_affinities(audit: Audit) -> Iterator[Finding]:
-    """Check the affinities of all rows against their distances."""
+    """Check the affinities of all rows: entropic ones, or kernels; none of pixels and given matrices."""
     kind = audit.run.param(STAGE, "kind")
     if kind in (PRECOMPUTED, "ensemble") or audit.run.param("neighbors", "method") == WINDOW:
         return
@@ -71,7 +71,7 @@ def check_affinities(audit: Audit) -> Iterator[Finding]:
 
 
 class OfEntropic(NamedTuple):
-    """What a panel of entropic affinities adds up to."""
+    """Of a panel of entropic affinities: largest residuals in nats, and counts of rows and steps."""
 
     entropy: float
     solver: float
@@ -83,7 +83,7 @@ class OfEntropic(NamedTuple):
 
 
 def check_entropic(audit: Audit) -> Iterator[Finding]:
-    """Check entropies, bandwidths and counts of all rows."""
+    """Check entropies, solver residuals, affinities by their bandwidths, and counts, of all rows."""
     group, n_points = audit.run.groups[STAGE], audit.run.n_points
     width = group.array("values").shape[1]
     parts = audit.over(lambda panel: entropic_panel(audit, *panel), 8 * COPIES_OF_EDGES * width)
@@ -103,7 +103,7 @@ def check_entropic(audit: Audit) -> Iterator[Finding]:
 
 
 def entropic_panel(audit: Audit, start: int, stop: int) -> OfEntropic:
-    """Return what a panel of rows adds up to."""
+    """Compute the affinities of rows [start, stop) anew by their bandwidths, and the entropy of stored ones."""
     group, edges = audit.run.groups[STAGE], read_edges(audit, start, stop)
     target = math.log(float(audit.run.param(STAGE, "perplexity")))
     saturated = group.read("saturated", start, stop) != 0

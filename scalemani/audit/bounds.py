@@ -61,7 +61,7 @@ def sine_and_error(values: np.ndarray, residuals: np.ndarray, n_kept: int) -> tu
 
 
 def bounds_of(pairs: Pairs) -> Bounds:
-    """Return the bounds, in units of the scale."""
+    """Return what residuals allow of the first `n_kept` pairs; the error of eigenvalues in units of `scale`."""
     values, residuals = pairs.values / pairs.scale, pairs.residuals / pairs.scale
     if pairs.n_kept == len(values):  # what follows is not known: it is taken to be as large
         values, residuals = np.append(values, values[-1]), np.append(residuals, residuals.max())

@@ -27,7 +27,7 @@ REG, TAKEN = 1e-3, 1e-5  # by default; by which rows of R may differ, of the lar
 
 
 def check_components(audit: Audit) -> Iterator[Finding]:
-    """Check the components of a run, where it has some."""
+    """Check PCA, kernel PCA and LLE of a run: Z times vectors, order, the landmarks' problem, certificates."""
     for stage, check in ((PRINCIPAL, check_principal), (OF_KERNEL, check_of_kernel), (LOCAL, check_local)):
         if not audit.run.has(stage):
             continue
@@ -70,7 +70,7 @@ def read_weights(audit: Audit, start: int, stop: int, n_landmarks: int) -> sp.cs
 
 
 def all_weights(audit: Audit, n_landmarks: int) -> sp.csr_matrix:
-    """Return Z (N, L)."""
+    """Return Z (N, L) whole, rows in work order."""
     return sp.vstack([read_weights(audit, *rows, n_landmarks) for rows in audit.run.blocks], format="csr")
 
 
@@ -121,7 +121,7 @@ def check_principal(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
 
 
 def check_mean(stage: str, sums: np.ndarray, total: float, mean: np.ndarray, n_points: int) -> Finding:
-    """Compare a mean with the sums of the points less it."""
+    """Compare a mean (D,) with sums (D,) of points less it; `total` is the sum of the squares of these."""
     scale = np.sqrt(total / n_points) + np.abs(mean).max(initial=0.0) * 1e-6
     off = float(np.abs(sums / n_points).max() / max(scale, 1e-300))
     return at_most(stage, "mean", 0.0, off, SAME, "off that of the points, over their standard deviation")
@@ -246,7 +246,7 @@ def reconstruction_errors(audit: Audit, n_landmarks: int) -> np.ndarray:
 
 
 def times_errors(audit: Audit, vectors: np.ndarray) -> np.ndarray:
-    """Return M times vectors (N, m)."""
+    """Return M V (N, m) for V `vectors` (N, m), M = (I - R)^T (I - R), R the weights of neighbours."""
     product = np.zeros_like(vectors)
     for block, (start, stop) in enumerate(audit.run.blocks):
         taken = read_taken(audit, block)

@@ -29,7 +29,7 @@ def check_digests(run: StoredRun) -> Iterator[Finding]:
 
 
 def named(group: StoredGroup) -> tuple[str, str]:
-    """Return the stage and the key that the folder of a group has."""
+    """Return the stage and key by the path of a group, which its record must repeat."""
     return group.stage, group.key
 
 

@@ -29,7 +29,7 @@ RIDGE = 1e-3  # by default
 
 
 def check_discriminants(audit: Audit) -> Iterator[Finding]:
-    """Check the discriminants of a run, where it has some."""
+    """Check LDA and kernel LDA of a run: projections, shares, the landmarks' problem, certificates."""
     for stage, projection, check in (
         (LINEAR, check_projection, check_linear),
         (OF_KERNEL, check_kernel_projection, check_of_kernel),
@@ -48,7 +48,7 @@ def check_discriminants(audit: Audit) -> Iterator[Finding]:
 
 
 def class_members(codes: np.ndarray, n_classes: int) -> sp.csr_matrix:
-    """Return which points (n,) are of each class: (C, n)."""
+    """Return ones (C, n), sparse, where a point is of a class, by the class `codes` (n,) of points."""
     return sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
 
 
@@ -152,7 +152,7 @@ def judge_linear(
 
 
 def errors_off(group: StoredGroup) -> float:
-    """Return how far the stored errors are from the certificates."""
+    """Return the largest difference of the stored `errors` from the certificates; infinite where one is missing."""
     names = ("residual", "share_error_bound", "outside_share")
     said = np.array([float(group.certificates.get(name, np.nan)) for name in names])
     return float(np.nan_to_num(np.abs(group.read("errors") - said), nan=np.inf).max())

@@ -64,12 +64,12 @@ class Verification:
 
     @property
     def ok(self) -> bool:
-        """Whether no claim fails."""
+        """Whether no claim fails; claims that were not checked do not count."""
         return not self.failed
 
     @property
     def failed(self) -> tuple[Finding, ...]:
-        """The claims that do not hold."""
+        """The findings of claims that do not hold, in the order of the stages."""
         return tuple(one for one in self.findings if one.verdict == "fails")
 
     def count(self, verdict: Verdict) -> int:
@@ -85,7 +85,7 @@ class Verification:
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return it as JSON has it."""
+        """Return plain data: what the audit is of and drew by, `ok`, and the findings as dicts."""
         return {
             "method": self.method,
             "keys": self.keys,
@@ -114,13 +114,13 @@ class Verification:
 
 
 def cells(finding: Finding) -> tuple[str, ...]:
-    """Return a finding as the cells of a row."""
+    """Return the texts of a row of the table: stage, claim, claimed, found, error, verdict."""
     numbers = (shown(finding.value), shown(finding.found), "" if finding.error is None else f"{finding.error:.2g}")
     return (finding.stage, finding.claim, *numbers, finding.verdict)
 
 
 def shown(value: Number) -> str:
-    """Return a number as a person reads it."""
+    """Return a float in six digits, other values as they are, `-` for None."""
     if value is None:
         return "-"
     return f"{value:.6g}" if isinstance(value, float) else str(value)
@@ -136,12 +136,12 @@ def finite(value: Any) -> Any:
 
 
 def unchecked(stage: str, claim: str, why: str, value: Number = None) -> Finding:
-    """Return the finding of what cannot be computed again."""
+    """Return a finding without a value found: `why` says why the claim cannot be computed again."""
     return Finding(stage, claim, value, note=why)
 
 
 def verdict_of(holds: bool) -> Verdict:
-    """Return the verdict of a condition."""
+    """Return holds or fails."""
     return "holds" if holds else "fails"
 
 
@@ -175,5 +175,5 @@ def measured(stage: str, claim: str, value: Any, found: float, error: float, sla
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:
-    """Return whether a value is a finite number."""
+    """Return whether a value is a finite int or float, and no bool."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

@@ -23,7 +23,7 @@ EXAMPLES = 3
 
 
 def final_graph(audit: Audit) -> str:
-    """Return the stage whose W the eigenproblem is of."""
+    """Return the stage whose W the eigenproblem is of: for diffusion maps that of the normalised W."""
     return NORMALIZED if audit.run.has(NORMALIZED) else STAGE
 
 
@@ -42,7 +42,7 @@ def read_block(audit: Audit, stage: str, block: int) -> sp.csr_matrix:
 
 
 def read_degrees(audit: Audit, stage: str) -> np.ndarray:
-    """Return the stored degrees (N,) of W."""
+    """Return the stored degrees (N,) of the W of a stage, in work order."""
     group = audit.run.groups[stage]
     parts = [group.read(f"{block_folder(block)}/degrees") for block in range(len(audit.run.blocks))]
     return np.concatenate(parts)
@@ -230,7 +230,7 @@ class Pass(NamedTuple):
 
 
 def pass_over(audit: Audit, stage: str, vectors: np.ndarray) -> Pass:
-    """Read all of W once, by blocks."""
+    """Read W of a stage once: products with `vectors` (N, m), symmetry by a random vector, degrees and pieces."""
     n_points, n_blocks = audit.run.n_points, len(audit.run.blocks)
     stored = read_degrees(audit, stage)
     probe = audit.generator.standard_normal(n_points)
@@ -263,7 +263,7 @@ class Pieces:
         self._n_edges = 0
 
     def join(self, sources: np.ndarray, targets: np.ndarray) -> None:
-        """Join the ends (e,) of edges."""
+        """Take edges between points `sources` (e,) and `targets` (e,); they are joined once many have come."""
         self._edges.append((sources.astype(np.int32), targets.astype(np.int32)))
         self._n_edges += len(sources)
         if self._n_edges > EDGES_TOGETHER:
@@ -271,7 +271,7 @@ class Pieces:
 
     @property
     def labels(self) -> np.ndarray:
-        """The piece (N,) of each point."""
+        """The number (N,) of each point's piece, from 0 on, of all edges so far."""
         if self._edges:
             self._join_kept()
         return self._labels
@@ -326,7 +326,7 @@ def check_components(audit: Audit, pieces: np.ndarray | None) -> Iterator[Findin
 
 
 def n_pairs(one: np.ndarray, other: np.ndarray) -> int:
-    """Return how many pairs of labels (N,) there are."""
+    """Return how many different pairs (one[i], other[i]) two labellings (N,) have."""
     return len(np.unique(one.astype(np.int64) * (int(other.max()) + 1) + other))
 
 
@@ -353,7 +353,7 @@ def graph_pieces(audit: Audit) -> tuple[np.ndarray, np.ndarray]:
 
 
 def degrees_of_edges(audit: Audit) -> np.ndarray:
-    """Return the degrees (N,) of P + P^T."""
+    """Return the row sums (N,) of P + P^T, copies of weighted points counted, in work order."""
     degrees = np.zeros(audit.run.n_points)
     for start, stop in audit.run.blocks:
         edges = read_edges(audit, start, stop)
@@ -385,7 +385,7 @@ def check_bridges(audit: Audit, labels: np.ndarray, pieces: np.ndarray | None) -
 
 
 def check_bridge_entries(audit: Audit, ends: np.ndarray, values: np.ndarray) -> Iterator[Finding]:
-    """Check that W has an entry for each bridge."""
+    """Check that W has each bridge (b, 2) with at least its value (b,), less what labels take off."""
     missing = 0
     for block in np.unique(ends[:, 0] // audit.run.block_rows).tolist() if len(ends) else ():
         here = np.flatnonzero(ends[:, 0] // audit.run.block_rows == block)

@@ -43,7 +43,7 @@ class View:
 
 
 class AuditedArrays:
-    """The run as invariants read it."""
+    """A run by the protocol of invariants: arrays are opened once, and held while the budget has room."""
 
     def __init__(self, audit: Audit) -> None:
         run = self._run = audit.run
@@ -71,7 +71,7 @@ class AuditedArrays:
 
 
 def check_invariants(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
-    """Check the invariants of all arrays of all groups."""
+    """Check what every array declares, block by block, and name the invariants that rows break."""
     for stage, group in audit.run.groups.items():
         arrays = AuditedArrays(audit)
         for description in descriptions.get(stage, ()):
@@ -92,7 +92,7 @@ def paths_of(group: StoredGroup, description: ArrayDescription) -> list[list[str
 
 
 def numberless_block(path: str) -> str:
-    """Return the path of a part without the number of its block."""
+    """Return a path with the number of its block left out, by which parts of all blocks are grouped."""
     folder, _, name = path.rpartition("/")
     return f"{folder.rpartition('block-')[0]}block/{name}"
 

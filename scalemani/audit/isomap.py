@@ -27,7 +27,7 @@ def check_paths(audit: Audit) -> Iterator[Finding]:
 
 
 def read_parts(group: StoredGroup, name: str, count: int, step: str = "") -> Iterator[np.ndarray]:
-    """Yield the parts of paths from so many points."""
+    """Yield parts of paths (8, N) or fewer rows, from `count` landmarks or sampled points, in their order."""
     for part in range(-(-count // PATHS)):
         yield group.read(f"{block_folder(part, step)}/{name}")
 

@@ -36,7 +36,7 @@ def check_landmarks(audit: Audit) -> Iterator[Finding]:
 
 
 def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarray) -> Iterator[Finding]:
-    """Compare landmarks on the data with the points at their rows."""
+    """Check that `rows` (L,) ascend and that landmarks (L, D) equal the points there, to the bit."""
     inside = len(rows) == len(landmarks) and (rows >= 0).all() and (rows < audit.run.n_points).all()
     yield none_wrong(LANDMARKS, "landmarks are rows, ascending", int(not inside or (np.diff(rows) <= 0).any()))
     if inside and audit.points is not None:
@@ -267,7 +267,7 @@ def check_affinity_weights(audit: Audit) -> Iterator[Finding]:
 
 
 def read_affinity_weights(audit: Audit) -> sp.csr_matrix:
-    """Return Z (N, L) by affinities."""
+    """Return Z (N, L) of variational Nystrom, rows in work order."""
     group = audit.run.groups[BY_AFFINITIES]
     values, indices, indptr = (group.read(name) for name in ("values", "indices", "indptr"))
     shape = (audit.run.n_points, len(audit.run.groups[LANDMARKS].read("points")))
@@ -362,7 +362,7 @@ def check_solution(audit: Audit) -> Iterator[Finding]:
 
 
 def check_by_landmarks(audit: Audit) -> Iterator[Finding]:
-    """Check that the embedding is Z times the coordinates of the landmarks."""
+    """Check all rows of the embedding against Z times the vectors of the landmarks' problem."""
     vectors = audit.run.groups[SOLVED].read("vectors")
     yield over_landmarks(audit, "embedding", vectors)
 

@@ -37,7 +37,7 @@ class Attraction(NamedTuple):
 
 
 def check_layout(audit: Audit) -> Iterator[Finding]:
-    """Check the objective and the gradient at the end of the descent."""
+    """Check that positions are finite, and objective and gradient norm at the end of the descent."""
     group = audit.run.groups[STAGE]
     said, objective = group.certificates, OBJECTIVES.get(audit.run.method)
     positions = group.read("embedding").astype(np.float64)[audit.order]
@@ -129,7 +129,7 @@ class Layout(NamedTuple):
 
     @property
     def repulsion(self) -> tuple[float, float]:
-        """E- of all points, with its standard error."""
+        """The term E- of the objective over all points, before its strength, with its standard error."""
         if self.objective.combine == "sum-log":
             exact, on_grid = (
                 None if field is None else np.log(np.maximum(field.sums, LEAST_SUM))
@@ -143,7 +143,7 @@ class Layout(NamedTuple):
         return float(np.log(max(total, LEAST_SUM))), error / max(total, LEAST_SUM)
 
     def judge_objective(self, said: dict) -> Finding:
-        """Compare the objective with the one that is claimed."""
+        """Compare the objective with the claim, within sampling, layout.tolerance and rounding."""
         push, error = self.repulsion
         value = self.scale * self.pull.energy + self.strength * push
         if self.objective.total != "given":
@@ -162,7 +162,7 @@ class Layout(NamedTuple):
 
     @property
     def how(self) -> str:
-        """How repulsion was summed."""
+        """How repulsion was summed, in words for the note of a finding."""
         exact = f"by double sums at {len(self.rows)} rows"
         return exact if self.whole is None else f"on a grid, corrected {exact}"
 

@@ -26,7 +26,7 @@ ROWS_AT_ONCE, QUERIES_AT_ONCE = 1024, 128  # of products: what is made of them s
 
 
 def last_round(group: StoredGroup) -> int:
-    """Return the round whose lists are the graph."""
+    """Return the number of the round whose lists are the graph; as certified where no array says it."""
     found = group.number("last_round")
     return int(group.certificates.get("rounds", 0) if found is None else found)
 
@@ -38,7 +38,7 @@ def lists_of(group: StoredGroup) -> tuple[str, str]:
 
 
 def check_neighbors(audit: Audit) -> Iterator[Finding]:
-    """Check recall and distances of the rows drawn."""
+    """Check distances that are listed, and the recall, of rows drawn, against distances to all points."""
     group = audit.run.groups[STAGE]
     if audit.run.param(STAGE, "method") == WINDOW:
         return  # the pixels of a window are no lists: W says what they are
@@ -212,7 +212,7 @@ def rounded(values: np.ndarray) -> np.ndarray:
 
 
 def as_sets(rows: np.ndarray) -> np.ndarray:
-    """Return rows as sets: ones for what each has."""
+    """Return rows (n, D) of scaled bits as float64 ones and zeros."""
     return (rows > 0).astype(np.float64)
 
 

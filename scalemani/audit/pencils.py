@@ -47,7 +47,7 @@ class Pencil:
 
     @cached_property
     def norm(self) -> float:
-        """A bound of the eigenvalues, in absolute value."""
+        """A bound of the eigenvalues, in absolute value: the largest row sum of magnitudes of V^T A V."""
         return float(np.abs(self.whitened).sum(axis=1).max(initial=0.0))
 
     def leading(self, count: int) -> tuple[np.ndarray, np.ndarray]:
@@ -62,7 +62,7 @@ class Pencil:
 
     @cached_property
     def least(self) -> float:
-        """The least eigenvalue."""
+        """The least eigenvalue of V^T A V."""
         return float(scipy.linalg.eigvalsh(self.whitened, subset_by_index=[0, 0])[0])
 
 

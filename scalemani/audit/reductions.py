@@ -24,7 +24,7 @@ def check_reductions(audit: Audit) -> Iterator[Finding]:
 
 
 def check_clustering(audit: Audit) -> Iterator[Finding]:
-    """Check that rows are in the cluster of the nearest centre, and sizes of clusters."""
+    """Check labels, sizes of clusters and, of rows drawn, that no other centre is nearer."""
     group, embedding = audit.run.groups[CLUSTERING], audit.run.groups["embedding"]
     labels, said = group.read("labels"), group.certificates
     n_clusters = int(audit.run.param(CLUSTERING, "n_clusters"))
@@ -61,7 +61,7 @@ def check_order(audit: Audit) -> Iterator[Finding]:
 
 
 def check_partition(audit: Audit) -> Iterator[Finding]:
-    """Check sketches and cells of the rows drawn."""
+    """Check, of rows drawn, sketches by mean and axes, and that no other cell is nearer to a sketch."""
     group, work = audit.run.groups["partition"], audit.run.groups["work_points"]
     mean, axes, scale, centroids = (group.read(name) for name in ("mean", "axes", "scale", "centroids"))
     centred = np.clip((audit.sampled_points - mean) / float(scale), -IN_SIGHT, IN_SIGHT)

@@ -140,7 +140,7 @@ class Points:
         return self.block(block)[start - first : stop - first]
 
     def block(self, block: int) -> sp.csr_matrix:
-        """Return one block of sparse rows."""
+        """Return the sparse rows (n, D) of one block, in their dtype."""
         folder = block_folder(block, self.step)
         indptr, indices, values = (self.group.read(f"{folder}/{part}") for part in ("indptr", "indices", "values"))
         shape = (len(indptr) - 1, self.run.n_features)
@@ -157,5 +157,5 @@ class Points:
 
 
 def dense(rows: Any) -> np.ndarray:
-    """Return rows as an array in float64."""
+    """Return rows (n, D), dense or sparse, as an array in float64."""
     return np.asarray(rows.toarray() if sp.issparse(rows) else rows, dtype=np.float64)

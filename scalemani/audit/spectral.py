@@ -87,7 +87,7 @@ def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterat
 
 
 def off_diagonal(matrix: np.ndarray) -> float:
-    """Return the largest entry off the diagonal."""
+    """Return the largest magnitude off the diagonal of a square matrix; 0 where there is none."""
     return float(np.abs(matrix - np.diag(np.diag(matrix))).max(initial=0.0))
 
 
@@ -157,7 +157,7 @@ def product(blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
 
 
 def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Finding]:
-    """Check the eigenvectors of a graph in pieces, each embedded by itself."""
+    """Check a graph in pieces: that no edge joins them, residuals of each, and no constant vectors."""
     group, eps = audit.run.groups[STAGE], rounding(audit)
     said, values = group.certificates, group.read("piece_eigenvalues")
     pieces = group.read("pieces")[audit.order]

@@ -40,7 +40,7 @@ class Committed(NamedTuple):
 
 
 def digest(content: bytes) -> str:
-    """Return the digest of a content."""
+    """Return the first 32 hexadecimal digits of the SHA-256 of a content."""
     return hashlib.sha256(content).hexdigest()[:DIGEST_CHARACTERS]
 
 
@@ -63,7 +63,7 @@ class Place:
 
     @property
     def folder(self) -> Path | None:
-        """The folder, where it is one."""
+        """The folder of the run, None for a bucket."""
         return self.store.root if isinstance(self.store, LocalStore) else None
 
     def read(self, key: str) -> bytes | None:
@@ -111,7 +111,7 @@ class StoredGroup:
 
     @property
     def certificates(self) -> dict[str, Any]:
-        """What the stage says of its result."""
+        """The certificates in the record, by name; empty where there are none or the record is damaged."""
         found = self.record.get("certificates")
         return found if isinstance(found, dict) else {}
 
@@ -128,7 +128,7 @@ class StoredGroup:
 
     @cached_property
     def committed(self) -> dict[str, Committed]:
-        """All objects that are committed, by path below `arrays/`."""
+        """Length and digest of every committed object, by its path below `arrays/`."""
         return {key: committed for entry in self.units.values() for key, committed in entry.items()}
 
     @property
@@ -143,7 +143,7 @@ class StoredGroup:
         return sorted(key.removesuffix("/zarr.json") for key in self.committed if key.endswith("/zarr.json"))
 
     def holds(self, name: str) -> bool:
-        """Return whether it has an array."""
+        """Return whether an array is committed, by its path below `arrays/`."""
         return f"{name}/zarr.json" in self.committed
 
     def array(self, name: str) -> zarr.Array:
@@ -216,12 +216,12 @@ class StoredRun:
         return default if value is None else value
 
     def has(self, stage: str) -> bool:
-        """Return whether a stage is of the run and finished."""
+        """Return whether the plan has a stage whose record is there and intact."""
         return stage in self.groups and bool(self.groups[stage].record)
 
     @property
     def seed(self) -> int:
-        """The seed of the run."""
+        """The seed of the run's random draws, 0 where the plan has none."""
         return int(self.params.get("seed", 0))
 
     @property
@@ -232,7 +232,7 @@ class StoredRun:
 
 
 def block_folder(block: int, step: str = "") -> str:
-    """Return the folder of the ragged arrays of a block."""
+    """Return the folder of a block's ragged arrays below `arrays/`, of a step of the stage where it has some."""
     return f"{step}-block-{block:06d}" if step else f"block-{block:06d}"
 
 

@@ -75,7 +75,7 @@ def verify(
 
 
 def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
-    """Yield the findings of all checks."""
+    """Yield the findings on objects and invariants, then those of each finished stage in their order."""
     yield from guarded("store", lambda _: digests.check_digests(audit.run), audit)
     yield from guarded("store", lambda _: digests.check_arrays(audit.run, descriptions), audit)
     yield from guarded("store", lambda _: invariants.check_invariants(audit, descriptions), audit)
