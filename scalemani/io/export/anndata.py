@@ -72,7 +72,7 @@ def write_anndata(annotations: Annotations, target: str) -> None:
 
 
 def write_file(annotations: Annotations, target: str) -> None:
-    """Write an .h5ad with what is in the one that is there."""
+    """Write results into an .h5ad, or a copy of the one that is there, which replaces it once it is whole."""
     there = Path(target).exists()
     if there:
         check_file(annotations, Path(target))
@@ -95,7 +95,7 @@ class LateErrors(io.FileIO):
     error: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Return the length of a content, written or not."""
+        """Write as much as the disk takes, keep the first error, and return the length of all, so that HDF5 goes on."""
         left = memoryview(content).cast("B")
         while left and self.error is None:
             try:
@@ -105,7 +105,7 @@ class LateErrors(io.FileIO):
         return len(content)
 
     def truncate(self, size: int | None = None) -> int:
-        """Return the size asked for, reached or not."""
+        """Change the size, or keep the error, and return the size asked for all the same."""
         try:
             return super().truncate(size)
         except OSError as error:
@@ -198,7 +198,7 @@ def write_frame(root: Any, n_obs: int) -> None:
 
 
 def write_numbers(group: Any, name: str, count: int) -> None:
-    """Write the numbers from 0 on, (count,), as texts."""
+    """Write the row numbers 0 to count - 1 as texts (count,), which AnnData takes for names."""
     array = new_texts(group, name, (count,))
     for start in range(0, count, NAMES_AT_ONCE):
         stop = min(start + NAMES_AT_ONCE, count)
@@ -206,7 +206,7 @@ def write_numbers(group: Any, name: str, count: int) -> None:
 
 
 def write_elements(root: Any, annotations: Annotations) -> None:
-    """Write every element at its path, none of which is there."""
+    """Write every element at its path below `root`, where nothing may be."""
     for path, element in annotations.elements.items():
         write_element(*place(root, path), element)
 
@@ -244,7 +244,7 @@ def write_categories(group: Any, clusters: np.ndarray) -> None:
 
 
 def add_columns(root: Any, annotations: Annotations) -> None:
-    """Name the columns that were added to the table of rows."""
+    """Append new columns of `obs` to its attribute `column-order`, without which AnnData does not read them."""
     obs = root["obs"]
     listed = [str(name) for name in obs.attrs["column-order"]]
     added = [path.removeprefix("obs/") for path in annotations.elements if path.startswith("obs/")]
@@ -252,7 +252,7 @@ def add_columns(root: Any, annotations: Annotations) -> None:
 
 
 def new_group(parent: Any, name: str, attributes: Mapping[str, Any]) -> Any:
-    """Create a group with the attributes that say what it is."""
+    """Create a group with attributes such as `encoding-type`, by which AnnData knows what it is."""
     group = parent.create_group(name)
     group.attrs.update(attributes)
     return group

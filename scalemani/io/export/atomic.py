@@ -140,6 +140,6 @@ def same_content(one: Path, other: Path) -> bool:
 
 
 def sync_tree(folder: Path) -> None:
-    """Flush a folder with all that it holds to disk."""
+    """Sync everything in a folder, then the folder, to disk."""
     for path in (*folder.rglob("*"), folder):
         sync(path)

@@ -181,19 +181,19 @@ def run_blocks(rows: LazyRows, write: WriteRows, progress: Progress | None = Non
 
 
 def whole_group(target: str, zarr_format: Literal[2, 3] = 3) -> contextlib.AbstractContextManager[zarr.Group]:
-    """Yield a new zarr group that is at `target` at the end."""
+    """Yield a new zarr group, in place behind a URL; a folder becomes `target` once the block ends."""
     return new_zarr(target, functools.partial(zarr.open_group, mode="w-", zarr_format=zarr_format))
 
 
 def blocks(rows: LazyRows | PointsSource) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield (first row, rows) in order."""
+    """Yield (first row, rows) of all rows in order, `block_rows` at a time."""
     n_rows, step = rows.shape[0], block_rows(rows)
     for start in range(0, n_rows, step):
         yield start, rows.read(start, min(start + step, n_rows))
 
 
 def block_rows(rows: LazyRows | PointsSource) -> int:
-    """Return how many rows are read at once."""
+    """Return how many rows are read at once: by their bytes and the rows that the source prefers, at least 1."""
     row_bytes = math.prod(rows.shape[1:]) * rows.dtype.itemsize
     return min(rows_per_block(row_bytes, rows.preferred_rows), max(1, rows.shape[0]))
 
@@ -216,7 +216,7 @@ def npy_member(archive: zipfile.ZipFile, name: str, shape: tuple[int, ...], dtyp
 
 
 def write_npy_header(file: Any, shape: tuple[int, ...], dtype: np.dtype) -> None:
-    """Write the beginning of an .npy file."""
+    """Write the header of an .npy file of version 1.0, in C order; values follow."""
     header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": tuple(shape)}
     np.lib.format.write_array_header_1_0(file, header)
 
@@ -258,7 +258,7 @@ def columns_of(arrays: Mapping[Any, LazyRows], start: int, stop: int) -> dict[st
 
 
 def write_zarr(arrays: Arrays, target: str) -> None:
-    """Write a zarr v3 group of arrays."""
+    """Write arrays by blocks into a new zarr v3 group at `target`, each under its name."""
     with whole_group(target) as group:
         for name, rows in arrays.items():
             fill(group_array(group, name, rows.shape, rows.dtype, block_rows(rows)), blocks(rows))
@@ -303,7 +303,7 @@ WRITERS: Mapping[str, Callable[..., None]] = {
 
 
 class SparseMatrix(Protocol):
-    """A sparse matrix that is read by rows."""
+    """What writers need of a sparse matrix (N, M): `indptr` in memory, and slices of rows."""
 
     shape: tuple[int, int]
     dtype: np.dtype
@@ -313,7 +313,7 @@ class SparseMatrix(Protocol):
         """Where each row begins and ends among the entries: (N + 1,) int64."""
 
     def rows(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop) in CSR form, of `dtype`."""
 
 
 def row_parts(indptr: np.ndarray, entries: int = ENTRIES_AT_ONCE) -> Iterator[tuple[int, int]]:

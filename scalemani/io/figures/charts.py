@@ -49,7 +49,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def draw_curves(axes: Any, curves: Mapping[str, Curve]) -> None:
-    """Draw curves with markers over a pale grid."""
+    """Draw a line for each curve (x, y), in a colour of its own, with some twelve markers, over a grid."""
     colours = class_colours(len(curves))
     for (name, (x, y)), colour, marker in zip(curves.items(), colours, itertools.cycle(MARKERS), strict=False):
         every = max(1, len(x) // MARKED)

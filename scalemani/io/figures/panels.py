@@ -93,7 +93,7 @@ def point_radius(n_points: int, pixels: int) -> float:
 
 
 def lone_opacity(n_points: int) -> float:
-    """Return the opacity of a lone point: the more points, the fainter."""
+    """Return the opacity of a lone point, from FULLEST up to 10,000 points to FAINTEST from ten million on."""
     share = np.clip((7 - math.log10(max(n_points, 1))) / 3, 0, 1)
     return float(FAINTEST + (FULLEST - FAINTEST) * share)
 
@@ -229,7 +229,7 @@ def panel_limits(limits: np.ndarray, width: int, height: int) -> np.ndarray:
 
 
 def column_limits(source: PointsSource, n_shown: int) -> np.ndarray:
-    """Return what to show of each of the first columns: (n_shown, 2)."""
+    """Return lowest and highest value to show (n_shown, 2) of the first columns; DataError without a finite row."""
     stride = -(-source.shape[0] // SAMPLED_ROWS)
     sampled, ends = [], []
     for start, rows in blocks(source):

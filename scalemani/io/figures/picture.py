@@ -353,7 +353,7 @@ def caption(name: str, pair: Pair | None, n_pairs: int) -> str:
 
 
 def names_classes(colours: LabelColours, look: Look) -> bool:
-    """Return whether classes have their names on their clusters."""
+    """Return whether names of classes lie on their clusters: as asked, by default where a legend is too long."""
     return look.legend == "map" or (look.legend == "auto" and len(colours.classes) > LARGEST_LEGEND)
 
 
@@ -395,7 +395,7 @@ def draw_legend(axes: Any, colours: LabelColours, look: Look, height: int) -> No
 
 
 def draw_pixels(axes: Any, panel: Panel, look: Look) -> None:
-    """Draw the points of a panel as shaded pixels."""
+    """Draw the layers of a panel as one image, shaded by the theme, without interpolation."""
     image = np.rint(np.clip(shade(panel.layers, look.theme, look.point_size), 0, 1) * 255).astype(np.uint8)
     axes.imshow(image, extent=panel.limits.ravel(), aspect="auto", interpolation="none")
 

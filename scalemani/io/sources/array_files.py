@@ -52,7 +52,7 @@ class ArrayPoints(Source):
         self.points, self.column_names = checked, list(getattr(points, "columns", ()))
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) without a copy."""
+        """Return rows [start, stop) as a view of the array."""
         return self.points[start:stop]
 
 
@@ -174,7 +174,7 @@ class CompressedPoints(Source):
         self._whole: np.ndarray | None = None
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop) of the member, which is decompressed whole and held until its last row."""
         with self._lock, as_store_errors(self.description, start, stop):
             whole = whole_array(*self.whole) if self._whole is None else self._whole
             self._whole = whole if stop < self.shape[0] else None
@@ -241,7 +241,7 @@ class NpyParts(SourceOfPieces):
         super().__init__((self.starts[-1], first.shape[1]), first.file_dtype, f"{folder} ({len(files)} files)")
 
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a file."""
+        """Return rows [first, last) of one file of the folder."""
         return self.parts[piece].read(first, last)
 
 

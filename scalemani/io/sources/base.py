@@ -126,11 +126,11 @@ class WrappedPoints(PointsSource):
             setattr(self, name, getattr(points, name))
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), dense."""
+        """Return rows [start, stop) as `PointsSource.read` does, here those of the other source."""
         return self.points.read(start, stop)
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
+        """Return rows [start, stop) as `PointsSource.read_sparse` does, here those of the other source."""
         return self.points.read_sparse(start, stop)
 
     def with_points(self, points: PointsSource) -> "WrappedPoints":
@@ -184,7 +184,7 @@ class SourceOfPieces(Source):
 
     @abstractmethod
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a piece."""
+        """Return rows [first, last) of a piece, counted from its own first row: (last - first, D)."""
 
     def parts_of(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
         """Yield the pieces that hold rows [start, stop), with the first of these rows in each and the one after."""
@@ -195,7 +195,7 @@ class SourceOfPieces(Source):
             start, piece = end, piece + 1
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop) of `dtype`, put together from the pieces that hold them."""
         rows = np.empty((stop - start, self.shape[1]), self.dtype)
         for piece, first, last in self.parts_of(start, stop):
             row = self.starts[piece] - start

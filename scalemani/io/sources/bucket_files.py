@@ -39,7 +39,7 @@ class BucketFile:
 
     @property
     def suffix(self) -> str:
-        """That of the name, as of a path."""
+        """The suffix of the name with its dot, as `Path.suffix`."""
         return PurePosixPath(self.key).suffix
 
     def read(self, start: int, stop: int) -> bytes:
@@ -71,7 +71,7 @@ Place = Path | BucketFile  # of a file, on this machine or in a bucket
 
 
 class _Ranges(io.RawIOBase):
-    """What `io.BufferedReader` reads from."""
+    """A file in a bucket as a raw stream: each read is one request for a range of bytes."""
 
     def __init__(self, file: BucketFile) -> None:
         self.file, self.position = file, 0

@@ -62,7 +62,7 @@ def pieces(lengths: Place, piece: Place) -> Place:
 
 
 def is_dataset(array: Any) -> bool:
-    """Return whether an array is a dataset of an HDF5 file that is open."""
+    """Return whether an array is an h5py dataset, by its methods: the library need not be installed."""
     return hasattr(getattr(array, "id", None), "get_num_chunks")
 
 

@@ -20,11 +20,11 @@ class OrderedColumns(WrappedPoints):
         self.order, self.column_names = order, names
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop), dense."""
+        """Return rows [start, stop), C-contiguous, with columns in `order`."""
         return np.ascontiguousarray(super().read(start, stop)[:, self.order])
 
     def read_sparse(self, start: int, stop: int) -> sp.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
+        """Return sparse rows [start, stop) with columns in `order`, ascending in each row."""
         rows = super().read_sparse(start, stop)[:, self.order]
         rows.sort_indices()
         return rows

@@ -136,7 +136,7 @@ def values_of(labels: Any, where: str) -> np.ndarray:
 
 
 def refuse_times(name: str, where: str) -> None:
-    """Refuse labels of a type of times, by its name; "" is none."""
+    """Raise DataError for labels that are times; `name` is that of their type, empty where they are none."""
     if not name:
         return
     unit = "timedelta64[ms]" if "delta" in name else "datetime64[ms]"

@@ -34,7 +34,7 @@ HEXADECIMAL = re.compile(r"#[0-9a-fA-F]{6}")  # what comes after it is an opacit
 
 
 def parquet_columns(path: Path, member: str | None) -> Columns:
-    """Return columns of a Parquet file or of the files of a folder."""
+    """Return the columns that `member` names (None: all but those of an index) of a Parquet file or folder."""
     arrow, requested, tables = optional_module("pyarrow", "parquet"), columns_of(member), []
     for file in table_files(path):
         with opened(file) as reader:
@@ -172,7 +172,7 @@ class Annotated:
         return {category: colour for category, colour in colours if colour}
 
     def values(self, member: str) -> np.ndarray:
-        """Return the values of an array (N,); texts as objects."""
+        """Return an array (N,) of numbers, or of texts as objects; DataError for what has other dimensions."""
         node, where = self.node(member), f"{self.path}::{member}"
         if len(getattr(node, "shape", ())) != 1:
             raise DataError(f"{where} is no column of numbers, texts or categories: name another")
@@ -187,7 +187,7 @@ class Annotated:
 
 
 def is_array(node: Any) -> bool:
-    """Return whether something in an AnnData is an array, and no group."""
+    """Return whether a node of an AnnData has a shape, as arrays have and groups have not."""
     return hasattr(node, "shape")
 
 

@@ -40,11 +40,11 @@ class LazyRows(PointsSource):
 
     @property
     def ndim(self) -> int:
-        """The number of dimensions."""
+        """The number of dimensions: 1 of labels, 2 of points."""
         return len(self.shape)
 
     def read(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop), C-contiguous, of `dtype`; what the reader gives is converted."""
         return np.ascontiguousarray(self.reader(start, stop), self.dtype)
 
     def __len__(self) -> int:
@@ -101,7 +101,7 @@ def exact_part(part: Any) -> Any:
 
 
 def is_dask_array(points: Any) -> "TypeGuard[DaskArray]":
-    """Return whether points are a Dask array, without loading the library."""
+    """Return whether points are a Dask array; dask.array is not imported for it."""
     library = sys.modules.get("dask.array")
     return library is not None and isinstance(points, library.Array)
 
@@ -184,7 +184,7 @@ class DaskPoints(SparseSource):
 
 
 def sparse_row_bytes(points: "DaskPoints") -> int:
-    """Return the bytes of the nonzeros of a row and of their columns, on average."""
+    """Return the bytes of an average sparse row: its nonzeros and their column numbers."""
     return -(-(points.nonzeros or 0) * (points.dtype.itemsize + INDEX_BYTES) // points.shape[0])
 
 
@@ -212,7 +212,7 @@ class ComputedPoints(SourceOfPieces):
             objects.set(str(first), rows.tobytes() if self.nonzeros is None else content.getvalue())
 
     def piece(self, piece: int) -> Any:
-        """Return a piece as it was written."""
+        """Return the rows of a piece as `keep` wrote them; StoreError where they are gone or were cut short."""
         first, last = self.starts[piece : piece + 2]
         content = open_objects(self.root).get(str(first)) or b""
         try:
@@ -226,14 +226,14 @@ class ComputedPoints(SourceOfPieces):
             ) from error
 
     def read_sparse(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as sparse rows."""
+        """Return rows [start, stop) of pieces in CSR form, of `dtype`; DataError for rows that are not there."""
         self.check_range(start, stop)
         parts = [sparse.csr_matrix((0, self.shape[1]), dtype=self.dtype)]
         parts += [self.piece(piece)[first:last] for piece, first, last in self.parts_of(start, stop)]
         return sparse.csr_matrix(sparse.vstack(parts, "csr")) if len(parts) > 2 else parts[-1]
 
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a piece."""
+        """Return rows [first, last) of a piece, dense, counted from its own first row."""
         rows = self.piece(piece)[first:last]
         return rows if self.nonzeros is None else rows.toarray()
 

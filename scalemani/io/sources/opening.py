@@ -123,7 +123,7 @@ def take_representation(points: Any, use_rep: str | None = None, gaps: bool = Fa
 
 
 def is_annotated(points: Any) -> bool:
-    """Return whether points are an AnnData."""
+    """Return whether points are an AnnData, by `obsm` and `obs_names`: the library need not be installed."""
     return hasattr(points, "obsm") and hasattr(points, "obs_names")
 
 
@@ -133,7 +133,7 @@ def representation_of(annotated: Any, use_rep: str | None) -> str:
 
 
 def is_frame(points: Any) -> bool:
-    """Return whether points are a frame of pandas."""
+    """Return whether points are a frame of pandas, by its method `isetitem`; pandas is not imported."""
     return hasattr(points, "isetitem")
 
 
@@ -305,7 +305,7 @@ def open_directory(path: Path, member: str | None) -> PointsSource:
 
 
 def open_file(path: Place, member: str | None) -> Source:
-    """Return the source in a single file, of this machine or in a bucket."""
+    """Return the source of a file on this machine or in a bucket, by its suffix; `member` is what follows `::`."""
     suffix = path.suffix.lower()
     if isinstance(path, Path):
         check_file(path)

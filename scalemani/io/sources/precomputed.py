@@ -263,11 +263,11 @@ class NeighborLists(Source):
 
     @property
     def n_neighbors(self) -> int:
-        """The neighbours a point, k."""
+        """How many neighbours each list has, k, without the point itself."""
         return int(self.indices.shape[1])
 
     def nearest(self, n_neighbors: int) -> "NeighborLists":
-        """Return the lists of fewer neighbours a point."""
+        """Return the lists of the nearest `n_neighbors` of each point, views of these."""
         fewer = copy.copy(self)
         fewer.indices, fewer.distances = (part[:, :n_neighbors] for part in (self.indices, self.distances))
         fewer.shape = (len(self.indices), 2 * fewer.n_neighbors)
@@ -415,7 +415,7 @@ class DistanceMatrix(Source):
 
     @property
     def n_neighbors(self) -> int:
-        """The neighbours a point: all others."""
+        """How many neighbours each point has: all others, N - 1."""
         return self.shape[0] - 1
 
     def rows(self, start: int, stop: int) -> np.ndarray:

@@ -65,7 +65,7 @@ class Labels:
 
     @cached_property
     def digest(self) -> str:
-        """Of the classes of all points."""
+        """The digest of the class codes (N,), which keys hold; names of classes are not in it."""
         return digest(self.codes.tobytes())
 
     @property
@@ -79,7 +79,7 @@ class Labels:
         return labels if self.partial else check_classes(labels)  # where they may be missing, none need be left
 
     def of_rows(self, rows: np.ndarray) -> "Labels":
-        """Return the labels of some points."""
+        """Return the labels of the points at `rows` (M,), in this order; classes without a point are dropped."""
         return self.with_codes(self.codes[rows])
 
     def of_distinct(self, points_of_rows: np.ndarray, n_points: int) -> "Labels":
@@ -103,7 +103,7 @@ class Weights:
 
     @cached_property
     def digest(self) -> str:
-        """Of all weights."""
+        """The digest of the weights (N,), which keys hold."""
         return digest(self.values.tobytes())
 
     def fewest_neighbors(self, n_neighbors: int) -> float:
@@ -111,7 +111,7 @@ class Weights:
         return float(np.partition(self.values, n_neighbors - 1)[:n_neighbors].sum())
 
     def of_rows(self, rows: np.ndarray) -> "Weights":
-        """Return the weights of some points."""
+        """Return the weights of the points at `rows` (M,), in this order."""
         return Weights(self.values[rows])
 
 
@@ -123,11 +123,11 @@ class Init:
 
     @cached_property
     def digest(self) -> str:
-        """Of all coordinates."""
+        """The digest of the coordinates and their number of columns, which keys hold."""
         return digest(f"{self.coordinates.shape[1]} ".encode() + self.coordinates.tobytes())
 
     def of_rows(self, rows: np.ndarray) -> "Init":
-        """Return where some points start."""
+        """Return the starts of the points at `rows` (M,), in this order."""
         return Init(self.coordinates[rows])
 
 
@@ -143,7 +143,7 @@ class Landmarks:
 
     @cached_property
     def digest(self) -> str:
-        """Of all landmarks."""
+        """The digest of the landmarks and their shape, which keys hold; how they were given is not in it."""
         return digest(f"{self.points.shape} ".encode() + self.points.tobytes())
 
     def of_rows(self, rows: np.ndarray) -> "Landmarks":
@@ -164,7 +164,7 @@ class Duplicates:
 
     @cached_property
     def digest(self) -> str:
-        """Of which point each row is."""
+        """The digest of the point of each row, which keys hold."""
         return digest(self.points_of_rows.data)
 
     def __str__(self) -> str:
@@ -174,7 +174,7 @@ class Duplicates:
         return f"{n_rows} rows are {self.n_points} distinct points, each weighs as much as its rows"
 
     def of_rows(self, rows: np.ndarray) -> "Duplicates":
-        """Return which of some distinct points each row of the input is."""
+        """Return the point of each row of the input where only the points at `rows` (M,) are left, numbered anew."""
         numbers = np.full(self.n_points, LEFT_OUT)
         numbers[rows] = np.arange(len(rows))
         return self.merged(numbers, len(rows))
@@ -196,7 +196,7 @@ class GivenLists:
 
     @cached_property
     def digest(self) -> str:
-        """Of all indices and distances."""
+        """The digest of indices, distances and their shape, which keys hold."""
         return digest(f"{self.indices.shape} ".encode() + self.indices.tobytes() + self.distances.tobytes())
 
     def of_rows(self, rows: np.ndarray) -> "GivenLists":
@@ -214,7 +214,7 @@ class Pairs:
 
     @cached_property
     def digest(self) -> str:
-        """Of all pairs and their distances."""
+        """The digest of the pairs and their distances, which keys hold."""
         return digest(b"".join(part.tobytes() for part in self.bridges))
 
     def of_rows(self, rows: np.ndarray) -> None:
@@ -252,7 +252,7 @@ def points_of(source: PointsSource) -> PointsSource:
 
 
 def side_data_of(source: PointsSource) -> SideData:
-    """Return what accompanies points."""
+    """Return the side data of a source; empty where it is no `AccompaniedPoints`."""
     return source.side if isinstance(source, AccompaniedPoints) else SideData()
 
 

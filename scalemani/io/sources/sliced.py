@@ -123,7 +123,7 @@ class SlicedPoints(Source):
         self.column_names = coordinate_names(array)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop), unpacked by CF conventions; those of a memory map as a copy."""
         with as_store_errors(self.description, start, stop):
             rows = self.array[start:stop]
             if isinstance(self.array, np.memmap):
@@ -132,7 +132,7 @@ class SlicedPoints(Source):
         return self.packing.unpacked(np.asarray(unmasked(rows, self.description, self.gaps, start)), start, self)
 
     def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
+        """Give gaps as NaN; a dtype of integers that has gaps becomes one of floats."""
         super().give_gaps()
         if self.gapped:
             self.dtype = with_nan(self.dtype)
@@ -199,7 +199,7 @@ class SparseRows(SparseSource):
             self.nonzeros = ends[1]
 
     def rows(self, start: int, stop: int) -> sparse.csr_matrix:
-        """Return rows [start, stop) as they are stored."""
+        """Return rows [start, stop) in CSR form as stored, repeated entries too; DataError for columns out of range."""
         first, last = int(self.indptr[start]), int(self.indptr[stop])
         with as_store_errors(self.description, start, stop):
             values, columns = np.asarray(self.data[first:last]), np.asarray(self.indices[first:last])
@@ -235,7 +235,7 @@ def sparse_file(path: Path) -> SparseRows:
 
 
 def sparse_matrix(matrix: Any, description: str | None = None) -> SparseRows:
-    """Open a matrix of SciPy, of any format."""
+    """Return the source of a matrix of SciPy of any format, by its rows in CSR form."""
     where = description or f"{type(matrix).__name__} in memory"
     rows = compressed_rows(matrix, where)
     return SparseRows(rows.data, rows.indices, rows.indptr, rows.shape, where)

@@ -118,7 +118,7 @@ class UrlStore(ObjectStore):
         return self.location.startswith(SCHEMES)
 
     def with_read_only(self, read_only: bool = False) -> "UrlStore":
-        """Return the same store, for reading alone or for both."""
+        """Return a store of the same place that may be written unless `read_only`."""
         return UrlStore(self.location, read_only)
 
     async def get(self, key: str, prototype: BufferPrototype, byte_range: ByteRequest | None = None) -> Buffer | None:
@@ -129,22 +129,22 @@ class UrlStore(ObjectStore):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return several objects or parts of objects."""
+        """Return objects or ranges of bytes of these, requested side by side; None where there is none."""
         return await asyncio.gather(*(self.get(key, prototype, part) for key, part in key_ranges))
 
     async def exists(self, key: str) -> bool:
-        """Return whether there is an object under `key`."""
+        """Ask the server whether there is an object under `key`, without its content."""
         return await self._answer("read", key, self.store.head) is not None
 
     async def getsize(self, key: str) -> int:
-        """Return the bytes of the object under `key`."""
+        """Return the bytes of the object under `key`, as the server says; FileNotFoundError where there is none."""
         found = await self._answer("read", key, self.store.head)
         if found is None:
             raise FileNotFoundError(f"{self}/{key}")
         return int(found["size"])
 
     async def set(self, key: str, value: Buffer) -> None:
-        """Write the object under `key`."""
+        """Write the object under `key` in one request, whether or not there is one."""
         self._check_writable()
         await self._answer("write", key, self.store.put, value.as_buffer_like())
 
@@ -161,13 +161,13 @@ class UrlStore(ObjectStore):
         await self._answer("delete", key, self.store.delete)
 
     async def delete_dir(self, prefix: str) -> None:
-        """Remove all objects below `prefix`."""
+        """Remove all objects whose keys begin with `prefix` and a slash; all of the store for an empty one."""
         self._check_writable()
         if paths := [path async for path in self.list_prefix(f"{prefix.rstrip('/')}/" if prefix else "")]:
             await self._answer("delete", prefix, lambda _: self.store.delete(paths))
 
     async def list_dir(self, prefix: str) -> AsyncGenerator[str, None]:
-        """Yield the names directly below `prefix`."""
+        """Yield the names of objects and folders directly below `prefix`."""
         there = await self._answer("list", prefix, self.store.list_with_delimiter)
         for path in (*there["common_prefixes"], *(found["path"] for found in there["objects"])):
             yield path.removeprefix(prefix.rstrip("/")).lstrip("/")
@@ -197,7 +197,7 @@ def store_at(url: str, read_only: bool = True) -> UrlStore | str:
 
 
 def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoints:
-    """Return the points in a zarr array, local or behind a URL."""
+    """Return the source of a zarr array with the names of its columns; UnsafeStoreError for unsafe codecs."""
     check_settings()
     check_codecs(dict(array.metadata.to_dict()), description)
     source = SlicedPoints(array, description)
@@ -296,7 +296,7 @@ def open_zarr(location: str, member: str | None) -> Source:
 
 
 def described(location: str, member: str | None) -> str:
-    """Return what messages call an array or group."""
+    """Return location and member as messages name them, without credentials."""
     return without_credentials(location) + (f"::{member}" if member else "")
 
 
@@ -337,7 +337,7 @@ def as_zarr_errors(description: str, failure: str) -> Iterator[None]:
 
 
 def is_anndata(location: str) -> bool:
-    """Return whether there is an AnnData in a zarr store of this machine."""
+    """Return whether a folder is a zarr store of an AnnData, by its attributes; False for URLs and damaged stores."""
     path = Path(location)
     if "://" in location or not any((path / marker).exists() for marker in (".zgroup", "zarr.json")):
         return False
@@ -349,7 +349,7 @@ def is_anndata(location: str) -> bool:
 
 
 def place_of(location: str) -> Any:
-    """Return what zarr reads at a path or URL."""
+    """Return the store that zarr reads: of a URL, or of a folder, in which links that lead out are refused."""
     return store_at(location) if "://" in location else RegularFiles(location, read_only=True)
 
 
@@ -364,7 +364,7 @@ def zarr_names(location: str, member: str | None = None) -> str:
 
 
 def open_h5(path: Place) -> Any:
-    """Open an HDF5 file for reading."""
+    """Open an HDF5 file, also in a bucket, for reading; DataError where it is damaged."""
     with as_damage(str(path)):
         return optional_module("h5py", "anndata").File(path.open() if isinstance(path, BucketFile) else path, "r")
 

@@ -141,7 +141,7 @@ class Table(Source):
         self.column_names = () if columns.lists else columns.names
 
     def give_gaps(self) -> None:
-        """Give gaps as NaN, in a type that has it."""
+        """Give gaps as NaN; columns of integers then become floats."""
         super().give_gaps()
         self.columns = replace(self.columns, dtype=with_nan(self.columns.dtype))
         self.dtype = check_dtype(self.columns.dtype)
@@ -163,7 +163,7 @@ class ArrowTable(Table):
         super().__init__(columns, self.table.num_rows, self._read(0, 1, None), self.description)
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop) of `dtype`, put together from the batches that hold them."""
         rows, row = np.empty((stop - start, self.shape[1]), self.dtype), 0
         for part in self._read(start, stop, self.shape[1]):
             rows[row : row + len(part)] = part
@@ -218,7 +218,7 @@ def index_columns(schema: Any) -> frozenset[str]:
 
 
 def index_of_files(path: Path) -> frozenset[str]:
-    """Return the names of columns of a Parquet file, or of the files of a folder, that are an index."""
+    """Return the names of index columns of a Parquet file, or of the first file of a folder."""
     with opened(table_files(path)[0]) as reader:
         return index_columns(reader.schema)
 
@@ -273,7 +273,7 @@ def is_number(kind: Any) -> bool:
 
 
 def number_dtype(kind: Any) -> np.dtype:
-    """Return the dtype of a type of numbers."""
+    """Return the NumPy dtype of a type of Arrow's numbers; float64 for decimals."""
     return np.dtype(np.float64 if str(kind).startswith("decimal") else kind.to_pandas_dtype())
 
 
@@ -395,7 +395,7 @@ class TableFiles(Table):
         super().__init__(kinds[0], self.starts[-1], self._read_from(0, None), str(path))
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop)."""
+        """Return rows [start, stop); resumes in the batch where the last call ended, unless that is past `start`."""
         rows = np.empty((stop - start, self.shape[1]), dtype=self.dtype)
         with self._lock:
             part = bisect_right(self.starts, start) - 1
@@ -435,7 +435,7 @@ def opened(place: Place, mapped: bool = False) -> Iterator[ParquetReader | Arrow
 
 
 def columns_of(member: str | None) -> tuple[str, ...] | None:
-    """Return the columns named after `::`, separated by commas."""
+    """Return the column names in `member`, which follows `::`, between commas; None where there are none."""
     return tuple(name.strip() for name in member.split(",")) if member else None
 
 
