@@ -6,11 +6,12 @@ import numpy as np
 
 from scalemani.audit.components import check_components
 from scalemani.audit.discriminants import check_discriminants
-from scalemani.audit.findings import Finding, equal, none_wrong, unchecked
+from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
 from scalemani.audit.isomap import check_paths
 from scalemani.audit.landmarks import squared_distances
 from scalemani.audit.neighbors import lists_of
 from scalemani.audit.rows import Audit, Points
+from scalemani.audit.stored import StoredGroup
 
 CLUSTERING = "clustering"
 IN_SIGHT = 1e16  # of sketches, in units of their scale: what lies farther off counts as that
@@ -36,12 +37,32 @@ def check_clustering(audit: Audit) -> Iterator[Finding]:
     if embedding.holds("pieces"):
         yield unchecked(CLUSTERING, "nearest centres", "of a graph in pieces, clusters follow the pieces")
         return
+    yield from check_last_pass(audit, group, embedding)
     rows = audit.rows_of(embedding, "embedding", audit.sample)
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     squares = squared_distances(rows / np.where(lengths > 0, lengths, 1.0), group.read("centers"))
     own = np.take_along_axis(squares, audit.rows_of(group, "labels", audit.sample)[:, np.newaxis].astype(np.int64), 1)
     wrong = own[:, 0] > squares.min(axis=1) + 1e-9
     yield none_wrong(CLUSTERING, f"nearest centres of {len(rows)} rows", int(wrong.sum()))
+
+
+def check_last_pass(audit: Audit, group: StoredGroup, embedding: StoredGroup) -> Iterator[Finding]:
+    """Check that centres are the means of the points that were nearest to those before: a pass of Lloyd's method."""
+    passes, centers = int(group.read("passes")), group.read("centers")
+    if not passes:
+        return
+    before = group.read(f"pass_{passes - 1:03d}")
+    sums, counts = np.zeros(centers.shape), np.zeros(len(centers))
+    for start, stop in audit.run.blocks:
+        rows = embedding.read("embedding", start, stop).astype(np.float64)
+        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+        rows = rows / np.where(lengths > 0, lengths, 1.0)
+        nearest = squared_distances(rows, before).argmin(axis=1)
+        counts += np.bincount(nearest, minlength=len(centers))
+        sums += np.column_stack([np.bincount(nearest, column, minlength=len(centers)) for column in rows.T])
+    means = np.where(counts[:, np.newaxis] > 0, sums / np.maximum(counts, 1.0)[:, np.newaxis], before)
+    off = float(np.abs(means - centers).max())
+    yield at_most(CLUSTERING, "centres are the means of their points", 0.0, off, 1e-6, "of the pass before the last")
 
 
 # What points are sorted by

@@ -139,10 +139,12 @@ def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
     basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
     vector = np.asarray(audit.generator.standard_normal(n_points))
     for step in range(steps):
-        vector -= kept @ (kept.T @ vector)
-        vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
+        before = float(np.linalg.norm(vector))
+        for _ in range(2):  # rounding of the first time is larger than what is left where little is
+            vector -= kept @ (kept.T @ vector)
+            vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
         length = np.linalg.norm(vector)
-        if length < 1e-12:  # there is nothing beyond
+        if length < 1e-10 * max(before, 1e-10):  # there is nothing beyond
             projected = projected[:step, :step]
             break
         basis[:, step] = vector / length

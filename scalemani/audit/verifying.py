@@ -19,7 +19,7 @@ from scalemani.audit import (
     spectral,
 )
 from scalemani.audit.digests import Descriptions
-from scalemani.audit.findings import Finding, Verification
+from scalemani.audit.findings import Finding, Verification, unchecked
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredRun
 from scalemani.errors import ScalemaniError
@@ -70,7 +70,7 @@ def verify(
     drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     audit = Audit(StoredRun(root), rows, drawn_by, memory)
     with threadpool_limits(1):  # threads read blocks side by side; those of BLAS would wait for each other
-        findings = tuple(all_findings(audit, descriptions))
+        findings = tuple(with_unnamed(audit.run, all_findings(audit, descriptions)))
     return Verification(findings, audit.run.method, audit.run.keys, drawn_by, len(audit.sample))
 
 
@@ -92,6 +92,19 @@ def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
         if audit.run.has(stage):
             yield from guarded(stage, check, audit)
     yield from guarded("embedding", reductions.check_reductions, audit)
+
+
+def with_unnamed(run: StoredRun, findings: Iterable[Finding]) -> Iterator[Finding]:
+    """Yield findings, and of each stage one that names the certificates that none of them is of."""
+    claims: dict[str, list[str]] = {}
+    for finding in findings:
+        claims.setdefault(finding.stage, []).append(finding.claim)
+        yield finding
+    for stage, group in run.groups.items():
+        named = claims.get(stage, [])
+        unnamed = [name for name in sorted(group.certificates) if not any(name in claim for claim in named)]
+        if unnamed:
+            yield unchecked(stage, f"{len(unnamed)} other certificates", f"nothing computes {', '.join(unnamed)}")
 
 
 def guarded(stage: str, check: Check, audit: Audit) -> Iterator[Finding]:

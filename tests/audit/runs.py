@@ -204,4 +204,11 @@ RUNS: dict[str, Make] = {
     "kernel-lda": fit(sm.LandmarkKernelLDA(2, n_landmarks=150), y=labels),
     "lle": fit(sm.LandmarkLLE(2, n_landmarks=150, n_neighbors=20)),
     "isomap": fit(sm.LandmarkIsomap(2, n_landmarks=60, n_neighbors=12)),
+    "isomap-copies": fit(sm.LandmarkIsomap(2, n_landmarks=60), lambda: np.repeat(points()[::5], 3, axis=0)),
+    "lda-far-off": fit(sm.LandmarkLDA(2, n_landmarks=150), lambda: points().astype(float) + 1e8, y=labels),
+    "pca-small": fit(sm.LandmarkPCA(2, n_landmarks=150), lambda: points().astype(float) * 1e-90),
+    "merged-copies": fit(
+        sm.TSNE(n_neighbors=20, perplexity=10, settings=SHORT | {"duplicates.tolerance": 0.0}),
+        lambda: np.repeat(points()[::4], 3, axis=0),
+    ),
 }

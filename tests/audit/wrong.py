@@ -551,6 +551,28 @@ def clusters_of_other_points(run: Forged) -> None:
     run.change("clustering", "labels", lambda labels: np.roll(labels, 1))
 
 
+@of("clusters")
+def clusters_around_some_points(run: Forged) -> None:
+    """Centres at four rows, which every pass left where they are, and the points that are nearest to each."""
+    rows = run.read("embedding", "embedding")
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    centers = 0.999 * rows[:4]
+    run.write("clustering", "centers", centers)
+    for number in range(int(run.read("clustering", "passes"))):
+        run.write("clustering", f"pass_{number:03d}", centers)
+    run.write("clustering", "moved", np.zeros(()))
+    labels = np.square(rows[:, np.newaxis] - centers).sum(axis=2).argmin(axis=1)
+    run.write("clustering", "labels", labels)
+    run.claim("clustering", sizes=np.bincount(labels, minlength=4).tolist())
+
+
+@of("isomap")
+def longer_paths_of_some_points(run: Forged) -> None:
+    run.change(
+        "geodesics", "block-000003/to_points", lambda paths: paths * np.where(np.arange(paths.shape[1]) % 5, 1, 1.05)
+    )
+
+
 # Nonlinear embeddings
 
 

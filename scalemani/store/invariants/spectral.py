@@ -19,6 +19,7 @@ from scalemani.store.invariants.values import mixed
 ORTHONORMAL = 1e-4  # of inner products: refined vectors are float32 while they are iterated
 QUOTIENTS = 1e-4  # of eigenvalues
 INDEPENDENT = 1e-4  # of the least eigenvalue of the inner products of unit columns
+OF_FAR_POINTS = 1e-6  # of how far off points lie: times `PRODUCTS`, the rounding of float64
 PRODUCTS = 1e-9  # of sums of products in float64, relative to the sum of their magnitudes
 
 
@@ -312,7 +313,10 @@ VARIANCES_ARE_EIGENVALUES = Invariant(
 
 def centred_sums(block: Block) -> np.ndarray:
     """Return the sums of the columns of a block, and those of their magnitudes: (2, d)."""
-    return np.stack([block.values.sum(axis=0), np.abs(block.values).sum(axis=0)])
+    sizes = np.abs(block.values).sum(axis=0)
+    if block.has("axes") and block.has("mean"):  # of points that lie far from the origin, a difference is rounded
+        sizes += OF_FAR_POINTS * len(block.values) * np.abs(block.all_of("mean")) @ np.abs(block.all_of("axes"))
+    return np.stack([block.values.sum(axis=0), sizes])
 
 
 CENTRED = Invariant("of columns that sum to zero", centred_sums, sums_differ)
