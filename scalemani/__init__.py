@@ -20,8 +20,10 @@ if TYPE_CHECKING:
         TSNE,
         DiffusionMaps,
         ElasticEmbedding,
+        EpanechnikovElasticEmbedding,
         LaplacianEigenmaps,
         SpectralClustering,
+        StudentElasticEmbedding,
         SymmetricSNE,
     )
     from scalemani.interfaces.estimators.running import append, transform

@@ -2,7 +2,8 @@
 
 E = E+ + strength E-, with E+ = sum w a(d^2) over the affinities w of the graph and E- made of the sums
 S_n = sum over m != n of K(d_nm^2); d is the distance in the embedding. The parameters, the routes, the command line and
-its help, `scalemani.objective` and the estimators are made from this table. Source: [PH] 3.2, eqs. (3.1) to (3.4).
+its help and `scalemani.objective` are made from this table; each row has an estimator beside it. Source: [PH] 3.2,
+eqs. (3.1) to (3.4).
 """
 
 from dataclasses import dataclass
@@ -27,7 +28,6 @@ class Objective:
     formula : E+ and E-, as the documentation shows them; p stands for affinities that were scaled, w for given ones
     name : what a person calls it
     estimator : the name of its scikit-learn class, in `scalemani`
-    source : the paper that an estimator refers to
     strength : weight of E-
     direction : search direction, a name of `LayoutParams.direction`
     exaggeration, exaggerated_iterations : factor on E+ at first, and for how many iterations, under momentum
@@ -40,7 +40,6 @@ class Objective:
     formula: tuple[str, str]
     name: str
     estimator: str
-    source: str
     strength: float = 1.0
     direction: str = "spectral+l-bfgs"
     exaggeration: float = 1.0
@@ -48,9 +47,6 @@ class Objective:
 
 
 UNNORMALIZED_STRENGTH = 1e-4  # [NB] 5.5: sums over all pairs are larger than the affinities' by orders of magnitude
-PARTIAL_HESSIAN = (
-    "Vladymyrov and Carreira-Perpinan, Partial-Hessian strategies for fast learning of nonlinear embeddings, ICML 2012."
-)
 
 OBJECTIVES: dict[str, Objective] = {
     "elastic-embedding": Objective(
@@ -61,7 +57,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum w d^2", "sum exp(-d^2)"),
         name="The elastic embedding",
         estimator="ElasticEmbedding",
-        source="Carreira-Perpinan, The elastic embedding algorithm for dimensionality reduction, ICML 2010.",
         strength=UNNORMALIZED_STRENGTH,
     ),
     "s-sne": Objective(
@@ -72,7 +67,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum p d^2", "log sum exp(-d^2)"),
         name="Symmetric stochastic neighbour embedding",
         estimator="SymmetricSNE",
-        source="Cook, Sutskever, Mnih and Hinton, Visualizing similarity data with a mixture of maps, AISTATS 2007.",
     ),
     "t-sne": Objective(
         attraction="student",
@@ -82,7 +76,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum p log(1 + d^2)", "log sum 1 / (1 + d^2)"),
         name="t-distributed stochastic neighbour embedding",
         estimator="TSNE",
-        source="van der Maaten and Hinton, Visualizing data using t-SNE, JMLR 2008.",
         direction="momentum",
         # Users know 250 iterations, from a random start. From the spectral embedding 75 do.
         exaggeration=12.0,
@@ -96,7 +89,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum p d^2", "sum_n log sum_m exp(-d_nm^2)"),
         name="Stochastic neighbour embedding, with a distribution of its own for each point",
         estimator="SNE",
-        source="Hinton and Roweis, Stochastic neighbor embedding, NIPS 2002.",
     ),
     "t-ee": Objective(
         attraction="student",
@@ -106,7 +98,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum w log(1 + d^2)", "sum 1 / (1 + d^2)"),
         name="The elastic embedding with Student's kernel",
         estimator="StudentElasticEmbedding",
-        source=PARTIAL_HESSIAN,
         strength=UNNORMALIZED_STRENGTH,
     ),
     "epanechnikov-ee": Objective(
@@ -117,7 +108,6 @@ OBJECTIVES: dict[str, Objective] = {
         formula=("sum w d^2", "sum max(0, 1 - d^2)"),
         name="The elastic embedding with Epanechnikov's kernel",
         estimator="EpanechnikovElasticEmbedding",
-        source=PARTIAL_HESSIAN,
         strength=UNNORMALIZED_STRENGTH,
     ),
 }

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
+import zarr
 
 from scalemani.engine.reading import ArrayReader
 from scalemani.io.export.writers import SparseMatrix, row_parts
@@ -20,6 +21,7 @@ from scalemani.stages.arrays.affinities import StoredAffinityMatrix
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
+RowArray = zarr.Array | LazyRows  # of which rows are read as they are asked for
 PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
 
 
@@ -63,7 +65,7 @@ class ResultRows:
         filled[self.given] = values
         return filled
 
-    def by_given_rows(self, stored: Any, fill: float, description: str, numbered: bool = False) -> Any:
+    def by_given_rows(self, stored: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
         """Return a stored row array of the rows of the results by given rows, read as they are asked for.
 
         Rows left out are `fill`; where the values are `numbered` rows of the results, they become given rows.
@@ -81,7 +83,7 @@ class ResultRows:
 
         return replace(rows_of, shape=(self.n_given, *stored.shape[1:]), reader=read)
 
-    def by_rows(self, stored: ArrayReader, description: str) -> Any:
+    def by_rows(self, stored: ArrayReader, description: str) -> RowArray:
         """Return a stored row array by the rows of the results: a zarr array, or rows read as they are asked for."""
         array = stored.zarr()
         if self.points is None:
@@ -125,8 +127,8 @@ class Graph(NamedTuple):
     distances : (N, k) float32 (float64 for float64 points), in the metric of the run, ascending
     """
 
-    indices: Any
-    distances: Any
+    indices: RowArray
+    distances: RowArray
 
     def tocsr(self) -> sp.csr_matrix:
         """Return the distances (N, N) in CSR form, in memory; neighbours at distance zero are stored entries."""
@@ -168,7 +170,7 @@ class GraphMatrix(RowMatrix):
     """The graph as a sparse matrix (N, N) of distances, the neighbours of a row by ascending distance."""
 
     def __init__(self, graph: Graph) -> None:
-        n_points, self._width = graph.indices.shape
+        n_points, self._width = (int(size) for size in graph.indices.shape)
         self._indices, self._distances = (lazy_rows(array, "a neighbour graph") for array in graph)
         self.shape, self.dtype = (n_points, n_points), np.dtype(graph.distances.dtype)
 

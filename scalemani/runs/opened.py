@@ -24,6 +24,7 @@ from scalemani.runs.input_order import (
     Graph,
     InputOrder,
     ResultRows,
+    RowArray,
     RowMatrix,
     SpreadMatrix,
     graph_in_input_order,
@@ -189,12 +190,12 @@ class Run:
         """Return values (M, ...) of rows that were not left out in input order (N, ...), `fill` in the others."""
         return self.rows.spread(values, fill)
 
-    def _filled(self, kept: Any, fill: float, description: str, numbered: bool = False) -> Any:
+    def _filled(self, kept: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
         """Return an array (M, ...) of kept rows with all rows that were given, where results have these."""
         return self.rows.by_given_rows(kept, fill, description, numbered) if self.fills_gaps else kept
 
     @property
-    def embedding(self) -> Any:
+    def embedding(self) -> RowArray:
         """The embedding (n_points, n_components) as a zarr array, rows in input order.
 
         Where equal rows are one point or rows with gaps were left out, as an array whose rows are read as they are
@@ -203,7 +204,7 @@ class Run:
         return self._filled(self.kept_embedding, np.nan, f"the embedding in {self.store.root}")
 
     @property
-    def kept_embedding(self) -> Any:
+    def kept_embedding(self) -> RowArray:
         """The embedding (M, n_components) of the rows that were not left out."""
         return self.rows.by_rows(self.stored_embedding, f"the embedding in {self.store.root}")
 
@@ -247,7 +248,7 @@ class Run:
         return self._finished(kind, "eigenvalues").eigenvalues.read()
 
     @property
-    def labels(self) -> Any:
+    def labels(self) -> RowArray:
         """The clusters (n_points,) of spectral clustering, rows in input order; -1 in rows with gaps."""
         return self._filled(self.kept_labels, NO_CLASS, f"the clusters in {self.store.root}")
 

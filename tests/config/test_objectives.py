@@ -18,7 +18,7 @@ import scalemani as sm
 from scalemani.config import objectives
 
 objectives.OBJECTIVES["seventh"] = replace(
-    objectives.OBJECTIVES["t-sne"], estimator="Seventh", name="A seventh objective", attraction="quadratic"
+    objectives.OBJECTIVES["t-sne"], estimator="Seventh", attraction="quadratic"
 )
 
 import pickle
@@ -26,7 +26,15 @@ import sys
 
 import numpy as np
 from scalemani.interfaces.cli import main
+from scalemani.interfaces.estimators import embeddings
 
+
+@embeddings.describe
+class Seventh(embeddings.NonlinearEmbedding):
+    _method = "seventh"
+
+
+Seventh.__module__, embeddings.Seventh = embeddings.__name__, Seventh
 reload(sm)  # the names of estimators were read before the row was there
 assert '"seventh"' in sm.objective.__doc__
 value, _ = sm.objective([[0.0], [1.0]], [[0.0, 1.0], [1.0, 0.0]], "seventh")
@@ -42,8 +50,8 @@ main()
 """
 
 
-def test_a_row_is_all_that_an_objective_takes(tmp_path):
-    """A process in which the table has one row more embeds with it: by name, as an estimator, on the command line."""
+def test_a_row_and_a_class_are_all_that_an_objective_takes(tmp_path):
+    """A process with one row and one class more embeds with it: by name, as an estimator, on the command line."""
     ended = subprocess.run([sys.executable, "-c", SEVENTH, str(tmp_path)], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "run").exists()
@@ -55,7 +63,9 @@ def test_every_face_knows_every_objective(method, scalemani):
     assert LayoutParams(objective=method).objective == method
     assert f'"{method}" | {OBJECTIVES[method].formula[0]} |' in sm.objective.__doc__
     estimator = getattr(sm, OBJECTIVES[method].estimator)
-    assert OBJECTIVES[method].source in estimator.__doc__
+    attraction, repulsion = OBJECTIVES[method].formula
+    assert f": {attraction} + strength {repulsion}.\n" in estimator.__doc__
+    assert (estimator._method, estimator.__name__) == (method, OBJECTIVES[method].estimator)
     status, output, _ = scalemani("embed", "--help")
     assert status == 0
     assert method in output

@@ -1,16 +1,19 @@
 """Spectral and nonlinear embeddings and clustering as scikit-learn estimators; a nonlinear one for each objective."""
 
-import functools
 import inspect
+from collections.abc import Sequence
 from dataclasses import field
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 import numpy as np
-from sklearn.base import ClusterMixin
 
+from scalemani.config.choices import Landmarks, Solver, Table
 from scalemani.config.objectives import OBJECTIVES
+from scalemani.engine.progress import Callback
+from scalemani.interfaces.estimators.bases import ClusterMixin
 from scalemani.interfaces.estimators.fitting import GraphEmbedder, requested_of, transform_points
-from scalemani.interfaces.estimators.parameters import arguments
+from scalemani.interfaces.estimators.parameters import Estimator, arguments
 from scalemani.runs.new_points import centers_of, nearest_clusters
 from scalemani.runs.opened import Curve, Run
 
@@ -56,8 +59,8 @@ class LaplacianEigenmaps(GraphEmbedder):
     _method = "laplacian-eigenmaps"
 
     n_components: int = field(default=2, kw_only=False)
-    solver: str = "auto"
-    landmarks: Any = "random"
+    solver: Solver = "auto"
+    landmarks: Landmarks = "random"
     residual: float | None = None
     deduplicate: bool | float | None = None
 
@@ -160,8 +163,8 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
 
     n_clusters: int = field(default=10, kw_only=False)
     n_components: int | None = None
-    solver: str = "auto"
-    landmarks: Any = "random"
+    solver: Solver = "auto"
+    landmarks: Landmarks = "random"
     residual: float | None = None
 
     def _keep_results(self, finished: Run) -> None:
@@ -234,12 +237,12 @@ class NonlinearEmbedding(GraphEmbedder):
 
     n_components: int = field(default=2, kw_only=False)
     strength: float | None = None
-    learning_rate: float | str | None = None
-    exaggeration: float | str | None = None
-    init: Any = "spectral"
+    learning_rate: float | Literal["auto"] | None = None
+    exaggeration: float | Literal["auto"] | None = None
+    init: Literal["spectral", "pca", "random"] | str | Path | Run | Table = "spectral"
     max_iter: int = 1000
     deduplicate: bool | float | None = None
-    callbacks: Any = None
+    callbacks: Callback | Sequence[Callback] | None = None
     callbacks_every: int = 50
 
     def _keep_results(self, finished: Run) -> None:
@@ -277,22 +280,83 @@ class NonlinearEmbedding(GraphEmbedder):
         return self.objective_
 
 
-@functools.cache
-def estimator_of(method: str) -> type[NonlinearEmbedding]:
-    """Return the estimator of a method: a class with the name, the formula and the source of its objective."""
-    row = OBJECTIVES[method]
-    described = f"{row.name}: {row.formula[0]} + strength {row.formula[1]}."
+def describe(cls: type[Estimator]) -> type[Estimator]:
+    """Put what nonlinear embeddings share before the references of a class, and an example after them."""
+    own, heading, references = inspect.cleandoc(cls.__doc__ or "").partition("References\n")  # none under python -OO
     shared = inspect.cleandoc(NonlinearEmbedding.__doc__ or "")
-    sections = f"References\n----------\n{row.source}\n\n{EXAMPLE.format(row.estimator)}"
-    content = {"_method": method, "__module__": __name__, "__doc__": f"{described}\n\n{shared}\n\n{sections}"}
-    return type(row.estimator, (NonlinearEmbedding,), content)
+    cls.__doc__ = f"{own}{shared}\n\n{heading}{references}\n\n{EXAMPLE.format(cls.__name__)}"
+    return cls
 
 
-METHODS = {row.estimator: method for method, row in OBJECTIVES.items()}
+@describe
+class ElasticEmbedding(NonlinearEmbedding):
+    """The elastic embedding: sum w d^2 + strength sum exp(-d^2).
+
+    References
+    ----------
+    Carreira-Perpinan, The elastic embedding algorithm for dimensionality reduction, ICML 2010.
+    """
+
+    _method = "elastic-embedding"
 
 
-def __getattr__(name: str) -> type[NonlinearEmbedding]:
-    """Return an estimator by its name in the table of objectives: `TSNE`, `ElasticEmbedding`, ..."""
-    if name not in METHODS:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return estimator_of(METHODS[name])
+@describe
+class SymmetricSNE(NonlinearEmbedding):
+    """Symmetric stochastic neighbour embedding: sum p d^2 + strength log sum exp(-d^2).
+
+    References
+    ----------
+    Cook, Sutskever, Mnih and Hinton, Visualizing similarity data with a mixture of maps, AISTATS 2007.
+    """
+
+    _method = "s-sne"
+
+
+@describe
+class TSNE(NonlinearEmbedding):
+    """t-distributed stochastic neighbour embedding: sum p log(1 + d^2) + strength log sum 1 / (1 + d^2).
+
+    References
+    ----------
+    van der Maaten and Hinton, Visualizing data using t-SNE, JMLR 2008.
+    """
+
+    _method = "t-sne"
+
+
+@describe
+class SNE(NonlinearEmbedding):
+    """Stochastic neighbour embedding: sum p d^2 + strength sum_n log sum_m exp(-d_nm^2).
+
+    Each point has a distribution of its own.
+
+    References
+    ----------
+    Hinton and Roweis, Stochastic neighbor embedding, NIPS 2002.
+    """
+
+    _method = "sne"
+
+
+@describe
+class StudentElasticEmbedding(NonlinearEmbedding):
+    """The elastic embedding with Student's kernel: sum w log(1 + d^2) + strength sum 1 / (1 + d^2).
+
+    References
+    ----------
+    Vladymyrov and Carreira-Perpinan, Partial-Hessian strategies for fast learning of nonlinear embeddings, ICML 2012.
+    """
+
+    _method = "t-ee"
+
+
+@describe
+class EpanechnikovElasticEmbedding(NonlinearEmbedding):
+    """The elastic embedding with Epanechnikov's kernel: sum w d^2 + strength sum max(0, 1 - d^2).
+
+    References
+    ----------
+    Vladymyrov and Carreira-Perpinan, Partial-Hessian strategies for fast learning of nonlinear embeddings, ICML 2012.
+    """
+
+    _method = "epanechnikov-ee"

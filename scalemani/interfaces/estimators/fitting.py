@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils import estimator_html_repr
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from scalemani.config.choices import AffinityKind, AnyMetric, Disconnected, Landmarks, Missing
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.config.stages import (
@@ -25,6 +25,7 @@ from scalemani.config.stages import (
 )
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
+from scalemani.interfaces.estimators.bases import BaseEstimator
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
 from scalemani.interfaces.estimators.running import finished_run, give, resources_of
 from scalemani.interfaces.report.opened import DrawnEmbedding, ReportedRun, Shown
@@ -86,8 +87,8 @@ class Embedder(Fitted, Shown, RunEstimator):
 
     _method: ClassVar[str]
 
-    metric: str = "euclidean"
-    missing: str = "refuse"
+    metric: AnyMetric = "euclidean"
+    missing: Missing = "refuse"
     n_landmarks: int | None = None
 
     def fit(self, X: Any, y: Any = None, **side_data: Any) -> Self:
@@ -242,8 +243,8 @@ class GraphEmbedder(Embedder):
 
     perplexity: float | None = None
     n_neighbors: int | None = None
-    affinity: str = "entropic"
-    disconnected: str = "connect"
+    affinity: AffinityKind = "entropic"
+    disconnected: Disconnected = "connect"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -400,4 +401,4 @@ class LandmarkEmbedder(Embedder):
     """
 
     n_components: int | None = field(default=None, kw_only=False)
-    landmarks: Any = "random"
+    landmarks: Landmarks = "random"

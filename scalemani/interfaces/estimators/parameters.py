@@ -8,14 +8,15 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self, TypeVar, dataclass_transform
 
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils import Tags
 
+from scalemani.config.choices import Seed
 from scalemani.config.methods import merged
 from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params import checked_settings, names_of_parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, nearest_name
+from scalemani.interfaces.estimators.bases import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 # The setting that an argument is.
 PARAMETERS = {
@@ -177,7 +178,7 @@ class RunEstimator(Transformer):
     """
 
     settings: Mapping[str, Any] | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
     use_rep: str | None = None
     scheduler: Any = None
     store: str | Path | None = None

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 import sklearn.exceptions
-from sklearn.base import BaseEstimator
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_flag
 from scalemani.engine.progress import Callback, Progress, plural, progress_for
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning, warn
+from scalemani.interfaces.estimators.bases import BaseEstimator
 from scalemani.interfaces.estimators.parameters import RESOURCES
 from scalemani.io.sources import PointsSource, open_points, take_representation
 from scalemani.runs.appending import Grown, append_points

@@ -5,15 +5,15 @@ import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 import scipy.sparse as sp
-import zarr
 from scipy import sparse
 from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
+from scalemani.config.choices import LandmarkRule, NeighborSearch, PointMetric, Seed
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_magnitude, check_points
 from scalemani.errors import ConfigError, DataError, check_known
@@ -46,7 +46,6 @@ from scalemani.io.sources import (
     take_representation,
     with_same_columns,
 )
-from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.opening import is_frame
 from scalemani.io.sources.side_data import LEFT_OUT, row_numbers
 from scalemani.kernels.arrays.draws import sample_rows
@@ -55,6 +54,7 @@ from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.incoming import usable_rows
+from scalemani.runs.input_order import Graph, RowArray
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
@@ -82,8 +82,8 @@ class KnnGraph:
     recall : share of the true neighbours that are in the graph, measured on a random sample against exact search
     """
 
-    indices: np.ndarray | zarr.Array | LazyRows
-    distances: np.ndarray | zarr.Array | LazyRows
+    indices: np.ndarray | RowArray
+    distances: np.ndarray | RowArray
     recall: float
     _run: Run | None = field(default=None, repr=False, compare=False)
 
@@ -130,11 +130,11 @@ class KnnGraph:
 def knn_graph(
     points: Any,
     n_neighbors: int | None = None,
-    method: str = "auto",
+    method: NeighborSearch = "auto",
     recall: float = 0.95,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     *,
-    metric: str = "euclidean",
+    metric: PointMetric = "euclidean",
     max_rounds: int = 6,
     settings: Mapping[str, Any] | None = None,
     use_rep: str | None = None,
@@ -200,16 +200,16 @@ def knn_graph(
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         lists = graph_by_given_rows(finished, stored)
         if is_in_memory(take_representation(points, use_rep, params.leaves_out_gaps)):
-            return KnnGraph(lists.indices[...], lists.distances[...], measured, kept)
+            return KnnGraph(np.asarray(lists.indices[...]), np.asarray(lists.distances[...]), measured, kept)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return KnnGraph(*lists, measured, finished)
 
 
-def graph_by_given_rows(run: Run, stored: StoredGraph) -> Neighbors:
+def graph_by_given_rows(run: Run, stored: StoredGraph) -> Graph:
     """Return the lists of a graph by the rows that were given, read as they are asked for; -1 and NaN of left ones."""
     where = f"the neighbour graph in {run.store.root}"
     indices = run.rows.by_given_rows(stored.indices.zarr(), LEFT_OUT, where, numbered=True)
-    return Neighbors(indices, run.rows.by_given_rows(stored.distances.zarr(), np.nan, where))
+    return Graph(indices, run.rows.by_given_rows(stored.distances.zarr(), np.nan, where))
 
 
 MODES = ("distance", "connectivity")
@@ -248,10 +248,10 @@ class KNeighborsTransformer(RunEstimator):
     """
 
     n_neighbors: int = field(default=5, kw_only=False)
-    mode: str = "distance"
-    metric: str = "euclidean"
+    mode: Literal["distance", "connectivity"] = "distance"
+    metric: PointMetric = "euclidean"
 
-    def fit(self, X: Any, y: Any = None) -> "KNeighborsTransformer":
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Build the graph of points (N, D): an array of NumPy, SciPy, Dask or zarr, a data frame, or a path."""
         check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         requested = requested_of(self)
@@ -260,7 +260,7 @@ class KNeighborsTransformer(RunEstimator):
         with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
             stored = finished.stored(StoredGraph)
             lists = graph_by_given_rows(finished, stored)
-            self._graph = Neighbors(lists.indices[...], lists.distances[...])
+            self._graph = Neighbors(np.asarray(lists.indices[...]), np.asarray(lists.distances[...]))
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
             self.recall_: float = stored.group.certificate("recall", float)
         self.n_samples_fit_ = source.shape[0]
@@ -316,11 +316,12 @@ def graph_matrix(lists: Neighbors, n_entries: int, mode: str, n_columns: int) ->
     return sparse.csr_matrix((values, columns.ravel(), bounds), shape=(len(there), n_columns))
 
 
-GEOMETRIES = ("euclidean", "hellinger")
+Geometry = Literal["euclidean", "hellinger"]
+GEOMETRIES = get_args(Geometry)
 LANDMARKS, POINTS_PER_LANDMARK = 100, 4  # where the number is left open, and what it is where there are few points
 
 
-def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: str = "euclidean") -> np.ndarray:
+def landmark_features(points: Any, landmarks: Any, eta: float, *, geometry: Geometry = "euclidean") -> np.ndarray:
     """Return w(x) = [exp(-|t_j - x|^2 / eta)]_j of points, over landmarks t_j.
 
     Parameters
@@ -410,13 +411,13 @@ class LandmarkFeatures(Transformer):
     """
 
     n_landmarks: int | None = field(default=None, kw_only=False)
-    method: str = "gp"
+    method: LandmarkRule = "gp"
     eta: float | None = None
-    geometry: str = "euclidean"
+    geometry: Geometry = "euclidean"
     settings: Mapping[str, Any] | None = None
-    random_state: Any = 0
+    random_state: Seed = 0
 
-    def fit(self, X: Any, y: Any = None) -> "LandmarkFeatures":
+    def fit(self, X: Any, y: Any = None) -> Self:
         """Choose landmarks among points (N, D) or counts, of any kind that `landmark_features` takes, read whole."""
         checked_values(landmarks__eta=self.eta)
         source = open_named_x(X)

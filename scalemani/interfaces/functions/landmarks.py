@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.choices import LandmarkRule, PointMetric, Seed
 from scalemani.config.other_names import check_setting
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
@@ -38,13 +39,13 @@ class Landmarks(NamedTuple):
 def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmarks
     points: Any,
     n_landmarks: int,
-    method: str = "random",
-    random_state: Any = 0,
+    method: LandmarkRule = "random",
+    random_state: Seed = 0,
     *,
     sample_points: int = 100_000,
     snap: bool = True,
     settings: Mapping[str, Any] | None = None,
-    metric: str = EUCLIDEAN,
+    metric: PointMetric = "euclidean",
 ) -> Landmarks:
     """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
 
@@ -94,13 +95,13 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     >>> select_landmarks(points, 3, method="minmax", random_state=1).indices.shape
     (3,)
     """
-    metric = checked_metric(metric, "landmarks are chosen among points")
-    table = points_in_memory(points, metric=metric)
+    geometry = checked_metric(metric, "landmarks are chosen among points")
+    table = points_in_memory(points, metric=geometry)
     numbers = {"sample_points": check_count(sample_points, "sample_points"), "snap": check_flag(snap, "snap")}
     if len(table) > 1:
         check_magnitude(table.min(axis=0), table.max(axis=0), table.dtype)
     selected = selected_among(table, n_landmarks, method, random_state, settings, **numbers)
-    return Landmarks(selected.points, selected.rows, metric)
+    return Landmarks(selected.points, selected.rows, geometry)
 
 
 def selected_among(

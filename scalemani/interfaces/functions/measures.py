@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.choices import PointMetric, Seed
 from scalemani.config.validation import check_count
 from scalemani.errors import DataError
 from scalemani.interfaces.functions.validation import (
@@ -19,7 +20,6 @@ from scalemani.interfaces.functions.validation import (
 from scalemani.io.sources import points_in_memory
 from scalemani.kernels import measures
 from scalemani.kernels.measures import Measure, mean_of
-from scalemani.kernels.rows.metrics import EUCLIDEAN
 
 SAMPLED_POINTS = 1000  # distances from each to all points are computed
 SAMPLED_LABELS = 10_000  # a search tree answers for each
@@ -42,9 +42,9 @@ def recall(
     indices: Any,
     points: Any,
     *,
-    metric: str = EUCLIDEAN,
+    metric: PointMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Measure:
     """Return the share of true nearest neighbours that a neighbour graph holds.
 
@@ -87,9 +87,9 @@ def trustworthiness(
     embedding: Any,
     n_neighbors: int = 15,
     *,
-    metric: str = EUCLIDEAN,
+    metric: PointMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Measure:
     """Return how far neighbours in an embedding are neighbours in the data.
 
@@ -136,9 +136,9 @@ def neighbor_preservation(
     embedding: Any,
     n_neighbors: int = 15,
     *,
-    metric: str = EUCLIDEAN,
+    metric: PointMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Measure:
     """Return the mean share of the k nearest neighbours in an embedding that are among the k nearest in the data.
 
@@ -178,7 +178,7 @@ def knn_accuracy(
     n_neighbors: int = 1,
     *,
     n_sampled: int | None = SAMPLED_LABELS,
-    random_state: Any = 0,
+    random_state: Seed = 0,
 ) -> Measure:
     """Return the share of points whose label wins among their nearest others in an embedding.
 

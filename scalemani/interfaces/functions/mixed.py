@@ -2,12 +2,13 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
+from scalemani.config.choices import Seed
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_seed
 from scalemani.errors import ConfigError, DataError, check_known
@@ -34,12 +35,12 @@ FEWEST_POINTS = 4
 
 def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affinities
     groups: Sequence[Any],
-    combine: str = "mean",
+    combine: Literal["mean", "product", "union"] = "mean",
     perplexity: float | None = None,
     *,
     weights: Sequence[float] | None = None,
     n_neighbors: int | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     workers: int | None = None,
     memory: str | int | None = None,
 ) -> sp.csr_matrix:

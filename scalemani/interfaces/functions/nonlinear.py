@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.choices import Direction, ObjectiveName, RepulsionMethod, Seed
 from scalemani.config.methods import load
-from scalemani.config.objectives import objective_of, table_of_objectives
+from scalemani.config.objectives import Kernel, objective_of, table_of_objectives
 from scalemani.config.other_names import check_setting
 from scalemani.config.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
 from scalemani.config.params.parameters import COMPONENTS
@@ -91,8 +92,8 @@ EXACT_INSTEAD = 20_000  # points, to which "auto" sums exactly where nothing els
 
 def repulsion(
     embedding: Any,
-    kernel: str = "student",
-    method: str = "auto",
+    kernel: Kernel = "student",
+    method: RepulsionMethod = "auto",
     tolerance: float = 1e-3,
     *,
     theta: float | None = None,
@@ -204,9 +205,9 @@ def measured_field(
 def objective(
     embedding: Any,
     W: Any,
-    method: str = "elastic-embedding",
+    method: ObjectiveName = "elastic-embedding",
     strength: float | None = None,
-    repulsion: str = "auto",
+    repulsion: RepulsionMethod = "auto",
     tolerance: float = 1e-3,
     *,
     sample_weight: Any = None,
@@ -315,13 +316,13 @@ class Minimum:
 
 def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities in memory
     W: Any,
-    method: str = "elastic-embedding",
+    method: ObjectiveName = "elastic-embedding",
     init: Any = None,
     n_components: int | None = None,
     *,
-    direction: str = "auto",
+    direction: Direction = "auto",
     settings: Mapping[str, Any] | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     sample_weight: Any = None,
 ) -> Minimum:
     """Minimize the objective of a nonlinear embedding over given affinities, by the descent of a run, in memory.

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.choices import BandwidthOrder, BandwidthSolver, Seed
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed, check_squares
 from scalemani.errors import ConfigError, DataError
@@ -69,11 +70,11 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     distances: np.ndarray,
     perplexity: float = 30.0,
     *,
-    solver: str = "halley",
-    order: str = "density",
+    solver: BandwidthSolver = "halley",
+    order: BandwidthOrder = "density",
     tol: float = 1e-10,
     indices: np.ndarray | None = None,
-    random_state: Any = 0,
+    random_state: Seed = 0,
     sample_weight: Any = None,
 ) -> Affinities:
     """Return Gaussian affinities of which every row has the requested perplexity.
@@ -141,7 +142,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
 
 
 def gaussian_affinities(
-    distances: np.ndarray, sigma: float | None = None, *, neighbor: int = 7, random_state: Any = 0
+    distances: np.ndarray, sigma: float | None = None, *, neighbor: int = 7, random_state: Seed = 0
 ) -> np.ndarray:
     """Return the weights w = exp(-d^2 / (2 sigma^2)) with one sigma for all points, those of a run with as many points.
 

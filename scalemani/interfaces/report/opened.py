@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from scalemani.config.choices import Legend, ThemeName
 from scalemani.errors import ConfigError
 from scalemani.io.export import checked_target
 from scalemani.io.export.atomic import replaced_file
@@ -17,6 +18,8 @@ from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
 
 if TYPE_CHECKING:
+    from PIL.Image import Image
+
     from scalemani.interfaces.report.page import LiveMap
 
 NAME = "report.html"
@@ -58,17 +61,42 @@ class Shown:
         """The number of points that a notebook would show unasked; None without an embedding."""
         raise NotImplementedError
 
+    @overload
     def plot(
         self,
         labels: Any = None,
         size: Size = 900,
         title: str = "",
-        legend: str = "auto",
+        legend: Legend = "auto",
+        poor: bool = False,
+        path: None = None,
+        theme: ThemeName = "light",
+        point_size: float = 1.0,
+    ) -> "Image": ...
+    @overload
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: Legend = "auto",
+        poor: bool = False,
+        *,
+        path: str | Path,
+        theme: ThemeName = "light",
+        point_size: float = 1.0,
+    ) -> Path: ...
+    def plot(
+        self,
+        labels: Any = None,
+        size: Size = 900,
+        title: str = "",
+        legend: Legend = "auto",
         poor: bool = False,
         path: str | Path | None = None,
-        theme: str = "light",
+        theme: ThemeName = "light",
         point_size: float = 1.0,
-    ) -> Any:
+    ) -> "Image | Path":
         """Return a picture of the embedding (Pillow's, which notebooks show), or write it and return its path.
 
         Parameters

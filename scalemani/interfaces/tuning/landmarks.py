@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.choices import LandmarkRule
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
@@ -41,7 +42,14 @@ from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.store.run_store import RunStore
 
-COMPARED = ("random", "spread", "kmeans", "kmeans++", "minmax", "dpp")  # those quick enough for any points
+COMPARED: tuple[LandmarkRule, ...] = (
+    "random",
+    "spread",
+    "kmeans",
+    "kmeans++",
+    "minmax",
+    "dpp",
+)  # those quick enough for any points
 SAMPLED_POINTS = 10_000
 HIGH_SHARE = 0.95  # of points that are nearer to a landmark, or have better conditioned weights
 SETTINGS = ("points", "landmarks", "landmark_weights")
@@ -97,7 +105,7 @@ class Comparison:
 def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how much is looked at
     points: Any,
     n_landmarks: int | None = None,
-    methods: Sequence[str] = COMPARED,
+    methods: Sequence[LandmarkRule] = COMPARED,
     seeds: Sequence[int] = (0,),
     *,
     sigma: float | None = None,

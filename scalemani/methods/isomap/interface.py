@@ -1,5 +1,6 @@
 """`LandmarkIsomap` as a scikit-learn estimator."""
 
+from scalemani.config.choices import Disconnected
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.interfaces.report.certificates import Meaning
@@ -52,7 +53,7 @@ class LandmarkIsomap(LandmarkEmbedder):
     _method = "isomap"
 
     n_neighbors: int | None = None
-    disconnected: str = "connect"
+    disconnected: Disconnected = "connect"
 
 
 MEANINGS = {

@@ -1,5 +1,6 @@
 """`LandmarkKernelLDA` as a scikit-learn estimator."""
 
+from scalemani.config.choices import Disconnected, KernelKind
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.interfaces.report.certificates import Meaning
 from scalemani.methods.lda.interface import LandmarkLDA
@@ -40,8 +41,8 @@ class LandmarkKernelLDA(LandmarkLDA):
     _method = "kernel-lda"
 
     n_neighbors: int | None = None
-    affinity: str = "gaussian"
-    disconnected: str = "connect"
+    affinity: KernelKind = "gaussian"
+    disconnected: Disconnected = "connect"
 
 
 MEANINGS = {

@@ -1,5 +1,6 @@
 """`LandmarkKernelPCA` as a scikit-learn estimator."""
 
+from scalemani.config.choices import Disconnected, KernelKind
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.interfaces.report.certificates import Meaning, good_if, subspace_meanings
@@ -40,8 +41,8 @@ class LandmarkKernelPCA(LandmarkEmbedder):
     _method = "kernel-pca"
 
     n_neighbors: int | None = None
-    affinity: str = "gaussian"
-    disconnected: str = "connect"
+    affinity: KernelKind = "gaussian"
+    disconnected: Disconnected = "connect"
 
 
 LEAST_EIGENVALUE = good_if(

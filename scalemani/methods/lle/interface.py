@@ -1,5 +1,6 @@
 """`LandmarkLLE` as a scikit-learn estimator."""
 
+from scalemani.config.choices import Disconnected
 from scalemani.interfaces.estimators.fitting import LandmarkEmbedder
 from scalemani.interfaces.estimators.parameters import arguments
 from scalemani.interfaces.report.certificates import Meaning, none_of, subspace_meanings
@@ -46,7 +47,7 @@ class LandmarkLLE(LandmarkEmbedder):
 
     n_neighbors: int | None = None
     reg: float = 1e-3
-    disconnected: str = "connect"
+    disconnected: Disconnected = "connect"
 
 
 MEANINGS = {

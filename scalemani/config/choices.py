@@ -1,0 +1,53 @@
+"""Closed lists of names, written in full for type checkers and editors, which read no tables.
+
+`tests/config/test_choices.py` compares them with what a run takes.
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+PointMetric = Literal["euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", "l2", "tanimoto"]
+AnyMetric = Literal[PointMetric, "precomputed"]
+Missing = Literal["refuse", "leave-out"]
+NeighborSearch = Literal["auto", "exact", "pynndescent", "partition", "leaves", "window"]
+KernelKind = Literal["gaussian", "self-tuning"]
+AffinityKind = Literal[KernelKind, "entropic", "uniform", "ensemble", "precomputed"]
+BandwidthSolver = Literal["newton", "halley", "euler", "bisection", "brent", "ridder"]
+BandwidthOrder = Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"]
+Disconnected = Literal["connect", "separate", "largest", "error"]
+LandmarkRule = Literal[
+    "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active", "gp"
+]
+Solver = Literal["auto", "refine", "lll", "lll+refine", "variational-nystrom", "exact", "nystrom", "le-z"]
+ObjectiveName = Literal["elastic-embedding", "s-sne", "t-sne", "sne", "t-ee", "epanechnikov-ee"]
+RepulsionMethod = Literal["auto", "exact", "barnes-hut", "fgt", "grid"]
+Direction = Literal[
+    "auto",
+    "gradient-descent",
+    "momentum",
+    "fixed-point",
+    "diagonal-hessian",
+    "conjugate-gradients",
+    "l-bfgs",
+    "spectral",
+    "spectral+l-bfgs",
+    "spectral-minus",
+]
+Legend = Literal["auto", "beside", "map"]
+ThemeName = Literal["light", "dark"]
+
+
+class Shaped(Protocol):
+    """An array, a matrix or a frame of any library."""
+
+    @property
+    def shape(self) -> Any:
+        """Rows and columns."""
+
+
+Table = Shaped | Sequence[Sequence[float]]
+Landmarks = LandmarkRule | Path | Table | Sequence[int]
+Seed = int | np.integer[Any] | np.random.Generator | np.random.RandomState | None

@@ -1,0 +1,50 @@
+"""Names that type checkers are told of are those that a run takes."""
+
+import typing
+
+import pytest
+
+from scalemani.config import choices
+from scalemani.config.methods import declared
+from scalemani.config.objectives import OBJECTIVES, Kernel
+from scalemani.config.params import by_stage
+from scalemani.config.params.fields import SAME_METRICS
+from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
+from scalemani.io.figures.look import LEGENDS, THEMES
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
+from scalemani.kernels.repulsion.pair_sums import KERNELS
+
+
+def literals_of(table, name):
+    """Return the names in the type of a parameter, None left out."""
+    hint = typing.get_type_hints(table)[name]
+    return {name for name in typing.get_args(hint) if isinstance(name, str)} or {
+        name for part in typing.get_args(hint) for name in typing.get_args(part)
+    }
+
+
+@pytest.mark.parametrize(
+    ("choice", "allowed"),
+    [
+        (choices.PointMetric, {*METRIC_NAMES, *SAME_METRICS} - {PRECOMPUTED}),
+        (choices.AnyMetric, {*METRIC_NAMES, *SAME_METRICS}),
+        (choices.Missing, literals_of(by_stage.PointsParams, "missing")),
+        (choices.NeighborSearch, literals_of(by_stage.NeighborsParams, "method") - {"given"}),
+        (choices.AffinityKind, literals_of(by_stage.AffinitiesParams, "kind")),
+        (choices.BandwidthSolver, literals_of(by_stage.AffinitiesParams, "solver")),
+        (choices.BandwidthOrder, {"density", "bounds", "oracle", *declared("AFFINITY_ORDERS")}),
+        (choices.Disconnected, literals_of(by_stage.ComponentsParams, "disconnected")),
+        (choices.LandmarkRule, {*LANDMARK_METHODS}),
+        (choices.Solver, {*typing.get_args(by_stage.Solver)}),
+        (choices.ObjectiveName, {*OBJECTIVES}),
+        (choices.RepulsionMethod, {*typing.get_args(by_stage.RepulsionMethod)}),
+        (choices.Direction, literals_of(by_stage.LayoutParams, "direction")),
+        (choices.Legend, {*LEGENDS}),
+        (choices.ThemeName, {*THEMES}),
+        (Kernel, {*KERNELS}),
+    ],
+)
+def test_a_choice_lists_what_is_allowed(choice, allowed):
+    names = typing.get_args(choice)
+    assert len(names) == len(set(names))
+    assert {*names} == allowed

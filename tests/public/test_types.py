@@ -1,0 +1,115 @@
+"""What type checkers see of `import scalemani`: the program of a user, checked by mypy as the project is."""
+
+import importlib.resources
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+from pathlib import Path
+
+import numpy as np
+
+import scalemani as sm
+
+points = np.zeros((100, 5))
+model = sm.TSNE(2, perplexity=10, metric="cosine", init=points[:, :2], learning_rate="auto", verbose=True)
+reveal_type(model)  # TSNE
+reveal_type(model.fit(points))  # TSNE
+reveal_type(model.fit_transform(points))  # ndarray
+reveal_type(model.transform(points))  # ndarray
+reveal_type(model.embedding_)  # ndarray
+reveal_type(model.kl_divergence_)  # float
+reveal_type(model.curve_.objective)  # ndarray
+reveal_type(model.get_params())  # dict
+reveal_type(model.set_params(perplexity=5))  # TSNE
+reveal_type(model.plot(labels=points[:, 0], theme="dark"))  # Image
+reveal_type(model.plot(path="map.png"))  # Path
+reveal_type(sm.SNE(init="start.npy", random_state=np.random.default_rng(0)))  # SNE
+reveal_type(sm.SymmetricSNE(settings={"layout.converged": 0}))  # SymmetricSNE
+reveal_type(sm.ElasticEmbedding(affinity="self-tuning"))  # ElasticEmbedding
+reveal_type(sm.StudentElasticEmbedding(store=Path("run")))  # StudentElasticEmbedding
+reveal_type(sm.EpanechnikovElasticEmbedding(callbacks=print))  # EpanechnikovElasticEmbedding
+reveal_type(sm.LaplacianEigenmaps(landmarks=[1, 5, 7], solver="lll+refine"))  # LaplacianEigenmaps
+reveal_type(sm.LaplacianEigenmaps(landmarks=points).fit(points).eigenvalues_)  # ndarray
+reveal_type(sm.SpectralClustering(3, landmarks="kmeans++").fit_predict(points))  # ndarray
+reveal_type(sm.DiffusionMaps(alpha=0.5).fit(points))  # DiffusionMaps
+reveal_type(sm.LandmarkPCA(3, n_landmarks=50))  # LandmarkPCA
+reveal_type(sm.LandmarkLDA().fit(points, points[:, 0]))  # LandmarkLDA
+reveal_type(sm.LandmarkFeatures(10).fit(points))  # LandmarkFeatures
+reveal_type(sm.KNeighborsTransformer(5, mode="connectivity").fit(points))  # KNeighborsTransformer
+graph = sm.knn_graph(points, 5, method="exact", metric="l2")
+reveal_type(graph)  # KnnGraph
+reveal_type(graph.indices)  # ndarray
+reveal_type(graph.recall)  # float
+run = sm.open_run("run")
+reveal_type(run)  # ReportedRun
+reveal_type(run.embedding)  # LazyRows
+reveal_type(run.graph)  # Graph
+reveal_type(run.graph.indices)  # LazyRows
+reveal_type(run.affinities)  # RowMatrix
+reveal_type(run.labels)  # LazyRows
+reveal_type(run.plot())  # Image
+reveal_type(model.run_)  # ReportedRun
+reveal_type(sm.select_landmarks(points, 10, "gp-active"))  # Landmarks
+reveal_type(sm.append(run, points).appended)  # int
+reveal_type(sm.tune(model, {"perplexity": [5, 10]}, points).best_score_)  # float
+
+sm.TSNE(n_iter=5)  # wrong: "n_iter"
+sm.TSNE(perplexity="ten")  # wrong: "perplexity"
+sm.SNE(max_iter=2.5)  # wrong: "max_iter"
+sm.SymmetricSNE(affinity="entropc")  # wrong: "affinity"
+sm.ElasticEmbedding(metric="manhattan")  # wrong: "metric"
+sm.LaplacianEigenmaps(solver="lll-refine")  # wrong: "solver"
+sm.LaplacianEigenmaps(landmarks="kmean")  # wrong: "landmarks"
+sm.DiffusionMaps(2, 30)  # wrong: Too many
+sm.knn_graph(points, method="hnsw")  # wrong: "method"
+sm.select_landmarks(points, 10, metric="precomputed")  # wrong: "metric"
+model.embeding_  # wrong: "embeding_"
+number: int = model.plot()  # wrong: "Image"
+"""
+
+
+@pytest.fixture(scope="module")
+def messages(tmp_path_factory):
+    """What mypy says of each line of the program; what it knows of modules is kept in the folder of the project."""
+    program = tmp_path_factory.mktemp("types") / "program.py"
+    program.write_text(PROGRAM)
+    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--no-error-summary", str(program)]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert ended.stderr == ""
+    found: dict[int, list[str]] = {}
+    for number, message in re.findall(rf"^{re.escape(str(program))}:(\d+): (.*)$", ended.stdout, re.MULTILINE):
+        found.setdefault(int(number), []).append(message)
+    return found
+
+
+def lines_with(mark: str) -> dict[int, str]:
+    numbered = enumerate(PROGRAM.split("\n"), 1)
+    return {number: line.partition("  # ")[2].removeprefix("wrong: ") for number, line in numbered if mark in line}
+
+
+def test_wrong_calls_are_told_and_right_ones_are_not(messages):
+    errors = {number: " ".join(told) for number, told in messages.items() if any("error: " in one for one in told)}
+    wrong = lines_with("# wrong")
+    assert len(wrong) >= 10
+    assert errors.keys() == wrong.keys()
+    assert {number: words for number, words in wrong.items() if words not in errors[number]} == {}
+
+
+def test_results_have_types(messages):
+    revealed = {number: told[0] for number, told in messages.items() if "Revealed type" in told[0]}
+    expected = lines_with("reveal_type")
+    assert revealed.keys() == expected.keys()
+    assert {
+        number: revealed[number] for number, name in expected.items() if not re.search(rf"\b{name}\b", revealed[number])
+    } == {}
+    assert [told for told in revealed.values() if re.search(r'is "Any"|is "Any \||\| Any[ "]', told)] == []
+
+
+def test_checkers_are_told_that_there_are_types():
+    assert (importlib.resources.files("scalemani") / "py.typed").is_file()
