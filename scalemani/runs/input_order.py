@@ -6,11 +6,11 @@ point as there were equal ones.
 
 import functools
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from types import EllipsisType
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import scipy.sparse as sp
-import zarr
 
 from scalemani.engine.reading import ArrayReader
 from scalemani.io.export.writers import SparseMatrix, row_parts
@@ -21,8 +21,35 @@ from scalemani.stages.arrays.affinities import StoredAffinityMatrix
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
-RowArray = zarr.Array | LazyRows  # of which rows are read as they are asked for
 PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
+
+
+class RowArray(Protocol):
+    """An array of which rows are read as they are asked for: one of zarr, or `LazyRows`."""
+
+    @property
+    def shape(self) -> tuple[Any, ...]:
+        """The number of rows, and what a row has."""
+
+    @property
+    def ndim(self) -> int:
+        """The number of dimensions."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """The type of the values."""
+
+    def __len__(self) -> int: ...
+
+    def __getitem__(self, requested: slice | EllipsisType, /) -> np.ndarray: ...
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray: ...
+
+
+def row_array(stored: ArrayReader) -> RowArray:
+    """Return a stored array by rows; of what zarr reads its types say that it may be a number."""
+    found: Any = stored.zarr()
+    return found
 
 
 @dataclass(frozen=True)
@@ -85,10 +112,9 @@ class ResultRows:
 
     def by_rows(self, stored: ArrayReader, description: str) -> RowArray:
         """Return a stored row array by the rows of the results: a zarr array, or rows read as they are asked for."""
-        array = stored.zarr()
         if self.points is None:
-            return array
-        points = self.points
+            return row_array(stored)
+        points, array = self.points, stored.zarr()
 
         def rows(start: int, stop: int) -> np.ndarray:
             return stored.gather(points[start:stop])
@@ -170,7 +196,7 @@ class GraphMatrix(RowMatrix):
     """The graph as a sparse matrix (N, N) of distances, the neighbours of a row by ascending distance."""
 
     def __init__(self, graph: Graph) -> None:
-        n_points, self._width = (int(size) for size in graph.indices.shape)
+        n_points, self._width = graph.indices.shape
         self._indices, self._distances = (lazy_rows(array, "a neighbour graph") for array in graph)
         self.shape, self.dtype = (n_points, n_points), np.dtype(graph.distances.dtype)
 

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import zarr
 
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters, known_values
@@ -28,6 +27,7 @@ from scalemani.runs.input_order import (
     RowMatrix,
     SpreadMatrix,
     graph_in_input_order,
+    row_array,
 )
 from scalemani.runs.largest_component import Origin, input_rows
 from scalemani.stages.arrays.affinities import StoredAffinities, StoredSymmetricAffinities, affinity_graph
@@ -253,9 +253,9 @@ class Run:
         return self._filled(self.kept_labels, NO_CLASS, f"the clusters in {self.store.root}")
 
     @property
-    def kept_labels(self) -> zarr.Array:
+    def kept_labels(self) -> RowArray:
         """The clusters (M,) of the rows that were not left out."""
-        return self._finished(StoredClustering, "labels").labels.zarr()
+        return row_array(self._finished(StoredClustering, "labels").labels)
 
     @property
     def graph(self) -> Graph:
@@ -272,7 +272,7 @@ class Run:
         """The neighbour graph of the rows that were not left out, by their numbers among these."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
             stored = self.stored(StoredGraph)
-            return Graph(stored.indices.zarr(), stored.distances.zarr())
+            return Graph(row_array(stored.indices), row_array(stored.distances))
         return graph_in_input_order(self._finished(StoredNeighbors), self.order, self.metric)
 
     @property

@@ -48,11 +48,12 @@ reveal_type(graph.indices)  # ndarray
 reveal_type(graph.recall)  # float
 run = sm.open_run("run")
 reveal_type(run)  # ReportedRun
-reveal_type(run.embedding)  # LazyRows
+reveal_type(run.embedding)  # RowArray
+reveal_type(run.embedding[:10])  # ndarray
 reveal_type(run.graph)  # Graph
-reveal_type(run.graph.indices)  # LazyRows
+reveal_type(run.graph.indices)  # RowArray
 reveal_type(run.affinities)  # RowMatrix
-reveal_type(run.labels)  # LazyRows
+reveal_type(run.labels)  # RowArray
 reveal_type(run.plot())  # Image
 reveal_type(model.run_)  # ReportedRun
 reveal_type(sm.select_landmarks(points, 10, "gp-active"))  # Landmarks

@@ -54,7 +54,7 @@ from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.incoming import usable_rows
-from scalemani.runs.input_order import Graph, RowArray
+from scalemani.runs.input_order import Graph, RowArray, row_array
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.graph import StoredGraph
@@ -200,7 +200,7 @@ def knn_graph(
         measured, kept = stored.group.certificate("recall", float), None if store is None else finished
         lists = graph_by_given_rows(finished, stored)
         if is_in_memory(take_representation(points, use_rep, params.leaves_out_gaps)):
-            return KnnGraph(np.asarray(lists.indices[...]), np.asarray(lists.distances[...]), measured, kept)
+            return KnnGraph(lists.indices[...], lists.distances[...], measured, kept)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return KnnGraph(*lists, measured, finished)
 
@@ -208,8 +208,8 @@ def knn_graph(
 def graph_by_given_rows(run: Run, stored: StoredGraph) -> Graph:
     """Return the lists of a graph by the rows that were given, read as they are asked for; -1 and NaN of left ones."""
     where = f"the neighbour graph in {run.store.root}"
-    indices = run.rows.by_given_rows(stored.indices.zarr(), LEFT_OUT, where, numbered=True)
-    return Graph(indices, run.rows.by_given_rows(stored.distances.zarr(), np.nan, where))
+    indices = run.rows.by_given_rows(row_array(stored.indices), LEFT_OUT, where, numbered=True)
+    return Graph(indices, run.rows.by_given_rows(row_array(stored.distances), np.nan, where))
 
 
 MODES = ("distance", "connectivity")
@@ -260,7 +260,7 @@ class KNeighborsTransformer(RunEstimator):
         with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
             stored = finished.stored(StoredGraph)
             lists = graph_by_given_rows(finished, stored)
-            self._graph = Neighbors(np.asarray(lists.indices[...]), np.asarray(lists.distances[...]))
+            self._graph = Neighbors(lists.indices[...], lists.distances[...])
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
             self.recall_: float = stored.group.certificate("recall", float)
         self.n_samples_fit_ = source.shape[0]

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -29,6 +29,9 @@ from scalemani.runs.survey import Survey, survey
 from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.store.run_store import RunStore
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.estimators.fitting import Embedder
 
 NO_SCORE = Measure(np.nan, np.nan, 0)
 CSV, JSON, PICTURE = "tuning.csv", "tuning.json", "tuning.png"
@@ -75,7 +78,7 @@ class Tuning:
     store: str
     cells: tuple[Cell, ...]
     scoring: tuple[str, ...]
-    best_estimator_: Any = None
+    best_estimator_: "Embedder | None" = None
 
     @property
     def names(self) -> list[str]:
