@@ -14,57 +14,58 @@ from typing import TYPE_CHECKING, Any
 from scalemani.config.methods import METHODS
 from scalemani.config.objectives import OBJECTIVES
 
-if TYPE_CHECKING:
-    from scalemani.interfaces.estimators.embeddings import (
-        SNE,
-        TSNE,
-        DiffusionMaps,
-        ElasticEmbedding,
-        EpanechnikovElasticEmbedding,
-        LaplacianEigenmaps,
-        SpectralClustering,
-        StudentElasticEmbedding,
-        SymmetricSNE,
-    )
-    from scalemani.interfaces.estimators.running import append, transform
-    from scalemani.interfaces.estimators.transformers import (
-        KNeighborsTransformer,
-        KnnGraph,
-        LandmarkFeatures,
-        knn_graph,
-        landmark_features,
-    )
-    from scalemani.interfaces.functions import measures
-    from scalemani.interfaces.functions.landmarks import (
-        Landmarks,
-        landmark_weights,
-        select_landmarks,
-    )
-    from scalemani.interfaces.functions.mixed import mixed_affinities
-    from scalemani.interfaces.functions.nonlinear import Minimum, minimize, objective, repulsion
-    from scalemani.interfaces.functions.spectral import (
-        Affinities,
-        entropic_affinities,
-        gaussian_affinities,
-        reduce_laplacian,
-        self_tuning_affinities,
-        solve_reduced,
-        symmetric_affinities,
-    )
-    from scalemani.interfaces.report.opened import open_run
-    from scalemani.interfaces.tuning.landmarks import LandmarkQuality, compare_landmarks
-    from scalemani.interfaces.tuning.search import Tuning
-    from scalemani.interfaces.tuning.tune import tune
-    from scalemani.methods.fast_gauss.interface import RepulsionBound, repulsion_bound
-    from scalemani.methods.isomap.interface import LandmarkIsomap
-    from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA
-    from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA
-    from scalemani.methods.lda.interface import LandmarkLDA
-    from scalemani.methods.lle.interface import LandmarkLLE
-    from scalemani.methods.pca.interface import LandmarkPCA
-    from scalemani.runs.aligning import Alignment, align
-    from scalemani.runs.appending import Grown
-    from scalemani.runs.opened import Run
+if TYPE_CHECKING:  # "as" says that a name is public
+    from scalemani.interfaces.estimators.embeddings import SNE as SNE
+    from scalemani.interfaces.estimators.embeddings import TSNE as TSNE
+    from scalemani.interfaces.estimators.embeddings import DiffusionMaps as DiffusionMaps
+    from scalemani.interfaces.estimators.embeddings import ElasticEmbedding as ElasticEmbedding
+    from scalemani.interfaces.estimators.embeddings import EpanechnikovElasticEmbedding as EpanechnikovElasticEmbedding
+    from scalemani.interfaces.estimators.embeddings import LaplacianEigenmaps as LaplacianEigenmaps
+    from scalemani.interfaces.estimators.embeddings import SpectralClustering as SpectralClustering
+    from scalemani.interfaces.estimators.embeddings import StudentElasticEmbedding as StudentElasticEmbedding
+    from scalemani.interfaces.estimators.embeddings import SymmetricSNE as SymmetricSNE
+    from scalemani.interfaces.estimators.running import append as append
+    from scalemani.interfaces.estimators.running import transform as transform
+    from scalemani.interfaces.estimators.transformers import KNeighborsTransformer as KNeighborsTransformer
+    from scalemani.interfaces.estimators.transformers import KnnGraph as KnnGraph
+    from scalemani.interfaces.estimators.transformers import LandmarkFeatures as LandmarkFeatures
+    from scalemani.interfaces.estimators.transformers import knn_graph as knn_graph
+    from scalemani.interfaces.estimators.transformers import landmark_features as landmark_features
+    from scalemani.interfaces.functions import measures as measures
+    from scalemani.interfaces.functions.landmarks import Landmarks as Landmarks
+    from scalemani.interfaces.functions.landmarks import landmark_weights as landmark_weights
+    from scalemani.interfaces.functions.landmarks import select_landmarks as select_landmarks
+    from scalemani.interfaces.functions.mixed import mixed_affinities as mixed_affinities
+    from scalemani.interfaces.functions.nonlinear import Minimum as Minimum
+    from scalemani.interfaces.functions.nonlinear import minimize as minimize
+    from scalemani.interfaces.functions.nonlinear import objective as objective
+    from scalemani.interfaces.functions.nonlinear import repulsion as repulsion
+    from scalemani.interfaces.functions.spectral import Affinities as Affinities
+    from scalemani.interfaces.functions.spectral import entropic_affinities as entropic_affinities
+    from scalemani.interfaces.functions.spectral import gaussian_affinities as gaussian_affinities
+    from scalemani.interfaces.functions.spectral import reduce_laplacian as reduce_laplacian
+    from scalemani.interfaces.functions.spectral import self_tuning_affinities as self_tuning_affinities
+    from scalemani.interfaces.functions.spectral import solve_reduced as solve_reduced
+    from scalemani.interfaces.functions.spectral import symmetric_affinities as symmetric_affinities
+    from scalemani.interfaces.report.opened import open_run as open_run
+    from scalemani.interfaces.tuning.landmarks import LandmarkQuality as LandmarkQuality
+    from scalemani.interfaces.tuning.landmarks import compare_landmarks as compare_landmarks
+    from scalemani.interfaces.tuning.search import Tuning as Tuning
+    from scalemani.interfaces.tuning.tune import tune as tune
+    from scalemani.methods.fast_gauss.interface import RepulsionBound as RepulsionBound
+    from scalemani.methods.fast_gauss.interface import repulsion_bound as repulsion_bound
+    from scalemani.methods.isomap.interface import LandmarkIsomap as LandmarkIsomap
+    from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA as LandmarkKernelLDA
+    from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA as LandmarkKernelPCA
+    from scalemani.methods.lda.interface import LandmarkLDA as LandmarkLDA
+    from scalemani.methods.lle.interface import LandmarkLLE as LandmarkLLE
+    from scalemani.methods.pca.interface import LandmarkPCA as LandmarkPCA
+    from scalemani.runs.aligning import Alignment as Alignment
+    from scalemani.runs.aligning import align as align
+    from scalemani.runs.appending import Grown as Grown
+    from scalemani.runs.opened import Run as Run
+
+    __version__: str
 
 # Names are imported when they are first used: the command line and workers then load only what they need.
 PUBLIC_NAMES = {
@@ -113,14 +114,16 @@ PUBLIC_MODULES = {"measures": "interfaces.functions.measures"}
 __all__ = sorted([*MODULE_OF, *PUBLIC_MODULES])
 
 
-def __getattr__(name: str) -> Any:
-    if name == "__version__":
-        return importlib.metadata.version("scalemani")
-    if name in PUBLIC_MODULES:
-        return _load(f"scalemani.{PUBLIC_MODULES[name]}")
-    if name not in MODULE_OF:
-        raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
-    return getattr(_load(f"scalemani.{MODULE_OF[name]}"), name)
+if not TYPE_CHECKING:  # to whom any name would be one that the module has
+
+    def __getattr__(name: str) -> Any:
+        if name == "__version__":
+            return importlib.metadata.version("scalemani")
+        if name in PUBLIC_MODULES:
+            return _load(f"scalemani.{PUBLIC_MODULES[name]}")
+        if name not in MODULE_OF:
+            raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
+        return getattr(_load(f"scalemani.{MODULE_OF[name]}"), name)
 
 
 def _load(module: str) -> ModuleType:

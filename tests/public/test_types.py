@@ -1,5 +1,6 @@
 """What type checkers see of `import scalemani`: the program of a user, checked by mypy as the project is."""
 
+import ast
 import importlib.resources
 import re
 import subprocess
@@ -7,6 +8,8 @@ import sys
 from pathlib import Path
 
 import pytest
+
+import scalemani as sm
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -56,6 +59,8 @@ reveal_type(run.affinities)  # RowMatrix
 reveal_type(run.labels)  # RowArray
 reveal_type(run.plot())  # Image
 reveal_type(model.run_)  # ReportedRun
+reveal_type(sm.__version__)  # str
+reveal_type(sm.measures.recall(graph, points).value)  # float
 reveal_type(sm.select_landmarks(points, 10, "gp-active"))  # Landmarks
 reveal_type(sm.append(run, points).appended)  # int
 reveal_type(sm.tune(model, {"perplexity": [5, 10]}, points).best_score_)  # float
@@ -71,6 +76,7 @@ sm.DiffusionMaps(2, 30)  # wrong: Too many
 sm.knn_graph(points, method="hnsw")  # wrong: "method"
 sm.select_landmarks(points, 10, metric="precomputed")  # wrong: "metric"
 model.embeding_  # wrong: "embeding_"
+sm.Tsne()  # wrong: "Tsne"
 number: int = model.plot()  # wrong: "Image"
 """
 
@@ -112,5 +118,12 @@ def test_results_have_types(messages):
     assert [told for told in revealed.values() if re.search(r'is "Any"|is "Any \||\| Any[ "]', told)] == []
 
 
-def test_checkers_are_told_that_there_are_types():
-    assert (importlib.resources.files("scalemani") / "py.typed").is_file()
+def test_checkers_are_told_that_there_are_types_and_which_names_are_public():
+    """A name of an installed package is public where it is imported as itself."""
+    package = importlib.resources.files("scalemani")
+    assert (package / "py.typed").is_file()
+    tree = ast.parse((package / "__init__.py").read_text())
+    checked = next(node for node in tree.body if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING")
+    names = [name for node in checked.body if isinstance(node, ast.ImportFrom) for name in node.names]
+    assert sorted(name.name for name in names) == sm.__all__
+    assert [name.name for name in names if name.asname != name.name] == []
