@@ -105,17 +105,17 @@ def test_rows_out_of_sight_have_finite_sketches_and_leave_those_of_others_alone(
 
 @pytest.mark.parametrize("far", [1e10, -1e30, 1e300])
 @pytest.mark.parametrize(
-    ("n_features", "make"), [(9, np.asarray), (2500, np.asarray), (9, sp.csr_matrix), (2500, sp.csr_matrix)]
+    ("n_features", "make"), [(9, np.asarray), (2100, np.asarray), (9, sp.csr_matrix), (2100, sp.csr_matrix)]
 )
 def test_a_few_far_rows_of_a_sample_do_not_move_the_basis_of_the_others(far, n_features, make):
     draws = np.random.default_rng(0)
-    points = draws.normal(size=(1500, n_features)) + 5
+    points = draws.normal(size=(400, n_features)) + 5
     points[:, :4] *= 20
     spoilt = points.copy()
-    spoilt[[3, 701, 1400], [0, 5, 8]] = far
+    spoilt[[3, 101, 390], [0, 5, 8]] = far
     basis = fit_sketch(make(spoilt), 4)
-    assert np.abs(basis.mean - points.mean(axis=0)).max() < 0.2
-    others = np.delete(np.arange(1500), [3, 701, 1400])[:100]
+    assert np.abs(basis.mean - points.mean(axis=0)).max() < 0.5
+    others = np.delete(np.arange(400), [3, 101, 390])[:100]
     found = sketch_distances(points[others], basis)
     np.testing.assert_allclose(found, sketch_distances(points[others], fit_sketch(make(points), 4)), rtol=0.05, atol=1)
     assert found.max() > 50
