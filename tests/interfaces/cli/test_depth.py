@@ -8,7 +8,7 @@ import numpy as np
 MOST_FRAMES = 8  # functions of the package, the command's own and the kernel among them
 # Plans ask kernels for sizes: only those below the `run` of a stage compute.
 FOLLOWED = """
-import sys
+import os, sys
 from pathlib import Path
 import scalemani
 from scalemani.interfaces.cli import main
@@ -28,8 +28,8 @@ def follow(frame, event, argument):
             names.append((place(frame), frame.f_code.co_name))
         frame = frame.f_back
     if any(path.startswith("stages/") and name == "run" for path, name in names):
-        sys.setprofile(None)
-        print(*(f"{path}:{name}" for path, name in names[::-1]))
+        print(*(f"{path}:{name}" for path, name in names[::-1]), flush=True)
+        os._exit(0)  # the rest of the run says nothing more
 
 sys.setprofile(follow)
 main()
