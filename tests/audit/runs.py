@@ -142,7 +142,9 @@ RUNS: dict[str, Make] = {
     "clusters": fit(sm.SpectralClustering(4, n_neighbors=20, perplexity=6, settings=FEW)),
     "diffusion": fit(sm.DiffusionMaps(2, n_neighbors=20, perplexity=6, settings=FEW)),
     "t-sne": descent(sm.TSNE),
-    "t-sne-converged": fit(sm.TSNE(n_neighbors=20, perplexity=6, settings=FEW | {"layout.max_iterations": 1000})),
+    "t-sne-converged": fit(
+        sm.TSNE(n_neighbors=20, perplexity=6, settings=FEW | {"layout.max_iterations": 1000}), lambda: points()[:1100]
+    ),
     "t-sne-labels": fit(
         sm.TSNE(n_neighbors=20, perplexity=6, settings=FEW | SHORT | {"symmetric_affinities.target_weight": 0.5}),
         y=labels,
