@@ -94,7 +94,7 @@ def pieces():
 def counts():
     """Sparse rows of counts."""
     return sparse.random(
-        SIZE, 300, 0.03, format="csr", random_state=3, data_rvs=lambda count: np.arange(count) % 7 + 1.0
+        SIZE, 100, 0.09, format="csr", random_state=3, data_rvs=lambda count: np.arange(count) % 7 + 1.0
     ).astype(np.float32)
 
 
