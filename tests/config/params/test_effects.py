@@ -109,18 +109,19 @@ class Fits:
         return "" if moved > row.least else f"{name}={row.value} moves {what} by {moved:.1e}"
 
 
-def upstream(method: str, stage: str) -> tuple:
+def upstream(method: str, stage: str, optional: bool = True) -> tuple:
     """Return a stage of a method with all that it follows from: two methods that have the same share its result."""
-    by_name = {one.name: one for one in ROUTES[method]}
+    by_name = {one.name: one for one in ROUTES[method] if optional or not one.optional}
     found = by_name.get(stage)
-    return () if found is None else (found, *(upstream(method, name) for name in found.inputs))
+    return () if found is None else (found, *(upstream(method, name, optional) for name in found.inputs))
 
 
 def rows_of(method: str, name: str) -> list[Row | Same | Refused]:
     """Return the rows of a parameter that are looked at in a method.
 
-    What a row changes early is looked at in the first method whose route has the same stages up to there; of methods of
-    one route all rows but those of the descent are those of the first.
+    What a row changes early is looked at in the first method whose route has the same stages up to there, and so is how
+    parameters of stages up to the spectral embedding change it, which a descent begins with and clusters are made of;
+    of methods of one route all rows but those of the descent are those of the first.
     """
     rows = [row for row in ROWS[name] if not row.methods or method in row.methods]
     before = METHODS[: METHODS.index(method)]
@@ -131,9 +132,31 @@ def rows_of(method: str, name: str) -> list[Row | Same | Refused]:
         changed = row.changes.partition(".")[0] if isinstance(row, Row) else ""
         early = {"graph": "neighbors", "affinities": "symmetric_affinities"}.get(changed, changed)
         shared = any(upstream(other, early) == upstream(method, early) for other in before)
-        if not (changed in EARLY[:3] and shared):
+        if not (changed in EARLY[:3] and shared) and not (
+            changed == "embedding" and follows(method, stage, row, before)
+        ):
             found.append(row)
     return found
+
+
+def spectral(method: str) -> tuple:
+    """Return the spectral embedding of a method with all that it follows from, but for side data; () without one."""
+    return upstream(method, "embedding", optional=False)
+
+
+def follows(method: str, stage: str, row: Row, before: tuple[str, ...]) -> bool:
+    """Return whether a row of a stage up to the spectral embedding is looked at in an earlier method that has the same.
+
+    The number of coordinates is more than what the next stage begins with.
+    """
+    if stage == "landmark_embedding" or stage not in names_in(spectral(method)):
+        return False
+    return any(spectral(other) == spectral(method) and (not row.methods or other in row.methods) for other in before)
+
+
+def names_in(stages: tuple) -> set[str]:
+    """Return the names of stages, nested as `upstream` has them."""
+    return set().union(*(names_in(one) if isinstance(one, tuple) else {one.name} for one in stages))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -152,6 +175,14 @@ def test_every_parameter_has_a_row(method):
     """And each that a row is left out of has a method of the same stages in which it is looked at."""
     for name in read_parameters(method):
         assert any(not row.methods or method in row.methods for row in ROWS[name]) or name in OF_FEW, name
+
+
+def test_every_row_is_looked_at_in_some_method():
+    looked_at = {
+        (name, id(row)) for method in METHODS for name in read_parameters(method) for row in rows_of(method, name)
+    }
+    unseen = [(name, row) for name, rows in ROWS.items() for row in rows if (name, id(row)) not in looked_at]
+    assert unseen == []
 
 
 # Rows that name methods: the others refuse these parameters, or are told that they have no effect.
