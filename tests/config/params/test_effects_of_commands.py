@@ -138,7 +138,7 @@ TABLES = {
         },
     ),
     "plot": (
-        "RUN OUT.png",
+        "RUN OUT.png --size 400",
         {
             "labels": Effect("--labels FOLDER/labels.npy", "out"),
             "size": Effect("--size 300", "out"),
@@ -146,7 +146,7 @@ TABLES = {
             "legend": Effect("--legend map", "out", beside="--labels FOLDER/labels.npy"),
             "theme": Effect("--theme dark", "out"),
             "point_size": Effect("--point-size 3", "out"),
-            "poor": Effect("--poor", "out", instead="POOR OUT.png"),
+            "poor": Effect("--poor", "out", instead="POOR OUT.png --size 400"),
             "debug": traced("NOWHERE OUT.png"),
         },
     ),
@@ -366,13 +366,13 @@ class Caller:
     def fault(self, command: str, base: str, row: Effect | Unchanged) -> str:
         """Return what is not as a row says; "" where all is."""
         words = f"{row.instead or base} {row.beside}"
-        if (words, row.on) not in self.known:
-            calls = [self.call(command, words) for _ in range(2)]
-            assert calls[0].status == 0 or row.on in ENDINGS, calls[0].told
-            one, other = (seen.value(row.on) for seen in calls)
-            assert same(one, other), f"{command} {words}: {row.on} differs from call to call"
-            self.known[words, row.on] = one
-        changed = not same(self.known[words, row.on], self.call(command, f"{words} {row.option}").value(row.on))
+        if words not in self.known:
+            self.known[words] = [self.call(command, words) for _ in range(2)]
+        calls = self.known[words]
+        assert calls[0].status == 0 or row.on in ENDINGS, calls[0].told
+        one, other = (seen.value(row.on) for seen in calls)
+        assert same(one, other), f"{command} {words}: {row.on} differs from call to call"
+        changed = not same(one, self.call(command, f"{words} {row.option}").value(row.on))
         return "" if changed == isinstance(row, Effect) else f"{command} {row.option} ({row.on})"
 
 
