@@ -14,13 +14,14 @@ import scalemani
 from scalemani.interfaces.cli import main
 
 package = Path(scalemani.__file__).parent
+kernels = str(package / "kernels") + os.sep
 
 def place(frame):
     path = Path(frame.f_code.co_filename)
     return str(path.relative_to(package)) if path.is_relative_to(package) else ""
 
 def follow(frame, event, argument):
-    if event != "call" or not place(frame).startswith("kernels/"):
+    if event != "call" or not frame.f_code.co_filename.startswith(kernels):
         return
     names = []
     while frame is not None:
