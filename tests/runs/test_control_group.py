@@ -44,15 +44,13 @@ def largest_projection(text):
     return max(float(size) * {"MiB": 1, "GiB": 1024}[unit] for size, unit in sizes)
 
 
-@pytest.mark.parametrize(
-    ("method", "least_ratio"),
-    [
-        pytest.param("knn-graph", 1.7, id="arrays of blocks, in memory"),
-        pytest.param("laplacian-eigenmaps", 1.4, id="arrays of all points, in mapped files"),
-    ],
-)
-def test_a_run_without_a_budget_finishes_within_its_own_group(group, disk, method, least_ratio):
-    """The group has little more than stages need at least; with a budget of the machine they take so much more."""
+# With a budget of the machine, so much more than the group has is projected: for arrays of blocks, in memory, and for
+# arrays of all points, in mapped files. The second goes on from the neighbours that the first has stored.
+LEAST_RATIOS = {"knn-graph": 1.7, "laplacian-eigenmaps": 1.4}
+
+
+def test_a_run_without_a_budget_finishes_within_its_own_group(group, disk):
+    """The group has little more than stages need at least."""
     points, limit = disk / "points.npy", 960
     np.save(points, np.random.default_rng(0).normal(size=(300_000, 3)).astype(np.float32))
     (group / "memory.limit_in_bytes").write_text(str(limit * 2**20))
@@ -66,7 +64,8 @@ def test_a_run_without_a_budget_finishes_within_its_own_group(group, disk, metho
 
     told = ended("-c", "from scalemani.engine.memory.peak import memory_limit; print(memory_limit())")
     assert int(told) == limit * 2**20 < memory_limit()
-    whole = ("-m", "scalemani", "plan", str(points), str(disk / "none"), "--method", method, "--memory", "64GB")
-    assert largest_projection(ended(*whole, inside=False)) > least_ratio * limit
-    ended("-m", "scalemani", "embed", str(points), str(disk / "run"), "--method", method)
-    assert int((group / "memory.max_usage_in_bytes").read_text()) <= limit * 2**20
+    for method, least_ratio in LEAST_RATIOS.items():
+        whole = ("-m", "scalemani", "plan", str(points), str(disk / "none"), "--method", method, "--memory", "64GB")
+        assert largest_projection(ended(*whole, inside=False)) > least_ratio * limit
+        ended("-m", "scalemani", "embed", str(points), str(disk / "run"), "--method", method)
+        assert int((group / "memory.max_usage_in_bytes").read_text()) <= limit * 2**20
