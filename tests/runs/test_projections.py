@@ -21,7 +21,7 @@ LOADED = 150 * 10**6
 LEAST_TOLD_APART = 60 * 10**6  # smaller needs drown in what is loaded
 MOST_OF_WHAT_IS_MEASURED = 3.0  # of memory, where kernels of which little was loaded before make a need larger
 MOST_OF_WHAT_IS_WRITTEN = 2.7  # of the disk, all stages: rounds of neighbours and edges that all go one way are at most
-FEW_ROWS = 2000
+FEW_ROWS = 1100  # two blocks
 VALUES = {
     "neighbors": {"n_neighbors": 15, "method": "partition", "recall": 0.5, "max_rounds": 1},
     "affinities": {"perplexity": 5},
