@@ -5,6 +5,7 @@ from pynndescent import NNDescent
 from sklearn.metrics import pairwise_distances
 
 import scalemani as sm
+from tests.docs.test_lists_page import COMPILED, check_lines
 
 N, K = 1500, 30
 
@@ -41,3 +42,5 @@ def test_pynndescent_finds_nearly_all_in_any_metric_and_its_lists_are_taken_as_t
     # Its distances are of float32, and a few of its neighbours others.
     expected = sm.LaplacianEigenmaps(**given).fit(points).embedding_
     np.testing.assert_allclose(model.embedding_, expected, atol=1e-3)
+
+    check_lines(COMPILED)
