@@ -23,8 +23,9 @@ CERTIFICATE = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=dask 
 DIGESTS = """
 import json
 from scalemani.runs.opened import open_run
-run = open_run("s3://two/{run}")
-print(json.dumps(dict((stage, run.group(stage).content_digest) for stage in run.keys)))
+whole, started = open_run("s3://two/run"), open_run("s3://two/from-file")
+found = {stage: whole.group(stage).content_digest for stage in whole.keys}
+print(json.dumps([found, started.group("points").content_digest]))
 """
 
 
@@ -145,11 +146,12 @@ def test_a_worker_needs_no_folder_of_the_driver(machines, certificates, scaleman
         ["-c", bucket],
         ["-c", upload],
         ["-m", "scalemani", "embed", "s3://two/p.zarr", "s3://two/run", *settings, *cluster],
-        ["-m", "scalemani", "embed", str(points), "s3://two/from-file", *settings, *cluster],  # the driver reads it
+        # The driver reads a file; what follows from the stored points is as above.
+        ["-m", "scalemani", "stage", "points", str(points), "s3://two/from-file", *settings, *cluster],
     ):
         done = machines.python("head", *arguments, **store)
         assert done.returncode == 0, done.stderr
     expected = open_run(alone)
-    for run in ("run", "from-file"):
-        found = json.loads(machines.python("head", "-c", DIGESTS.format(run=run), **store).stdout)
-        assert found == {stage: expected.group(stage).content_digest for stage in expected.keys}
+    found, of_file = json.loads(machines.python("head", "-c", DIGESTS, **store).stdout)
+    assert found == {stage: expected.group(stage).content_digest for stage in expected.keys}
+    assert of_file == found["points"]
