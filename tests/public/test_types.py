@@ -83,10 +83,12 @@ number: int = model.plot()  # wrong: "Image"
 
 @pytest.fixture(scope="module")
 def messages(tmp_path_factory):
-    """What mypy says of each line of the program; what it knows of modules is kept in the folder of the project."""
-    program = tmp_path_factory.mktemp("types") / "program.py"
+    """What mypy says of each line of the program; a cache of its own does not know of other environments."""
+    folder = tmp_path_factory.mktemp("types")
+    program = folder / "program.py"
     program.write_text(PROGRAM)
-    command = [sys.executable, "-m", "mypy", "--config-file", "pyproject.toml", "--no-error-summary", str(program)]
+    options = ["--config-file", "pyproject.toml", "--cache-dir", str(folder / "cache"), "--no-error-summary"]
+    command = [sys.executable, "-m", "mypy", *options, str(program)]
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
     assert ended.stderr == ""
     found: dict[int, list[str]] = {}
