@@ -1,6 +1,7 @@
 """Closed lists of names, written in full for type checkers and editors, which read no tables.
 
-`tests/config/test_choices.py` compares them with what a run takes.
+Parameters of runs have the same types; names that methods add are lists of their own there, and
+`tests/config/test_choices.py` compares them with these.
 """
 
 from collections.abc import Sequence
@@ -14,10 +15,10 @@ AnyMetric = Literal[PointMetric, "precomputed"]
 Missing = Literal["refuse", "leave-out"]
 NeighborSearch = Literal["auto", "exact", "pynndescent", "partition", "leaves", "window"]
 KernelKind = Literal["gaussian", "self-tuning"]
-AffinityKind = Literal[KernelKind, "entropic", "uniform", "ensemble", "precomputed"]
+AffinityKind = Literal["entropic", "gaussian", "self-tuning", "uniform", "ensemble", "precomputed"]
 BandwidthSolver = Literal["newton", "halley", "euler", "bisection", "brent", "ridder"]
 BandwidthOrder = Literal["density", "bounds", "mst", "path", "raster", "random", "oracle"]
-Disconnected = Literal["connect", "separate", "largest", "error"]
+Disconnected = Literal["connect", "error", "largest", "separate"]
 LandmarkRule = Literal[
     "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax", "dpp", "dpp-exact", "gp-active", "gp"
 ]

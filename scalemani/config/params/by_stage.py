@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
+from scalemani.config.choices import AffinityKind, BandwidthSolver, Direction, Disconnected, Missing, NeighborSearch
 from scalemani.config.methods import declared, listed
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.fields import (
@@ -83,7 +84,7 @@ class PointsParams:
 
     metric: Metric = "euclidean"
     distances: Tuned[Literal["auto", "distances", "squared", "inner-product"]] = "auto"
-    missing: Literal["refuse", "leave-out"] = "refuse"
+    missing: Missing = "refuse"
 
 
 @parameters()
@@ -141,7 +142,7 @@ class NeighborsParams:
     """
 
     n_neighbors: Count | None = None
-    method: Literal["auto", "exact", "pynndescent", "partition", "leaves", "window", "given"] = "auto"
+    method: Literal[NeighborSearch, "given"] = "auto"
     recall: Share = 0.95
     n_probes: Count | None = None
     max_rounds: CountOrZero = 6
@@ -238,9 +239,9 @@ class AffinitiesParams:
     jitter is the share `jitter` of the mean distance of a pixel to those of its window. Both are those of [LLL] 4.8.4.
     """
 
-    kind: Literal["entropic", "gaussian", "self-tuning", "uniform", "ensemble", "precomputed"] | None = None
+    kind: AffinityKind | None = None
     perplexity: Annotated[float, Field(gt=1)] | None = None
-    solver: Literal["newton", "halley", "euler", "bisection", "brent", "ridder"] = "halley"
+    solver: BandwidthSolver = "halley"
     order: AffinityOrder = "density"
     tolerance: Positive = 1e-10
     sigma: Positive | None = None
@@ -298,7 +299,7 @@ class ComponentsParams:
     more than 8,192 in all.
     """
 
-    disconnected: Literal["connect", "error", "largest", "separate"] = "connect"
+    disconnected: Disconnected = "connect"
     queries_per_component: Tuned[Count] = 64
     most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell
     least_bridge_weight: ClassVar[float] = 1e-3  # of the mean affinity of its ends: it must hold in float32
@@ -513,18 +514,7 @@ class LayoutParams:
 
     objective: NonlinearMethod | None = None
     strength: Weight | None = None
-    direction: Literal[
-        "auto",
-        "gradient-descent",
-        "momentum",
-        "fixed-point",
-        "diagonal-hessian",
-        "conjugate-gradients",
-        "l-bfgs",
-        "spectral",
-        "spectral+l-bfgs",
-        "spectral-minus",
-    ] = "auto"
+    direction: Direction = "auto"
     learning_rate: Positive | None = None
     momentum: PartOrZero | None = None
     exaggerated_momentum: PartOrZero | None = None
