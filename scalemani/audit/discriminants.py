@@ -13,7 +13,16 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from scalemani.audit.bounds import ROUNDING
-from scalemani.audit.components import all_weights, check_mean, fits, gram_of, off_by, parts_of, read_weights
+from scalemani.audit.components import (
+    all_weights,
+    check_mean,
+    fits,
+    gram_of,
+    off_by,
+    parts_of,
+    read_weights,
+    times_kernel,
+)
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
 from scalemani.audit.graph import final_graph, read_block
 from scalemani.audit.landmarks import LANDMARKS, times_weights
@@ -163,15 +172,11 @@ def errors_off(group: StoredGroup) -> float:
 
 def check_kernel_projection(audit: Audit) -> Finding:
     """Compare kernel discriminants with [K Z, K 1] times directions less their mean."""
-    group, stage = audit.run.groups[OF_KERNEL], final_graph(audit)
+    group = audit.run.groups[OF_KERNEL]
     directions = group.read("directions")
-    vectors = times_weights(audit, directions[:-1])
-    projected = np.empty_like(vectors)
-    for block, (start, stop) in enumerate(audit.run.blocks):
-        rows = read_block(audit, stage, block)
-        sums = 1 + np.asarray(rows.sum(axis=1)).ravel()
-        projected[start:stop] = rows @ vectors + vectors[start:stop] + sums[:, np.newaxis] * directions[-1]
-    projected -= group.read("mean")
+    along, constant = times_weights(audit, directions[:-1]), np.ones((audit.run.n_points, 1))
+    images = times_kernel(audit, np.hstack([along, constant]))
+    projected = images[:, :-1] + images[:, -1:] * directions[-1] - group.read("mean")
     off = np.abs(projected - group.read("embedding")[audit.order]) > 1e-6 * np.abs(projected).max(axis=0)
     return none_wrong(OF_KERNEL, "embedding is [K Z, K 1] @ directions - mean", int(off.any(axis=1).sum()), "rows")
 

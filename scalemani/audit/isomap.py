@@ -22,9 +22,11 @@ SAME = 1e-6  # by which a certificate that is computed twice may differ, as a sh
 def check_paths(audit: Audit) -> Iterator[Finding]:
     """Check paths and the embedding made of them, where a run has them."""
     if audit.run.has(GEODESICS):
-        yield from check_geodesics(audit)
-    if audit.run.has(ISOMAP):
-        yield from check_isomap(audit)
+        group, n_landmarks = audit.run.groups[GEODESICS], audit.run.groups[LANDMARKS].array("rows").shape[0]
+        drawn = np.concatenate([part[:, audit.sample] for part in read_parts(group, "to_points", n_landmarks)])
+        yield from check_geodesics(audit, drawn)
+        if audit.run.has(ISOMAP):
+            yield from check_isomap(audit, drawn)
 
 
 def read_parts(group: StoredGroup, name: str, count: int, step: str = "") -> Iterator[np.ndarray]:
@@ -33,8 +35,11 @@ def read_parts(group: StoredGroup, name: str, count: int, step: str = "") -> Ite
         yield group.read(f"{block_folder(part, step)}/{name}")
 
 
-def check_geodesics(audit: Audit) -> Iterator[Finding]:
-    """Find the shortest paths from some landmarks and sampled points anew and compare their lengths."""
+def check_geodesics(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
+    """Find the shortest paths from some landmarks and points anew and compare their lengths.
+
+    `drawn` (L, m) are the lengths that are stored of paths from all landmarks to the rows drawn.
+    """
     group, rows = audit.run.groups[GEODESICS], audit.run.groups[LANDMARKS].read("rows")
     longest = max(float(part.max()) for part in read_parts(group, "distances", len(rows)))
     yield equal(GEODESICS, "longest_path", group.certificates.get("longest_path"), longest, SAME * longest)
@@ -50,9 +55,9 @@ def check_geodesics(audit: Audit) -> Iterator[Finding]:
     for name, expected in (("distances", found[:, sources]), ("to_points", found)):
         stored = group.read(f"{block_folder(part)}/{name}")
         yield compared(f"shortest paths from {len(own)} landmarks: {name}", stored, expected)
-    ends = np.sort(audit.generator.choice(audit.run.n_points, min(2 * PATHS, audit.run.n_points), replace=False))
+    some = slice(None, None, -(-len(audit.sample) // (2 * PATHS)))
+    ends, stored = audit.sample[some], drawn[:, some]
     found = dijkstra(graph, directed=False, indices=ends)[:, sources].T
-    stored = np.concatenate([part[:, ends] for part in read_parts(group, "to_points", len(sources))])
     yield compared(f"shortest paths from all landmarks to {len(ends)} points", stored, found)
     part = int(audit.generator.integers(-(-len(sampled) // PATHS)))
     own = sampled[part * PATHS : (part + 1) * PATHS]
@@ -89,8 +94,8 @@ def edges_with_bridges(audit: Audit) -> sp.csr_matrix:
     return sp.csr_matrix((values[kept], (low[kept], high[kept])), shape=(len(indices),) * 2)
 
 
-def check_isomap(audit: Audit) -> Iterator[Finding]:
-    """Scale the landmarks anew, and triangulate the rows drawn by their stored distances."""
+def check_isomap(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
+    """Scale the landmarks anew, and triangulate the rows drawn by their stored distances (L, m)."""
     group, paths = audit.run.groups[ISOMAP], audit.run.groups[GEODESICS]
     n_landmarks = len(audit.run.groups[LANDMARKS].read("points"))
     ways = np.concatenate(list(read_parts(paths, "distances", n_landmarks)))
@@ -109,8 +114,7 @@ def check_isomap(audit: Audit) -> Iterator[Finding]:
     reached = np.sqrt(squared_distances(vectors, vectors))
     variance = 1 - float(np.corrcoef(distances.ravel(), reached.ravel())[0, 1]) ** 2
     yield equal(ISOMAP, "residual_variance", said.get("residual_variance"), variance, SAME * variance + 1e-9)
-    to_points = np.concatenate([part[:, audit.sample] for part in read_parts(paths, "to_points", n_landmarks)])
-    placed = -0.5 * (to_points.astype(np.float64) ** 2 - squares.mean(axis=1)[:, np.newaxis]).T @ (vectors / values)
+    placed = -0.5 * (drawn.astype(np.float64) ** 2 - squares.mean(axis=1)[:, np.newaxis]).T @ (vectors / values)
     embedding = group.read("embedding")[audit.order]
     stored = embedding[audit.sample]
     wrong = (np.abs(placed - stored) > 1e-4 * np.abs(stored).max()).any(axis=1)

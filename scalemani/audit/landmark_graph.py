@@ -20,10 +20,9 @@ from scalemani.audit.landmarks import (
     FAR,
     LANDMARKS,
     QUERIES_AT_ONCE,
-    REGULARIZATION,
-    SINGULAR,
     WEIGHTS,
     least_squares,
+    local_problems,
     squared_distances,
 )
 from scalemani.audit.neighbors import MOST_OF_OWN_ERROR
@@ -104,7 +103,7 @@ def made_of_landmarks(
         near = np.take_along_axis(squares, nearest, 1)
         weights = np.exp(-0.5 * (near - near[:, :1]) / sigma**2)
         if not by_kernel:
-            weights = weights_of_nearest(audit, points, landmarks[nearest])
+            weights = least_squares(*local_problems(audit, points, landmarks[nearest]))[0]
         weights /= weights.sum(axis=1, keepdims=True)
         made[some] = np.einsum("mk,mkd->md", weights, vectors[nearest]) * gains
         reach[some] = np.sqrt(np.take_along_axis(squares, order[:, joined : joined + 1], 1)[:, 0])
@@ -151,14 +150,3 @@ def judge_residual(audit: Audit, values: np.ndarray, sigma: float, n_landmarks: 
     least, most = (max(found, 1e-12) * np.exp(sign * STANDARD_ERRORS * error / max(found, 1e-12)) for sign in (-1, 1))
     holds = value <= max(1e-12, most) and (value >= least or found <= 1e-12)
     return Finding("embedding", name, value, found, error, verdict_of(bool(holds)), f"by {len(rows)} rows")
-
-
-def weights_of_nearest(audit: Audit, points: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """Return the weights (m, K) by which landmarks (m, K, D) reconstruct points (m, D) best."""
-    width = near.shape[1]
-    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
-    differences = near - points[:, np.newaxis]
-    gram = np.einsum("mid,mjd->mij", differences, differences)
-    exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
-    eps = share * np.trace(gram, axis1=1, axis2=2) / width
-    return least_squares(gram, eps[:, np.newaxis], exact)[0]

@@ -180,16 +180,10 @@ def regularised_errors(
 
     Weights that do not sum to one leave infinite squares.
     """
-    width = indices.shape[1]
-    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
     stored, best, relative = np.empty(len(points)), np.empty(len(points)), np.empty(len(points))
     for first in range(0, len(points), QUERIES_AT_ONCE):
         some = slice(first, first + QUERIES_AT_ONCE)
-        differences = landmarks[indices[some]] - points[some, np.newaxis]
-        gram = np.einsum("mid,mjd->mij", differences, differences)
-        traces = np.trace(gram, axis1=1, axis2=2)
-        exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
-        eps = (share * exact * traces / width)[:, np.newaxis]
+        gram, eps, exact = local_problems(audit, points[some], landmarks[indices[some]])
         z = values[some]
         left = np.einsum("mi,mij,mj->m", z, gram, z)
         stored[some] = left + eps[:, 0] * (z**2).sum(axis=1)
@@ -197,8 +191,22 @@ def regularised_errors(
         nearest = np.diagonal(gram, axis1=1, axis2=2).min(axis=1)
         safe = np.where(nearest > 0, nearest, 1.0)
         relative[some] = np.where(nearest > 0, np.sqrt(np.maximum(left, 0.0) / safe), 0.0)
-        best[some] = least_squares(gram, np.maximum(eps, 1e-14 * traces[:, np.newaxis]), exact)[1]
+        floor = 1e-14 * np.trace(gram, axis1=1, axis2=2)[:, np.newaxis]
+        best[some] = least_squares(gram, np.maximum(eps, floor), exact)[1]
     return stored, best, relative
+
+
+def local_problems(audit: Audit, points: np.ndarray, near: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return what `least_squares` solves for the weights of landmarks (m, K, D) that reconstruct points (m, D) best.
+
+    Inner products (m, K, K) of the differences, their regularisation (m, 1), and 0 where a landmark is the point (m,).
+    """
+    width = near.shape[1]
+    share = audit.run.param(WEIGHTS, "regularization") or (SINGULAR if width > points.shape[1] else REGULARIZATION)
+    differences = near - points[:, np.newaxis]
+    gram = differences @ differences.transpose(0, 2, 1)
+    exact = np.where((np.diagonal(gram, axis1=1, axis2=2) == 0).any(axis=1), 0.0, 1.0)
+    return gram, (share * exact * np.trace(gram, axis1=1, axis2=2) / width)[:, np.newaxis], exact
 
 
 def least_squares(gram: np.ndarray, eps: np.ndarray, exact: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -12,9 +12,9 @@ from scalemani.audit.landmarks import squared_distances
 from scalemani.audit.neighbors import lists_of
 from scalemani.audit.rows import Audit, Points
 from scalemani.audit.stored import StoredGroup
+from scalemani.store.invariants.models import IN_SIGHT, SKETCHED
 
 CLUSTERING = "clustering"
-IN_SIGHT = 1e16  # of sketches, in units of their scale: what lies farther off counts as that
 
 
 def check_reductions(audit: Audit) -> Iterator[Finding]:
@@ -39,11 +39,16 @@ def check_clustering(audit: Audit) -> Iterator[Finding]:
         return
     yield from check_last_pass(audit, group, embedding)
     rows = audit.rows_of(embedding, "embedding", audit.sample)
-    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-    squares = squared_distances(rows / np.where(lengths > 0, lengths, 1.0), group.read("centers"))
+    squares = squared_distances(unit_rows(rows), group.read("centers"))
     own = np.take_along_axis(squares, audit.rows_of(group, "labels", audit.sample)[:, np.newaxis].astype(np.int64), 1)
     wrong = own[:, 0] > squares.min(axis=1) + 1e-9
     yield none_wrong(CLUSTERING, f"nearest centres of {len(rows)} rows", int(wrong.sum()))
+
+
+def unit_rows(rows: np.ndarray) -> np.ndarray:
+    """Return rows (n, d) float64 over their lengths; zeros stay."""
+    lengths = np.linalg.norm(rows, axis=1, keepdims=True)
+    return np.asarray(rows / np.where(lengths > 0, lengths, 1.0), np.float64)
 
 
 def check_last_pass(audit: Audit, group: StoredGroup, embedding: StoredGroup) -> Iterator[Finding]:
@@ -54,9 +59,7 @@ def check_last_pass(audit: Audit, group: StoredGroup, embedding: StoredGroup) ->
     before = group.read(f"pass_{passes - 1:03d}")
     sums, counts = np.zeros(centers.shape), np.zeros(len(centers))
     for start, stop in audit.run.blocks:
-        rows = embedding.read("embedding", start, stop).astype(np.float64)
-        lengths = np.linalg.norm(rows, axis=1, keepdims=True)
-        rows = rows / np.where(lengths > 0, lengths, 1.0)
+        rows = unit_rows(embedding.read("embedding", start, stop))
         nearest = squared_distances(rows, before).argmin(axis=1)
         counts += np.bincount(nearest, minlength=len(centers))
         sums += np.column_stack([np.bincount(nearest, column, minlength=len(centers)) for column in rows.T])
@@ -89,7 +92,7 @@ def check_partition(audit: Audit) -> Iterator[Finding]:
     made = np.clip(centred @ axes.astype(np.float64), -IN_SIGHT, IN_SIGHT)
     stored = audit.rows_of(work, "sketch", audit.sample).astype(np.float64)
     size = np.linalg.norm(centred, axis=1) + np.linalg.norm(mean) / float(scale) + 1e-300
-    off = (np.abs(made - stored) > 1e-4 * size[:, np.newaxis]).any(axis=1)
+    off = (np.abs(made - stored) > SKETCHED * size[:, np.newaxis]).any(axis=1)
     yield none_wrong("work_points", f"sketches of {len(made)} rows", int(off.sum()), "(point - mean) @ axes / scale")
     cells = audit.rows_of(group, "cells", audit.order[audit.sample])
     inside = (cells >= 0) & (cells < len(centroids))
