@@ -102,9 +102,14 @@ def with_unnamed(run: StoredRun, findings: Iterable[Finding]) -> Iterator[Findin
         yield finding
     for stage, group in run.groups.items():
         named = claims.get(stage, [])
-        unnamed = [name for name in sorted(group.certificates) if not any(name in claim for claim in named)]
+        unnamed = [name for name in sorted(group.certificates) if not any(is_of(claim, name) for claim in named)]
         if unnamed:
             yield unchecked(stage, f"{len(unnamed)} other certificates", f"nothing computes {', '.join(unnamed)}")
+
+
+def is_of(claim: str, name: str) -> bool:
+    """Return whether a claim is that of a certificate: its name, or one that begins with it and a comma or "is"."""
+    return claim == name or claim.startswith((f"{name},", f"{name} is "))
 
 
 def guarded(stage: str, check: Check, audit: Audit) -> Iterator[Finding]:

@@ -165,3 +165,13 @@ def test_what_reads_points_all_over_a_large_run_looks_at_blocks_that_are_drawn(r
 def test_a_neighbour_that_is_listed_twice_counts_once_and_the_point_itself_never():
     indices, own = np.array([[5, 8, 8, 5], [1, 0, 2, 3]]), np.array([9, 1])
     assert distinct_true(indices, np.ones(indices.shape, bool), own).tolist() == [2, 3]
+
+
+def test_certificates_that_nothing_computes_are_named(right, tmp_path):
+    forged = Forged(right("clusters"), tmp_path / "run")
+    forged.claim("clustering", goodness=1.0, label=2)
+    found = sm.open_run(forged.seal()).verify(300, seed=5, write=False)
+    left = {one.stage: one for one in found.findings if "other certificates" in one.claim}
+    assert left["clustering"].verdict == "not checked"
+    assert "goodness, label" in left["clustering"].note
+    assert "sizes" not in left["clustering"].note

@@ -551,7 +551,7 @@ def clusters_of_other_points(run: Forged) -> None:
     run.change("clustering", "labels", lambda labels: np.roll(labels, 1))
 
 
-@of("clusters")
+@of("clusters", "centres are the means")
 def clusters_around_some_points(run: Forged) -> None:
     """Centres at four rows, which every pass left where they are, and the points that are nearest to each."""
     rows = run.read("embedding", "embedding")
@@ -566,7 +566,7 @@ def clusters_around_some_points(run: Forged) -> None:
     run.claim("clustering", sizes=np.bincount(labels, minlength=4).tolist())
 
 
-@of("isomap")
+@of("isomap", "shortest paths from all landmarks")
 def longer_paths_of_some_points(run: Forged) -> None:
     run.change(
         "geodesics", "block-000003/to_points", lambda paths: paths * np.where(np.arange(paths.shape[1]) % 5, 1, 1.05)
