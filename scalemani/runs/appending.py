@@ -17,10 +17,11 @@ from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import PointsSource, map_points, open_points
 from scalemani.io.sources.side_data import AccompaniedPoints, Duplicates, with_init, with_side_data
 from scalemani.runs.aligning import align
-from scalemani.runs.incoming import Gaps, computed_once, find_gaps, without_gaps
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.outline import SEARCH, Earlier, outline_run
 from scalemani.runs.plan import APPENDED, make_plan
+from scalemani.runs.preprocessing.computed import computed_once
+from scalemani.runs.preprocessing.gaps import Gaps, find_gaps, without_gaps
 from scalemani.runs.survey import survey
 from scalemani.runs.walk import open_for_writing, run_plan
 from scalemani.stages.arrays.points import StoredClasses, StoredDuplicates, StoredPoints, StoredWeights, tile_digests

@@ -28,9 +28,9 @@ from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
-from scalemani.runs.incoming import usable_rows
 from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix
 from scalemani.runs.opened import Run
+from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.stages.arrays.graph import StoredNeighbors

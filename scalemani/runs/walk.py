@@ -22,11 +22,13 @@ from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust, is_compiled, writable_folder
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
-from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run, outline_within
 from scalemani.runs.plan import Plan, PlannedStage, compile_seconds, expected_seconds, make_plan, with_counts
+from scalemani.runs.preprocessing.computed import computed_once
+from scalemani.runs.preprocessing.duplicates import distinct_rows
+from scalemani.runs.preprocessing.following import follow_source
 from scalemani.runs.survey import survey
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup

@@ -53,10 +53,10 @@ from scalemani.kernels.landmarks import features
 from scalemani.kernels.landmarks.features import moments
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
-from scalemani.runs.incoming import usable_rows
 from scalemani.runs.input_order import Graph, RowArray, row_array
 from scalemani.runs.new_points.neighbors import InputNeighbors, read_input_neighbors
 from scalemani.runs.opened import Run
+from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.graph import StoredGraph
 
 ARGUMENTS = {

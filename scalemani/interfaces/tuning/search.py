@@ -21,10 +21,12 @@ from scalemani.interfaces.tuning.scores import SCORES, Judge
 from scalemani.io.export.atomic import replaced_file
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.measures import Measure
-from scalemani.runs.incoming import computed_once, distinct_rows, follow_source
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_within
 from scalemani.runs.plan import make_plan
+from scalemani.runs.preprocessing.computed import computed_once
+from scalemani.runs.preprocessing.duplicates import distinct_rows
+from scalemani.runs.preprocessing.following import follow_source
 from scalemani.runs.survey import Survey, survey
 from scalemani.runs.walk import WritableRun, locked_run, run_plan
 from scalemani.stages.arrays.affinities import StoredAffinities

@@ -7,11 +7,11 @@ from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.kmeans import assign
-from scalemani.runs.incoming import usable_rows
 from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features
 from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
 from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
+from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement
 from scalemani.stages.clustering import unit_rows
 

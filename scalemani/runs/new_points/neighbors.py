@@ -21,8 +21,8 @@ from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, no_neigh
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
-from scalemani.runs.incoming import usable_rows
 from scalemani.runs.opened import Run
+from scalemani.runs.preprocessing.gaps import usable_rows
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
 

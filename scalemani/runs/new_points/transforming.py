@@ -35,7 +35,6 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.stores import store_at, with_attributes
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs.incoming import Gaps, SelectedRows, computed_once, gaps_of_rows, joined, usable_rows
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
 from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_need, placer_of, read_placement
@@ -43,6 +42,9 @@ from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import KEY_CHARACTERS
 from scalemani.runs.plan import Fit, check_memory, fit
+from scalemani.runs.preprocessing.computed import computed_once
+from scalemani.runs.preprocessing.gaps import Gaps, gaps_of_rows, usable_rows
+from scalemani.runs.preprocessing.selection import SelectedRows, joined
 from scalemani.runs.survey import checked_block_rows, default_block_rows
 from scalemani.runs.walk import locked_run
 from scalemani.stages.arrays.embeddings import StoredClustering, StoredPlacement

@@ -7,7 +7,7 @@ from scalemani.config.params import Parameters
 from scalemani.errors import DataError
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import points_of, with_init, with_labels, with_weights
-from scalemani.runs.incoming import follow_source
+from scalemani.runs.preprocessing.following import follow_source
 
 POINTS = np.random.default_rng(0).normal(size=(6, 2))
 LABELS = np.array([7, -1, 9, 7, 9, -1])

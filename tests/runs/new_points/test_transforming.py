@@ -14,10 +14,10 @@ from scalemani.errors import DataError, MemoryBudgetError, ScalemaniWarning, Sto
 from scalemani.io.sources import open_points
 from scalemani.io.sources.lazy import LazyRows
 from scalemani.io.sources.sliced import SlicedPoints
-from scalemani.runs.incoming import SelectedRows
 from scalemani.runs.new_points import NewPoints, read_placement
 from scalemani.runs.new_points.neighbors import neighbor_index
 from scalemani.runs.new_points.transforming import sampled_recall
+from scalemani.runs.preprocessing.selection import SelectedRows
 from scalemani.runs.walk import run
 
 VALUES = {

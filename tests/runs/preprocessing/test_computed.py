@@ -18,7 +18,8 @@ from scalemani.interfaces.tuning.scores import make_judge
 from scalemani.interfaces.tuning.search import Candidate, SurveyedPoints, search
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_weights
-from scalemani.runs.incoming import COPY, computed_once, follow_source
+from scalemani.runs.preprocessing.computed import COPY, computed_once
+from scalemani.runs.preprocessing.following import follow_source
 from scalemani.runs.walk import plan_run, run
 
 LOADED: collections.Counter = collections.Counter()

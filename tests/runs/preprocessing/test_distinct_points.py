@@ -8,7 +8,7 @@ from scalemani.io.sources import open_points
 from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import with_init, with_weights
 from scalemani.kernels.rows.equal_rows import digests_of_rows, group_digests
-from scalemani.runs.incoming import distinct_points
+from scalemani.runs.preprocessing.duplicates import distinct_points
 
 RNG = np.random.default_rng(0)
 ORIGINALS = RNG.random((40, 6)) * (RNG.random((40, 6)) < 0.5)

@@ -1,0 +1,1 @@
+"""What happens to points before a run knows what they are."""
