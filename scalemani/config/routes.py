@@ -79,7 +79,7 @@ WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images a
 
 def takes_labels(method: str) -> bool:
     """Return whether a method cannot do without labels."""
-    return any("labels" in stage.reads and not stage.optional for stage in ROUTES.get(method, ()))
+    return any("labels" in stage.key.side_data and not stage.optional for stage in ROUTES.get(method, ()))
 
 
 def goes_by_distances(method: str) -> bool:

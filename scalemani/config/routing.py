@@ -116,7 +116,7 @@ def stages_without_points(
     own, first, before = NEIGHBORS, replace(NEIGHBORS, inputs=("points", "work_points")), {PARTITION, LANDMARKS}
     if affinities:
         own, inputs = SYMMETRIC_AFFINITIES, ("points", *SYMMETRIC_AFFINITIES.inputs)
-        first = replace(own, inputs=inputs, also_reads=(AFFINITIES.name,))
+        first = replace(own, inputs=inputs, key=replace(own.key, parameters_of=(AFFINITIES.name,)))
         before |= {NEIGHBORS, AFFINITIES, COMPONENTS}
     return [first if stage is own else stage for stage in stages if stage not in before]
 
@@ -134,7 +134,10 @@ def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
     in_order = {
         WORK_POINTS: replace(WORK_POINTS, inputs=("points",)),
         SYMMETRIC_AFFINITIES: replace(
-            SYMMETRIC_AFFINITIES, inputs=("work_points",), seeded=True, also_reads=("neighbors", "affinities")
+            SYMMETRIC_AFFINITIES,
+            inputs=("work_points",),
+            seeded=True,
+            key=replace(SYMMETRIC_AFFINITIES.key, parameters_of=("neighbors", "affinities")),
         ),
     }
     kept = [

@@ -22,21 +22,34 @@ Names = tuple[str, ...]
 
 
 @dataclass(frozen=True)
+class Key:
+    """What the key of a stage's result holds beside the stage's parameters and the keys of its inputs.
+
+    Raise `version` whenever the same inputs and parameters give another result: stored results of the older version are
+    then computed again. Raise `continued_version` where that is so only of what continues an earlier run.
+    `parameters_of` names stages whose parameters the result depends on as well; `parameters` names single ones of other
+    stages, as on the command line. `side_data` names the parts of the side data whose digests it holds, where points
+    have them. `without` names inputs that are functions of the other inputs and of the parameters, or inputs of these:
+    their keys are left out. `continues` names the stages of an earlier run that a run of appended points reads, with
+    their keys in its own; it then reads these stages of its own run too.
+    """
+
+    version: int = 1
+    continued_version: int = 1
+    parameters_of: Names = ()
+    parameters: Names = ()
+    side_data: Names = ()
+    without: Names = ()
+    continues: Names = ()
+
+
+@dataclass(frozen=True)
 class Stage:
-    """One step: its inputs by name, whether it draws at random, works by row blocks, and the version of its result.
+    """One step: its inputs by name, whether it draws at random or works by row blocks, and what its key holds.
 
-    `solvers` names those of embedding.solver that need the stage; none means all. `also_reads` names the stages whose
-    parameters it depends on beside its own and, through their keys, those of its inputs; `parameters` names single ones
-    of other stages, as on the command line. `follows` names inputs that are functions of its other inputs and of its
-    parameters, or inputs of these: its key does not hold theirs once more.
-    `reads` names the parts of the side data whose digests are in its key, where the points have them.
-    An `optional` stage is left out of runs that do not ask for it.
-    `continues` names the stages of an earlier run of the first points whose results it goes on from, and whose keys are
-    then in its own, where points were appended to that run; it then reads these stages of its own run too. Raise
-    `version` whenever the same inputs and parameters give another result: stored results of the older version are then
-    computed anew. Raise `continued_version` where that is so of what goes on from an earlier run alone.
-
-    `package` holds the module of the stage's name; that of a method's own stage is the method's folder.
+    `solvers` names those of embedding.solver that need the stage; none means all. An `optional` stage is left out of
+    runs that do not request it. `package` holds the module of the stage's name; that of a method's stage is the
+    method's folder.
     """
 
     name: str
@@ -44,53 +57,48 @@ class Stage:
     seeded: bool = False
     by_block: bool = True
     solvers: Names = ()
-    also_reads: Names = ()
-    parameters: Names = ()
-    follows: Names = ()
-    reads: Names = ()
     optional: bool = False
-    continues: Names = ()
-    continued_version: int = 1
-    version: int = 1
     package: str = "scalemani.stages"
+    key: Key = Key()
 
 
 Route = tuple[Stage, ...]  # in an order in which every stage follows its inputs
 
 LEAVE_OUT = "leave-out"  # of points.missing
-DUPLICATES = Stage("duplicates", (), by_block=False, reads=("duplicates",), optional=True)
-POINTS = Stage("points", (), continues=("points",))
-PARTITION = Stage("partition", ("points",), seeded=True, version=4, continues=("partition",))
-WORK_POINTS = Stage("work_points", ("points", "partition"), continues=("work_points",))
-LISTS = Stage("given_lists", ("work_points",), reads=("lists",), optional=True)
+DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side_data=("duplicates",)))
+POINTS = Stage("points", (), key=Key(continues=("points",)))
+PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=4, continues=("partition",)))
+WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(continues=("work_points",)))
+LISTS = Stage("given_lists", ("work_points",), optional=True, key=Key(side_data=("lists",)))
 NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),
     seeded=True,
-    version=13,
-    continues=("neighbors", "work_points"),
-    continued_version=3,
+    key=Key(version=13, continued_version=3, continues=("neighbors", "work_points")),
 )
-WEIGHTS = Stage("weights", ("work_points",), reads=("weights",), optional=True)
-CLASSES = Stage("classes", ("work_points",), reads=("labels",))
+WEIGHTS = Stage("weights", ("work_points",), optional=True, key=Key(side_data=("weights",)))
+CLASSES = Stage("classes", ("work_points",), key=Key(side_data=("labels",)))
 AFFINITIES = Stage("affinities", ("neighbors", "weights"), seeded=True)
 COMPONENTS = Stage(
     "components",
     ("partition", "work_points", "neighbors", "affinities", "weights"),
     by_block=False,
-    reads=("pairs",),
-    version=2,
+    key=Key(version=2, side_data=("pairs",)),
 )
 NEIGHBOR_COMPONENTS = replace(
-    COMPONENTS, inputs=("partition", "work_points", "neighbors"), version=1
+    COMPONENTS, inputs=("partition", "work_points", "neighbors"), key=Key(side_data=("pairs",))
 )  # of all edges of the graph
 SYMMETRIC_AFFINITIES = Stage(
-    "symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"), version=2
+    "symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"), key=Key(version=2)
 )
 KERNEL_AFFINITIES = replace(SYMMETRIC_AFFINITIES, inputs=("neighbors", "affinities", "components"))  # whatever classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage(
-    "landmarks", ("points",), seeded=True, by_block=False, reads=("landmarks",), continues=("landmarks",), version=3
+    "landmarks",
+    ("points",),
+    seeded=True,
+    by_block=False,
+    key=Key(version=3, side_data=("landmarks",), continues=("landmarks",)),
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
@@ -98,17 +106,17 @@ REDUCED = Stage(
     "reduced",
     ("symmetric_affinities", "normalized_affinities", "landmark_weights", *LANDMARKS_IN_GRAPH),
     solvers=LANDMARK_SOLVERS,
-    follows=LANDMARKS_IN_GRAPH,
-    version=2,
+    key=Key(version=2, without=LANDMARKS_IN_GRAPH),
 )
-LANDMARK_EMBEDDING = Stage("landmark_embedding", ("reduced",), by_block=False, solvers=LANDMARK_SOLVERS, version=3)
+LANDMARK_EMBEDDING = Stage(
+    "landmark_embedding", ("reduced",), by_block=False, solvers=LANDMARK_SOLVERS, key=Key(version=3)
+)
 COARSE_GRAPHS = Stage(
     "coarse_graphs",
     ("symmetric_affinities", "normalized_affinities"),
     by_block=False,
     solvers=REFINING_SOLVERS,
-    version=2,
-    continues=("coarse_graphs", "work_points"),
+    key=Key(version=2, continues=("coarse_graphs", "work_points")),
 )
 COARSE_EMBEDDING = Stage(
     "coarse_embedding",
@@ -116,9 +124,7 @@ COARSE_EMBEDDING = Stage(
     seeded=True,
     by_block=False,
     solvers=REFINING_SOLVERS,
-    also_reads=("landmark_embedding",),
-    version=4,
-    continues=("coarse_embedding", "coarse_graphs"),
+    key=Key(version=4, parameters_of=("landmark_embedding",), continues=("coarse_embedding", "coarse_graphs")),
 )
 EMBEDDING = Stage(
     "embedding",
@@ -134,21 +140,17 @@ EMBEDDING = Stage(
     ),
     seeded=True,
     by_block=False,
-    also_reads=("landmark_embedding",),
-    version=7,
-    continues=("embedding",),
+    key=Key(version=7, parameters_of=("landmark_embedding",), continues=("embedding",)),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
-CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, version=2)
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=2))
 
 LAYOUT = Stage(
     "layout",
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    version=8,
-    also_reads=("landmark_embedding",),
-    reads=("init",),
+    key=Key(version=8, parameters_of=("landmark_embedding",), side_data=("init",)),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

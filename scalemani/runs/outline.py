@@ -118,28 +118,28 @@ def outline_run(
     """
     side = survey.side
     stages = asked.route(method, side.weights is not None)
-    if side.labels is None and any("labels" in stage.reads for stage in stages):
+    if side.labels is None and any("labels" in stage.key.side_data for stage in stages):
         weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
     params, notes, search = decide_parameters(asked, method, survey, stages)
     keys: dict[str, str] = {}
     for stage in stages:
-        inputs = [keys[name] for name in stage.inputs if name not in stage.follows] or [survey.content]
-        inputs += [part.digest for part in (getattr(side, name) for name in stage.reads) if part is not None]
-        if earlier is not None and stage.continues:
-            inputs += [earlier.keys[name] for name in stage.continues if name in earlier.keys]
-            inputs.append(f"continued version {stage.continued_version}")
+        inputs = [keys[name] for name in stage.inputs if name not in stage.key.without] or [survey.content]
+        inputs += [part.digest for part in (getattr(side, name) for name in stage.key.side_data) if part is not None]
+        if earlier is not None and stage.key.continues:
+            inputs += [earlier.keys[name] for name in stage.key.continues if name in earlier.keys]
+            inputs.append(f"continued version {stage.key.continued_version}")
         seed = params.seed if stage.seeded else None
-        content = json.dumps([stage.name, stage.version, stage_params(stage, params), seed, inputs], sort_keys=True)
+        content = json.dumps([stage.name, stage.key.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
     return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier, search=search)
 
 
 def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
     """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
-    read = {name: params.of_stage(name) for name in stage.also_reads}
-    for name in stage.parameters:
+    read = {name: params.of_stage(name) for name in stage.key.parameters_of}
+    for name in stage.key.parameters:
         group, _, parameter = name.partition(".")
         if parameter in (keyed := params.of_stage(group)):
             read[name] = keyed[parameter]
@@ -209,7 +209,7 @@ def decide_parameters(
     if "neighbors" in names and params.neighbors.follows_data and found.sample is not None:
         search = choose_search(found.sample, Sizes(found.dimensions, params))
         params = resolve(asked)
-    stages = frozenset(name for stage in route for name in (stage.name, *stage.also_reads))
+    stages = frozenset(name for stage in route for name in (stage.name, *stage.key.parameters_of))
     if placed_by_landmarks(route):
         stages |= {"landmark_weights"}
     if params.affinities.precomputed and "embedding" in names:

@@ -285,7 +285,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     group, name = planned.group, planned.stage.name
     inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
     if plan.outline.earlier is not None:  # what it goes on from of an earlier run is read of its own run too
-        inputs |= {other: plan.planned(other).group for other in planned.stage.continues if other != name}
+        inputs |= {other: plan.planned(other).group for other in planned.stage.key.continues if other != name}
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
         raise StoreError(f"stage {name} reads {', '.join(unfinished)}, not finished yet: run these stages first")
@@ -316,7 +316,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
         {
             "stage": name,
             "key": planned.key,
-            "version": planned.stage.version,
+            "version": planned.stage.key.version,
             "params": planned.params,
             "certificates": certificates,
             "warnings": work.warnings,
@@ -343,7 +343,7 @@ def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
 
 def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:
     """Return what a stage goes on from where points were appended to a run; None for others."""
-    earlier, continues = plan.outline.earlier, planned.stage.continues
+    earlier, continues = plan.outline.earlier, planned.stage.key.continues
     if earlier is None or not continues:
         return None
     store, rows = RunStore(planned.group.root), plan.dimensions.block_rows

@@ -92,7 +92,7 @@ def unchanged_stages(folder, method):
     unchanged = []
     for stage in ROUTES[method]:
         there = (folder / "stages" / stage.name).is_dir()
-        same = there and group(folder, stage.name).record["version"] == stage.version
+        same = there and group(folder, stage.name).record["version"] == stage.key.version
         if same and set(stage.inputs) <= set(unchanged):
             unchanged.append(stage.name)
     return unchanged

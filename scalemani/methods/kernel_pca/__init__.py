@@ -2,15 +2,13 @@
 
 from dataclasses import replace
 
-from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, REDUCED, Stage
+from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, REDUCED, Key, Stage
 
 KERNEL_COMPONENTS = Stage(
     "kernel_components",
     ("work_points", "symmetric_affinities", "landmark_weights", "reduced"),
-    also_reads=("landmark_embedding",),
-    follows=("symmetric_affinities",),
-    version=2,
     package=__name__,
+    key=Key(version=2, parameters_of=("landmark_embedding",), without=("symmetric_affinities",)),
 )
 ROUTES = {
     "kernel-pca": (

@@ -2,13 +2,12 @@
 
 from dataclasses import replace
 
-from scalemani.config.stages import CLASSES, LINEAR_ROUTE, Stage
+from scalemani.config.stages import CLASSES, LINEAR_ROUTE, Key, Stage
 
 DISCRIMINANTS = Stage(
     "discriminants",
     ("points", "landmarks", "landmark_weights", "classes"),
-    also_reads=("landmark_embedding",),
-    version=2,
     package=__name__,
+    key=Key(version=2, parameters_of=("landmark_embedding",)),
 )
 ROUTES = {"lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS)}

@@ -2,21 +2,19 @@
 
 from dataclasses import replace
 
-from scalemani.config.stages import DISTANCES_ROUTE, LANDMARK_WEIGHTS, Stage
+from scalemani.config.stages import DISTANCES_ROUTE, LANDMARK_WEIGHTS, Key, Stage
 
 RECONSTRUCTION_WEIGHTS = Stage(
     "reconstruction_weights",
     ("work_points", "neighbors", "components"),
-    parameters=("local_reconstruction.reg",),
     package=__name__,
+    key=Key(parameters=("local_reconstruction.reg",)),
 )
 LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "components", "reconstruction_weights", "landmarks", "landmark_weights"),
-    also_reads=("landmark_embedding",),
-    follows=("work_points", "components", "landmarks"),
-    version=2,
     package=__name__,
+    key=Key(version=2, parameters_of=("landmark_embedding",), without=("work_points", "components", "landmarks")),
 )
 ROUTES = {
     "locally-linear-embedding": (

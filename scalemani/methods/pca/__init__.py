@@ -1,12 +1,11 @@
 """Principal components of points that are combinations of landmarks: Z alone is formed, and no neighbour graph."""
 
-from scalemani.config.stages import LINEAR_ROUTE, Stage
+from scalemani.config.stages import LINEAR_ROUTE, Key, Stage
 
 PRINCIPAL_COMPONENTS = Stage(
     "principal_components",
     ("points", "landmarks", "landmark_weights"),
-    also_reads=("landmark_embedding",),
-    version=2,
     package=__name__,
+    key=Key(version=2, parameters_of=("landmark_embedding",)),
 )
 ROUTES = {"pca": (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS)}

@@ -41,7 +41,7 @@ def constants_of(table):
     return [name for name, hint in get_type_hints(type(table)).items() if get_origin(hint) is ClassVar]
 
 
-VERSIONS = {stage.name: stage.version for route in ROUTES.values() for stage in route}
+VERSIONS = {stage.name: stage.key.version for route in ROUTES.values() for stage in route}
 STAGES = sorted({*MODULES, *TUNED, *(name for name in VERSIONS if constants_of(getattr(Parameters(), name, None)))})
 
 

@@ -48,7 +48,7 @@ def python_names(method: str) -> dict[str, str]:
 def read_parameters(method: str) -> list[str]:
     """Return the parameters of the stages of a method, with those that its stages read of others."""
     stages = {stage.name for stage in ROUTES[method]} | {"seed"}
-    stages |= {name for stage in ROUTES[method] for name in stage.also_reads}
+    stages |= {name for stage in ROUTES[method] for name in stage.key.parameters_of}
     return [name for name in names_of_parameters() if name.partition(".")[0] in stages and name not in NO_CHOICE]
 
 

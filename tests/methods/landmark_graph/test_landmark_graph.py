@@ -10,7 +10,7 @@ from sklearn.datasets import load_digits
 
 import scalemani as sm
 from scalemani.config.routes import ROUTES
-from scalemani.config.stages import Stage
+from scalemani.config.stages import Key, Stage
 from scalemani.errors import ConfigError, DisconnectedGraphError, ScalemaniWarning
 from scalemani.methods.landmark_graph.kernels import bhattacharyya_neighbors, local_geometry
 from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
@@ -181,20 +181,24 @@ def test_covariances_are_measured_once_for_graphs_of_more_and_fewer_neighbours(f
 
 def keys_held(stage, stages):
     """Return the names of the stages whose keys are in that of a stage."""
-    inputs = {name for name in stage.inputs if name not in stage.follows and name in stages}
+    inputs = {name for name in stage.inputs if name not in stage.key.without and name in stages}
     return inputs.union(*(keys_held(stages[name], stages) for name in inputs))
 
 
-@pytest.mark.parametrize("method", [name for name, stages in ROUTES.items() if any(stage.follows for stage in stages)])
+@pytest.mark.parametrize(
+    "method", [name for name, stages in ROUTES.items() if any(stage.key.without for stage in stages)]
+)
 def test_what_is_left_out_of_a_key_reads_nothing_that_is_not_in_it(method):
     stages = {stage.name: stage for stage in ROUTES[method]}
     for stage in stages.values():
-        for followed in (stages[name] for name in stage.follows if name not in keys_held(stage, stages)):
+        for followed in (stages[name] for name in stage.key.without if name not in keys_held(stage, stages)):
             assert set(followed.inputs) <= set(stage.inputs)
-            assert {name.partition(".")[0] for name in followed.parameters} <= {stage.name, *stage.also_reads}
-            alone = Stage(followed.name, followed.inputs)
-            kept = ("by_block", "solvers", "parameters", "optional")
-            assert replace(followed, **{name: getattr(alone, name) for name in kept}) == alone
+            assert {name.partition(".")[0] for name in followed.key.parameters} <= {
+                stage.name,
+                *stage.key.parameters_of,
+            }
+            alone = Stage(followed.name, followed.inputs, key=Key(parameters=followed.key.parameters))
+            assert replace(followed, by_block=True, solvers=(), optional=False) == alone
 
 
 def test_covariances_of_fewer_points_than_dimensions_are_told_of():
