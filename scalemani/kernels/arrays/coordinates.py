@@ -111,7 +111,7 @@ def bounding_box(pieces: Sequence[np.ndarray], over: Mapper = map) -> tuple[np.n
 def cell_sums(points: np.ndarray, side: float, weights: np.ndarray) -> np.ndarray:
     """Return the sum of the weights of all points in the cell that a point lies in: (N,) float64.
 
-    Cells are cubes of the given side. There are about as many sums as points, on a torus: cells that lie a whole number
+    Cells are cubes of this side. There are about as many sums as points, on a torus: cells that lie a whole number
     of its circumferences apart share one.
 
     Parameters

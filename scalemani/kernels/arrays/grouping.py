@@ -78,7 +78,7 @@ def inverse_order(order: np.ndarray) -> np.ndarray:
 
 
 def separate_items(n_items: int, empty: Empty = np.empty) -> np.ndarray:
-    """Return the state before any union: each item its own root, (n_items,) int32, int64 from 2^31 items on."""
+    """Return the state before any union: each item is a root, (n_items,) int32, int64 from 2^31 items on."""
     state = empty((n_items,), np.int32 if n_items < 2**31 else np.int64)
     for items in panels(n_items):
         state[items] = np.arange(items.start, items.stop)

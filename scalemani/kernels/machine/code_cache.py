@@ -1,15 +1,15 @@
 """The cache of the kernels' machine code, shared by processes: an entry is never of other sources.
 
-Numba's own cache identifies a function by the file that defines it: after an edit of a function in another file that is
+Numba's cache identifies a function by the file that defines it: after an edit of a function in another file that is
 called there, it still loads the earlier code. It writes an index before the code that the index refers to, so that two
 processes that compile two signatures at once can leave one signature with the code of the other. Here the name of an
 entry is a digest of all that its machine code follows from: sources, signature, versions and processor.
 
-A compiled function holds the code of functions that it calls and the values of constants that it reads, whatever file
-they stand in. So a file's digest covers all files of the package that it names, that these name, and so on. Every
-dotted name counts, in a docstring too: a file too many costs a compilation, a file too few a wrong result.
+A compiled function holds the code of functions that it calls and the values of constants that it reads, in any file.
+So a file's digest covers all files of the package that it names, that these name, and so on. Every dotted name counts,
+in a docstring too: a file too many costs a compilation, a file too few a wrong result.
 
-A wheel may hold entries of its own, compiled for levels of x86-64 in place of one processor. They are read first, and
+A wheel may hold entries too, compiled for levels of x86-64 instead of one processor. They are read first, and
 never written. Another version of what compiles, or other sources, leave them unused.
 """
 
@@ -57,7 +57,7 @@ TYPES_IN_WORDS = 6  # of the parts of an entry: for people, a quarter of its byt
 CHECKSUM_BYTES = hashlib.sha256().digest_size
 UNUSED_SECONDS = 30 * 86400  # an entry that nobody has loaded for so long is most likely one of former sources
 MOST_BYTES = 2**29  # thirty times what all kernels take, in all their signatures
-# Variables of numba that change no machine code. All others make caches of their own.
+# Variables of numba that change no machine code. All others make separate caches.
 WITHOUT_EFFECT = {"NUMBA_CACHE_DIR", "NUMBA_NUM_THREADS", "NUMBA_THREADING_LAYER", "NUMBA_THREADING_LAYER_PRIORITY"}
 PROCESSOR_VARIABLES = {"NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES"}  # what they say is in the description of the processor
 
@@ -74,7 +74,7 @@ LEVELS = {
 
 
 class Source(NamedTuple):
-    """One file: the SHA-256 of its bytes, the dotted names in it, and what tells it from an edited one."""
+    """One file: the SHA-256 of its bytes, the dotted names in it, and what distinguishes it from an edited one."""
 
     digest: bytes
     names: frozenset[bytes]
@@ -147,7 +147,7 @@ class CodeCache(NullCache):
     """The machine code of one function, compiled with some options, an entry for each signature.
 
     Nothing here raises or warns: where an entry cannot be read or written, numba compiles in memory. Functions without
-    a file and functions with captured variables are not kept.
+    a file and functions with captured variables are not cached.
     """
 
     def __init__(self, function: Callable[..., Any], options: object):
@@ -161,13 +161,13 @@ class CodeCache(NullCache):
 
     def load_overload(self, sig: Any, target_context: Any) -> CompileResult | None:
         """Return what was compiled for a signature, or None."""
-        # Registers what machine code refers to. Numba's own cache has all be declared that a compiler needs: 0.3 s.
+        # Registers what machine code refers to. Numba's cache declares all that a compiler needs: 0.3 s.
         rtsys.initialize(target_context)
         name, processor = self._name_of(sig), target_context.codegen().magic_tuple()
         if name is None:
             return None
-        level, kept = installed_code(processor).level, _folder_for(processor)
-        for entry_of, folder in ((_installed_entry, level and INSTALLED / level), (_entry, kept)):
+        level, cached = installed_code(processor).level, _folder_for(processor)
+        for entry_of, folder in ((_installed_entry, level and INSTALLED / level), (_entry, cached)):
             try:
                 entry = _unpacked(entry_of(folder, name)) if folder else None
                 if entry is not None and entry[0] == sig:
@@ -177,7 +177,7 @@ class CodeCache(NullCache):
         return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for a signature, unless it is part of other machine code alone."""
+        """Store what was compiled for a signature, unless it is part of other machine code alone."""
         name, folder = self._name_of(sig), _folder_for(data.target_context.codegen().magic_tuple())
         depends_on_process = data.library.has_dynamic_globals or any(not part.can_cache for part in data.lifted)
         if data.entry_point is None or name is None or folder is None or depends_on_process:
@@ -190,7 +190,7 @@ class CodeCache(NullCache):
             _remove_unused(folder.parent)
 
     def _name_of(self, sig: Any) -> str | None:
-        """Return the name of a signature's entry, the same for all processors, or None where nothing is kept."""
+        """Return the name of a signature's entry, the same for all processors, or None where nothing is cached."""
         if self._identity is None:
             return None
         arguments, _ = sigutils.normalize_signature(sig)
@@ -355,14 +355,14 @@ def is_compiled() -> bool:
 
 
 def distrust() -> str:
-    """Return why machine code is not kept: because of whom its folder could be filled by. Otherwise return nothing."""
+    """Return why machine code is not cached, with the user who could fill its folder; an empty string where it is."""
     home = cache_home()
     try:
         with contextlib.nullcontext() if home is None else _opened(home / "kernels"):
             return ""
     except UntrustedFolderError as error:
         return (
-            f"compiled kernels are not kept from process to process: {error}, who could have this user run code; let "
+            f"compiled kernels are not cached between processes: {error}, who could have this user run code; let "
             f"{CACHE_VARIABLE} name a folder that only this user or root can fill, move or replace"
         )
     except OSError:
@@ -375,9 +375,9 @@ def cache_home() -> Path | None:
     The path is absolute and need not exist; None for users without a home. Source: XDG Base Directory Specification
     0.8, which has relative paths ignored.
     """
-    own, caches = os.environ.get(CACHE_VARIABLE), os.environ.get("XDG_CACHE_HOME", "")
-    if own:
-        return Path(os.path.abspath(own))
+    folder, caches = os.environ.get(CACHE_VARIABLE), os.environ.get("XDG_CACHE_HOME", "")
+    if folder:
+        return Path(os.path.abspath(folder))
     if not os.path.isabs(caches):
         caches = os.path.join(os.path.expanduser("~"), ".cache")
     return Path(caches, "scalemani") if os.path.isabs(caches) else None
@@ -419,7 +419,7 @@ def _opened_below(above: int, name: str, make: bool) -> int:
 
 
 def _check(status: os.stat_result, name: str, excuse: int = 0) -> None:
-    """Refuse what others own, or may write to unless a bit of its mode excuses it."""
+    """Refuse what belongs to others, or what they may write to unless a bit of its mode excuses it."""
     if hasattr(os, "geteuid") and status.st_uid not in (0, os.geteuid()):
         raise UntrustedFolderError(f"{name} belongs to user {status.st_uid}")
     if status.st_mode & WRITABLE_BY_OTHERS and not status.st_mode & excuse:

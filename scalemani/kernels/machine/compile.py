@@ -1,4 +1,4 @@
-"""How kernels are compiled: serial, kept from process to process, and free of the GIL; callers run them side by side.
+"""How kernels are compiled: serial, cached between processes, and free of the GIL; callers run them side by side.
 
 The decorators differ in what the compiler may do to sums and products of floats: nothing, reorder, fuse. In plain mode
 nothing is compiled: Python and NumPy that a person can step through, slow, and equal to rounding. Code that emits LLVM
@@ -33,15 +33,15 @@ from scalemani.kernels.machine.forks import new_lock
 PLAIN_VARIABLE = "SCALEMANI_PLAIN"
 
 
-def asked_for_plain(value: str) -> bool:
-    """Return whether the environment asks for kernels that are not compiled; refuse words such as "no"."""
+def is_plain_requested(value: str) -> bool:
+    """Return whether the environment requests kernels that are not compiled; refuse words such as "no"."""
     if value not in ("", "0", "1"):
         raise ConfigError(f"{PLAIN_VARIABLE} in the environment must be 0 or 1, got {value!r}")
     return value == "1"
 
 
 # Without its compiler numba cannot run instructions at all.
-PLAIN = asked_for_plain(os.environ.get(PLAIN_VARIABLE, "")) or bool(vars(numba.config)["DISABLE_JIT"])
+PLAIN = is_plain_requested(os.environ.get(PLAIN_VARIABLE, "")) or bool(vars(numba.config)["DISABLE_JIT"])
 
 # Reassociation lets LLVM vectorise sums; the other fast-math flags would make isnan(nan) False and undo exact tricks.
 REASSOCIATE = frozenset({"reassoc", "contract", "nsz"})
@@ -115,7 +115,7 @@ class InnerPipeline(Compiler):
 class Kernel(CPUDispatcher):
     """A function that numba compiles at its first call, for each signature of arguments.
 
-    What only other kernels call gets neither machine code of its own nor a way in from Python, nor is it cached; a call
+    What only other kernels call gets neither separate machine code nor a way in from Python, nor is it cached; a call
     from Python compiles it again, with all that.
     """
 
@@ -124,7 +124,7 @@ class Kernel(CPUDispatcher):
     def __init__(self, py_func: Callable[..., Any], locals: Any = None, targetoptions: Any = None) -> None:
         super().__init__(py_func, locals, targetoptions)
         self._compiler._customize_flags = self._with_ways_in
-        self._cache = CodeCache(py_func, sorted(self.targetoptions["fastmath"]))  # in place of numba's own
+        self._cache = CodeCache(py_func, sorted(self.targetoptions["fastmath"]))  # in place of numba's cache
 
     def _with_ways_in(self, flags: Flags) -> Flags:
         flags.no_cfunc_wrapper = True  # for callers in C
@@ -187,7 +187,7 @@ def _silent(function: Function) -> Any:
 compiled: Any = _decorator()
 compiled_sums: Any = _decorator(REASSOCIATE)
 compiled_fused: Any = _decorator(FUSE)
-# A process may have several compilations of a function that kernels call: its own, and a copy in each caller. Sums in
+# A process may have several compilations of a function that kernels call: one alone, and a copy in each caller. Sums in
 # them may be associated differently, and which one a call reaches depends on what was loaded before. Hence inlined.
 inlined_sums: Any = _decorator(REASSOCIATE, inlined=True)
 inlined: Any = _decorator(inlined=True)

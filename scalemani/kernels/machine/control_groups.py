@@ -3,7 +3,7 @@
 A process lies in a group, and what limits that one or any above it limits the process: the least of all counts. Of
 version 1 there is a tree of groups for memory and another one for processors, version 2 has one for all.
 `/proc/self/cgroup` names the group in each tree, `/proc/self/mountinfo` where a tree is mounted, and from which of its
-groups on: in a container that may be the container's own, whose path outside of it is then that of the mount.
+groups on: in a container that may be the container's group, whose path outside of it is then that of the mount.
 """
 
 import contextlib
@@ -68,11 +68,11 @@ def usable_processors(process: Path = PROCESS, root: Path = ROOT) -> int:
     if hasattr(psutil.Process, "cpu_affinity"):  # not on macOS
         allowed.append(len(psutil.Process().cpu_affinity()))
     for version, group in groups_of("cpu", process, root):
-        found = numbers(group / "cpu.max") if version == 2 else []
+        quota = numbers(group / "cpu.max") if version == 2 else []
         if version == 1:
-            found = [*numbers(group / "cpu.cfs_quota_us")[:1], *numbers(group / "cpu.cfs_period_us")[:1]]
-        if len(found) == 2 and min(found) > 0:
-            allowed.append(math.ceil(found[0] / found[1]))
+            quota = [*numbers(group / "cpu.cfs_quota_us")[:1], *numbers(group / "cpu.cfs_period_us")[:1]]
+        if len(quota) == 2 and min(quota) > 0:
+            allowed.append(math.ceil(quota[0] / quota[1]))
     return min(allowed)
 
 
@@ -92,7 +92,7 @@ def groups_of(controller: str, process: Path = PROCESS, root: Path = ROOT) -> It
 def _up(mount: Mount, path: PurePosixPath) -> Iterator[Path]:
     """Yield the folders from a group up to the outermost of a mount.
 
-    A group that the mount does not show is that of a container whose tree begins at its own, or above it.
+    A group that the mount does not show is that of a container whose tree begins at its group, or above it.
     """
     inside = path.relative_to(mount.group) if path.is_relative_to(mount.group) else path.relative_to(path.anchor)
     folder = mount.folder / inside
@@ -130,10 +130,10 @@ def lines_of(file: Path) -> list[str]:
 
 def numbers(file: Path) -> list[int]:
     """Return the whole numbers of a file of a control group; those before the first word that is none, as "max"."""
-    found: list[int] = []
+    values: list[int] = []
     with contextlib.suppress(ValueError):
-        found.extend(map(int, " ".join(lines_of(file)).split()))
-    return found
+        values.extend(map(int, " ".join(lines_of(file)).split()))
+    return values
 
 
 def _least(name: str) -> int:

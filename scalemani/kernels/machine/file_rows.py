@@ -26,9 +26,9 @@ def reference_move_runs(
     writes: bool, descriptor: int, row_bytes: int, starts: np.ndarray, lengths: np.ndarray, values: np.ndarray
 ) -> bool:
     """Do what `move_runs` does, run by run."""
-    place, given, move = 0, memoryview(values), os.pwritev if writes else os.preadv
+    place, buffer, move = 0, memoryview(values), os.pwritev if writes else os.preadv
     for start, length in zip(starts.tolist(), lengths.tolist(), strict=True):
-        part = given[place : place + length * row_bytes]
+        part = buffer[place : place + length * row_bytes]
         if length and move(descriptor, [part], start * row_bytes) != len(part):
             return False
         place += len(part)

@@ -1,4 +1,4 @@
-"""Locks that a forked process finds free, whatever threads of its parent held when it was forked."""
+"""Locks that are free in a forked process, also those that threads of its parent held when it was forked."""
 
 import functools
 import os
@@ -28,12 +28,12 @@ def cached_property(compute: Callable[[Any], Value]) -> functools.cached_propert
 
 
 def free_locks() -> None:
-    """Free all locks but those of the thread that forked, which goes on: no other thread is left to do so."""
+    """Free all locks but those of the thread that forked, which continues: no other thread is left to do so."""
     for lock in list(_LOCKS):
         if lock.acquire(blocking=False):
             lock.release()
         else:
-            lock._at_fork_reinit()  # as the standard library does with its own
+            lock._at_fork_reinit()  # as the standard library does with its locks
 
 
 if hasattr(os, "register_at_fork"):

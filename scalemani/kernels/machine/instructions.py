@@ -89,11 +89,11 @@ def _move_by_lane(builder: Any, bits: Any, n_set: Any, moves: tuple[tuple[Any, A
         (left,) = carried
         lane = builder.zext(builder.cttz(left, ir.Constant(ir.IntType(1), 1)), place.type)
         for source, target in moves:
-            taken, given = (
+            read_at, write_at = (
                 builder.inttoptr(builder.add(start, builder.mul(number, width)), item)
                 for start, number in ((source, lane), (target, place))
             )
-            builder.store(builder.load(taken, align=ITEM_BYTES), given, align=ITEM_BYTES)
+            builder.store(builder.load(read_at, align=ITEM_BYTES), write_at, align=ITEM_BYTES)
         return [builder.and_(left, builder.sub(left, ir.Constant(left.type, 1)))]
 
     with builder.if_then(builder.icmp_unsigned("!=", n_set, place_number(0))):
