@@ -9,7 +9,7 @@ from scalemani.kernels.rows.distances import comparable
 
 
 def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
-    """Return the features of points, each row of its own point alone.
+    """Return the features of points, each row of its point alone.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.sketches import SketchBasis
 
-SNAP_CANDIDATES = 8  # nearest points kept for each centroid: centroids that share their nearest then still find another
+SNAP_CANDIDATES = 8  # nearest points listed for each centroid: centroids that share their nearest then have another
 
 N_RESTARTS = 10
 MAX_ITERATIONS = 300
@@ -164,7 +164,7 @@ def kmeans(
     table = np.ascontiguousarray(points, dtype=np.float64)
     if n_clusters > len(table):
         raise DataError(
-            f"{n_clusters} clusters were asked for, but there are {len(table)} points; ask for at most that"
+            f"{n_clusters} clusters were requested, but there are {len(table)} points; request at most that"
         )
     draw = int(generator(seed, "kmeans").integers(2**32))
     model = KMeans(
@@ -179,13 +179,13 @@ def kmeans(
     with threadpool_limits(1, user_api="openmp"), warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
         model.fit(table)
-    n_found = len(np.unique(model.labels_))
-    if n_found < n_clusters:
+    n_labels = len(np.unique(model.labels_))
+    if n_labels < n_clusters:
         n_distinct = len(np.unique(table, axis=0))
         if n_distinct < n_clusters:
             raise DataError(
-                f"{n_clusters} clusters were asked for, but these {len(table)} points have only {n_distinct} distinct "
-                f"rows; ask for at most {n_distinct} clusters"
+                f"{n_clusters} clusters were requested, but these {len(table)} points have only {n_distinct} distinct "
+                f"rows; request at most {n_distinct} clusters"
             )
     return Clusters(model.labels_.astype(np.int32), model.cluster_centers_, float(model.inertia_))
 

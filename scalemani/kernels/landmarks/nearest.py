@@ -107,9 +107,9 @@ def nearest_rows(
     """
     rows, squares = np.empty((len(landmarks), 0), np.int64), np.empty((len(landmarks), 0))
     for start, tile in tiles(points):
-        indices, found = nearest_landmarks(landmarks, prepare_landmarks(tile, basis), min(n_nearest, len(tile)))
+        indices, of_tile = nearest_landmarks(landmarks, prepare_landmarks(tile, basis), min(n_nearest, len(tile)))
         rows = np.concatenate([rows, indices + np.int64(start)], axis=1)
-        squares = np.concatenate([squares, found], axis=1)
+        squares = np.concatenate([squares, of_tile], axis=1)
         order = np.lexsort((rows, squares), axis=1)[:, :n_nearest]
         rows, squares = np.take_along_axis(rows, order, axis=1), np.take_along_axis(squares, order, axis=1)
     return rows, squares

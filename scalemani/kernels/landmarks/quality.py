@@ -46,7 +46,7 @@ def landmark_spacings(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
     for some in slices(len(points), TILE_ROWS):
         indices, squares = nearest_landmarks(points[some], prepared, min(2, len(landmarks)))
         distances, itself = np.sqrt(squares), squares[:, 0] == 0
-        around = np.where(itself, gaps.left_out(indices[:, -1], distances[:, -1]), gaps.own[indices[:, 0]])
+        around = np.where(itself, gaps.left_out(indices[:, -1], distances[:, -1]), gaps.lengths[indices[:, 0]])
         ratios[some] = ratios_to(np.where(itself, distances[:, -1], distances[:, 0]), around)
     return spacings_of(gaps, usual_ratio(ratios))
 
@@ -135,7 +135,7 @@ def local_conditions(
 
 
 def spacing_sigma(points: PointsByRow, n_landmarks: int, seed: int) -> float:
-    """Return the sigma at which Gaussian kernels of L random points add up to two at one of them, its own left out.
+    """Return the sigma at which Gaussian kernels of L random points add up to two at one of them, without its kernel.
 
     Few points cannot add up to that: the sum is then half of what it is at most, (L - 1) / 2.
 

@@ -102,8 +102,8 @@ def at_rows(points: PointsByRow, rows: np.ndarray) -> Selected:
 def too_few_rows(n_landmarks: int, n_points: int, n_distinct: int) -> DataError:
     """Return the error of fewer distinct points than landmarks."""
     return DataError(
-        f"{n_landmarks} landmarks were asked for, but these {n_points} points have only {n_distinct} distinct rows; "
-        f"ask for at most {n_distinct} landmarks"
+        f"{n_landmarks} landmarks were requested, but these {n_points} points have only {n_distinct} distinct rows; "
+        f"request at most {n_distinct} landmarks"
     )
 
 
@@ -162,7 +162,7 @@ def spread_landmarks(candidates: np.ndarray, n_landmarks: int, seed: int) -> np.
     n_candidates = len(candidates)
     if n_landmarks > n_candidates:
         raise DataError(
-            f"{n_landmarks} landmarks were asked for, but there are only {n_candidates} candidates: ask for fewer"
+            f"{n_landmarks} landmarks were requested, but there are only {n_candidates} candidates: request fewer"
         )
     rows = np.ascontiguousarray(candidates)
     indices, distances = nearest_landmarks(rows, rows, min(LISTED_NEIGHBORS + 1, n_candidates))

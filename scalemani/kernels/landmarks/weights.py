@@ -49,7 +49,7 @@ def local_weights(
     """Return the weights (n, K_Z) float64 of each point's landmarks: rows sum to one, some may be negative.
 
     Solves (G + eps tr(G)/K_Z I) z = 1, G_ij = (y - l_i).(y - l_j) in float64 (for uint8 in exact integers), and divides
-    z by its sum. Invariant to rotation, translation and scale; each row depends on its own point and landmarks only.
+    z by its sum. Invariant to rotation, translation and scale; each row depends on its point and landmarks only.
 
     Parameters
     ----------
@@ -282,7 +282,7 @@ class Combined(NamedTuple):
 
 
 def combined(points: np.ndarray, prepared: PreparedLandmarks, combining: Combining) -> Combined:
-    """Return the weights of points (n, D) over their nearest landmarks: each row depends on its own point alone."""
+    """Return the weights of points (n, D) over their nearest landmarks: each row depends on its point alone."""
     return combined_among(points, prepared, combining, *nearest_landmarks(points, prepared, combining.n_neighbors))
 
 

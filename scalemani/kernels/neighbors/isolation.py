@@ -1,7 +1,7 @@
 """How isolated points are: how far from the nearest known point, a neighbour or landmark, by the spacing around that.
 
 Scales are local: the gap of a known point is the distance of its third nearest other one, and its spacing a multiple of
-the gap that is found on points that are left out.
+the gap that is measured on points that are left out.
 """
 
 from typing import NamedTuple
@@ -18,13 +18,13 @@ FARTHEST = 1e300  # what is beyond all numbers, where squares overflow
 class Gaps(NamedTuple):
     """The gap of each known point (n,), and what it is where its nearest ones lack one: the distance of the next."""
 
-    own: np.ndarray
+    lengths: np.ndarray
     lacking: np.ndarray
 
     def left_out(self, nearest: np.ndarray, distances: np.ndarray) -> np.ndarray:
         """Return the gaps at the nearest ones of known points, at distances (m,), as if these were not known."""
-        own = self.own[nearest]
-        return np.where(distances <= own, self.lacking[nearest], own)
+        lengths = self.lengths[nearest]
+        return np.where(distances <= lengths, self.lacking[nearest], lengths)
 
 
 def gaps_of(distances: np.ndarray) -> Gaps:
@@ -41,8 +41,8 @@ def gaps_of(distances: np.ndarray) -> Gaps:
 def usual_ratio(ratios: np.ndarray) -> float:
     """Return what `USUAL` of the ratios (n,) of distances to gaps do not exceed, of points that are left out.
 
-    Ratios more than `WIDE` times as large do not count: these points are outliers, alone or in small groups, whatever
-    their share, up to a quarter. The result is the least that agrees with itself. Ratios of zero, of copies and
+    Ratios more than `WIDE` times as large do not count: these points are outliers, alone or in small groups, up to
+    a share of a quarter. The result is the least that agrees with itself. Ratios of zero, of copies and
     where the gap is not known, do not count either; without others it is one.
     """
     known = np.sort(ratios[ratios > 0])
@@ -62,14 +62,14 @@ def spacings_of(gaps: Gaps, usual: float) -> np.ndarray:
 
     Where the gap is not known it is taken to be the median of the others; zero where none is.
     """
-    known = np.isfinite(gaps.own)
-    own = np.where(known, gaps.own, np.median(gaps.own[known]) if known.any() else 0.0)
+    known = np.isfinite(gaps.lengths)
+    lengths = np.where(known, gaps.lengths, np.median(gaps.lengths[known]) if known.any() else 0.0)
     with np.errstate(over="ignore"):
-        return np.minimum(own * np.float64(usual), FARTHEST)
+        return np.minimum(lengths * np.float64(usual), FARTHEST)
 
 
 def ratios_to(distances: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return distances (n,) over scales (n,), at most `FARTHEST`: 0 of a distance of 0, whatever the scale."""
+    """Return distances (n,) over scales (n,), at most `FARTHEST`: 0 of a distance of 0 at any scale."""
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
         ratios = np.where(distances == 0, 0.0, np.asarray(distances, np.float64) / scales)
     return np.minimum(np.nan_to_num(ratios, nan=FARTHEST, posinf=FARTHEST), FARTHEST)

@@ -21,7 +21,7 @@ def others(points, k):
 
 @pytest.mark.parametrize(("k", "number"), [(1, 1), (2, 1), (3, 2), (4, 3), (9, 3)])
 def test_the_gap_is_the_distance_of_the_third_or_the_last_but_one(k, number):
-    np.testing.assert_array_equal(gaps_of(others(POINTS, k)[1]).own, np.sort(cdist(POINTS, POINTS))[:, number])
+    np.testing.assert_array_equal(gaps_of(others(POINTS, k)[1]).lengths, np.sort(cdist(POINTS, POINTS))[:, number])
 
 
 def test_gaps_of_points_left_out_are_those_of_the_other_points_alone():
@@ -34,7 +34,7 @@ def test_gaps_of_points_left_out_are_those_of_the_other_points_alone():
 
 def test_copies_have_the_gaps_of_the_point_that_they_are():
     rows = gaps_of(np.array([[0, 0, 2.0, 3], [0, 0, 0, 4], [0, 0, 0, 0], [1, 2, 3, 4]]))
-    assert rows.own.tolist() == [2, 4, np.inf, 3]
+    assert rows.lengths.tolist() == [2, 4, np.inf, 3]
     assert rows.lacking.tolist() == [3, 4, np.inf, 4]
     assert spacings_of(rows, 2.0).tolist() == [4, 8, 6, 6]  # the median gap is 3
     assert spacings_of(Gaps(*np.full((2, 3), np.inf)), 2.0).tolist() == [0, 0, 0]

@@ -90,7 +90,7 @@ def test_landmarks_of_repeated_points_are_distinct(method):
     points[:100] = points[0]
     rows = METHODS[method](points, Choice(41)).rows
     assert len(np.unique(points[rows], axis=0)) == 41
-    with pytest.raises(DataError, match="42 landmarks were asked for, but these 300 points have only 41 distinct rows"):
+    with pytest.raises(DataError, match="42 landmarks were requested, but these 300 points have only 41 distinct rows"):
         METHODS[method](points, Choice(42))
 
 

@@ -176,7 +176,7 @@ def test_an_eta_that_is_far_too_small_or_large_is_refused_with_a_remedy():
 def test_more_landmarks_than_a_batch_or_the_distinct_points_are_refused():
     with pytest.raises(ConfigError, match=r"got batches of 400 points and n_landmarks=400"):
         learned(drawn(), 400)
-    with pytest.raises(DataError, match=r"9 landmarks were asked for, but these 400 points have only 8 distinct"):
+    with pytest.raises(DataError, match=r"9 landmarks were requested, but these 400 points have only 8 distinct"):
         learned(drawn()[np.arange(400) % 8], 9, steps=5)
 
 
@@ -213,7 +213,7 @@ def test_repeated_points_are_chosen_once_and_too_few_are_told_of():
     points = np.repeat(np.random.default_rng(1).normal(size=(12, 3)), 4, axis=0)
     rows = active_landmarks(points, 12)
     assert len(np.unique(points[rows], axis=0)) == 12
-    with pytest.raises(DataError, match="13 landmarks were asked for, but these 48 points have only 12 distinct rows"):
+    with pytest.raises(DataError, match="13 landmarks were requested, but these 48 points have only 12 distinct rows"):
         active_landmarks(points, 13)
 
 
