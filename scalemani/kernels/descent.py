@@ -139,8 +139,8 @@ def momentum_step(
     after = Motion(*(workspace.empty(gradient.shape, gradient.dtype) for _ in Motion._fields))
 
     def panel(part: slice) -> None:
-        own = (after.velocity[part], after.gains[part])
-        _update(gradient[part], (before.velocity[part], before.gains[part]), own, rate, momentum, longest)
+        changed = (after.velocity[part], after.gains[part])
+        _update(gradient[part], (before.velocity[part], before.gains[part]), changed, rate, momentum, longest)
 
     run(workspace.over(panel, light_panels(len(gradient))))
     return after

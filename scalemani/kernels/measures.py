@@ -21,7 +21,7 @@ ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at o
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
 QUERIES_AT_ONCE = 1 << 12  # sampled rows that are held in float64
 PAIRS_AT_ONCE = 1 << 12  # neighbours whose differences to their points are held
-TERMS_BESIDE_PRODUCT = 8  # roundings of a distance in addition to those of its product of D terms
+FURTHER_TERMS = 8  # roundings of a distance in addition to those of its product of D terms
 ROUNDING = 1e-12  # of the squared lengths that a squared distance is made of: neighbours closer than this tie
 
 
@@ -146,7 +146,7 @@ def label_hits(embedding: np.ndarray, labels: np.ndarray, n_neighbors: int, rows
 
 
 def nearest_others(embedding: np.ndarray, rows: np.ndarray, n_neighbors: int) -> np.ndarray:
-    """Return the nearest other points of the given rows in the embedding: (len(rows), n_neighbors) int64.
+    """Return the nearest other points of these rows in the embedding: (len(rows), n_neighbors) int64.
 
     A point is left out by its row number: duplicates of it are neighbours.
     """
@@ -228,22 +228,22 @@ def squared_differences(points: Points, others: Points) -> np.ndarray:
     return np.einsum("ij,ij->i", differences, differences)
 
 
-def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: Points) -> np.ndarray:
+def closer_counts(queries: Points, query_rows: np.ndarray, limits: np.ndarray, points: Points) -> np.ndarray:
     """Return how many of some points are closer to each query than each of its limits: (M, K) int64.
 
-    Distances of dense points are found in float32; those too near a limit for it are found again in float64.
+    Distances of dense points are computed in float32; those too near a limit for it again in float64.
 
     Parameters
     ----------
     queries : (M, D), dense or sparse as the points are
-    own : (M,), the row of each query among the points; outside [0, n) where it is not among them
+    query_rows : (M,), the row of each query among the points; outside [0, n) where it is not among them
     limits : (M, K), squared distances; points that are as near up to rounding are not closer
     points : (n, D), some of all points
     """
     counts, sparse = np.zeros(limits.shape, np.int64), sp.issparse(queries)
     center = np.zeros(1) if sparse else queries.mean(axis=0, dtype=np.float64)
     lines, lengths = about_center(queries, center)
-    slack = 0.0 if sparse else 2.0 * (lines.shape[1] + TERMS_BESIDE_PRODUCT) * float(np.finfo(np.float32).eps)
+    slack = 0.0 if sparse else 2.0 * (lines.shape[1] + FURTHER_TERMS) * float(np.finfo(np.float32).eps)
     for part in slices(points.shape[0], ROWS_PER_PANEL):
         panel, panel_lengths = about_center(points[part], center)
         unit = 1.0 if sparse else max(lengths.max(), panel_lengths.max()) or 1.0  # no float32 overflows in it
@@ -255,8 +255,8 @@ def closer_counts(queries: Points, own: np.ndarray, limits: np.ndarray, points: 
             distances += (panel_lengths / unit).astype(distances.dtype)
             distances += (lengths[block, None] / unit).astype(distances.dtype)
             for query, line in enumerate(distances, block.start):
-                if part.start <= own[query] < part.stop:
-                    line[own[query] - part.start] = np.inf
+                if part.start <= query_rows[query] < part.stop:
+                    line[query_rows[query] - part.start] = np.inf
                 order = np.argsort(limits[query])
                 bounds = limits[query, order] - ROUNDING * (panel_lengths.max() + lengths[query])
                 near, passed, unsure = bounds_passed(line, bounds / unit, slack)

@@ -292,7 +292,7 @@ def symmetric_affinities(
         counts = Multiplicities.of_rows(check_weights(sample_weight, n_points), 0, neighbors)
         weights = summed_over_copies(weights, counts)
         of_copies = checked_weights(twins, "twins", (n_points,)).astype(np.float64)
-        extra = loop_edges(loops(of_copies, counts.own), 0)
+        extra = loop_edges(loops(of_copies, counts.points), 0)
     checked_values(symmetric_affinities__target_weight=target_weight)
     if (labels is None) != (target_weight == 0):
         raise ConfigError(f"labels and a target_weight above 0 go together, got {target_weight:g}: give both or none")

@@ -1,1 +1,1 @@
-"""The affinities of edges: Gaussian with one bandwidth, with each point's own, and entropic at a perplexity."""
+"""The affinities of edges: Gaussian with one bandwidth for all points or one for each, and entropic at a perplexity."""

@@ -1,4 +1,4 @@
-"""Gaussian affinities with one bandwidth for all points, or each point's own from the distance to a neighbour."""
+"""Gaussian affinities with one bandwidth for all points, or one for each point from the distance to a neighbour."""
 
 import numpy as np
 import scipy.special
@@ -72,8 +72,8 @@ def typical_bandwidth(squared_distances: np.ndarray, kth: int = 7) -> float:
 
     1 where all neighbours of all rows are duplicates: their weights are 1 at any bandwidth.
     """
-    telling = squared_distances[squared_distances[:, -1] > 0.0]
-    return float(np.median(self_tuning_bandwidths(telling, kth))) if len(telling) else 1.0
+    distinct = squared_distances[squared_distances[:, -1] > 0.0]
+    return float(np.median(self_tuning_bandwidths(distinct, kth))) if len(distinct) else 1.0
 
 
 @compiled

@@ -2,7 +2,7 @@
 
 Points may stand for several equal ones each. A point of weight w is w copies at one place: a copy has the w - 1 others
 at distance zero among its neighbours, and all copies of every neighbour. Copies have equal affinities, so one row and
-two numbers tell those of all. Source: [EA].
+two numbers describe those of all. Source: [EA].
 
 Rows are taken in tiles of 1,024 that are aligned with the global row numbers, and no start crosses a tile: what a row
 starts from, and so every bit of its result, does not depend on how many rows a caller hands over at once.
@@ -29,9 +29,9 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import prefetch_row
 
-OWN_SHARE = 0.25  # an average over some seven rows: the scaled roots scatter about a common value
+ROOT_SHARE = 0.25  # an average over some seven rows: the scaled roots scatter about a common value
 ROW_BITS = TILE_ROWS - 1  # TILE_ROWS is a power of two
-NO_PARENT = -1  # start in the middle of the row's own bracket
+NO_PARENT = -1  # start in the middle of the row's bracket
 ORDERS = ("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")
 GRAPH_ORDERS = listed("GRAPH_ORDERS")  # that need the neighbours of the rows
 
@@ -39,7 +39,7 @@ GRAPH_ORDERS = listed("GRAPH_ORDERS")  # that need the neighbours of the rows
 class EntropicRows(NamedTuple):
     """The result of `entropic_affinities` for each row.
 
-    values (n, k) float64: affinities p, rows sum to one, columns as given.
+    values (n, k) float64: affinities p, rows sum to one, columns in the order of the input.
     beta (n,) float64: 1 / (2 sigma^2), in units of 1 / squared distance; the largest float64 where saturated.
     iterations (n,) int32: steps taken, i.e. evaluations of the entropy after the one at the start.
     saturated (n,) bool: at least K neighbours tie at the smallest distance; no beta has the requested perplexity.
@@ -83,7 +83,7 @@ ANY_ROWS = RowsOfData()
 
 
 class Search(NamedTuple):
-    """A root finder, and the share of a row's own root in what it hands on; the rest is what it received.
+    """A root finder, and the share of a row's root in what it hands on; the rest is what it received.
 
     `without_slopes` is None but for the solvers of `WITHOUT_SLOPES`, which are compiled for those who use them.
     `masses` (padded_length,) are room for those of a row; None where every neighbour counts once.
@@ -91,7 +91,7 @@ class Search(NamedTuple):
 
     solver: int
     without_slopes: Any
-    own_share: float
+    root_share: float
     masses: Any
 
 
@@ -112,7 +112,7 @@ def solve_tile(
     squared_distances : (n, k) float64 or float32, C-contiguous, ascending in each row
     masses : (n, k) float64, how many neighbours each stands for, none negative; None: one
     sequence, parents : (n,) int64, the order in which rows are solved, and the row that each starts from, solved
-        before it; -1: the middle of its own bracket
+        before it; -1: the middle of its bracket
     """
     n_rows, n_neighbors = squared_distances.shape
     differences = np.empty(padded_length(n_neighbors))
@@ -147,7 +147,7 @@ def solve_tile(
         rows.beta[i], rows.iterations[i], rows.saturated[i] = solved.beta, solved.steps, False
         rows.residuals[i] = solved.residual
         scaled_root = solved.beta * scale
-        handed_on[i] = received + search.own_share * (scaled_root - received) if received > 0.0 else scaled_root
+        handed_on[i] = received + search.root_share * (scaled_root - received) if received > 0.0 else scaled_root
         normaliser = 1.0 / solved.total
         for m in range(n_neighbors):
             rows.values[i, m] = exponentials[m] * normaliser
@@ -250,8 +250,8 @@ def entropic_affinities(
     perplexity : K, 1 < K < k
     solver : "newton", "halley", "euler" (each inside algorithm 1), "bisection", "brent" or "ridder"
     order : what each row starts from, within aligned tiles of 1,024 rows: "density" (the row next in distance to the
-        K-th neighbour), "bounds" (its own bracket), "mst", "path" (both need `indices`), "raster" (the row before),
-        "random", "oracle" (the row next in beta, found by solving twice: for comparisons)
+        K-th neighbour), "bounds" (its bracket), "mst", "path" (both need `indices`), "raster" (the row before),
+        "random", "oracle" (the row next in beta, by solving twice: for comparisons)
     rows : which rows of the data these are, for orders that ask; blocks then give the bits of one call on all rows
     masses : (n, k) float64, how many neighbours each stands for; the sum of a row is above K, and that of its nearest
         ones above zero. The values are then those of one of these, and masses times values sum to one. None: one
@@ -282,25 +282,25 @@ def entropic_affinities(
     problem = entropy_problem(n_neighbors, perplexity, tol)
     # What pads a row may have any mass: its exponentials vanish.
     room = None if masses is None else np.ones(padded_length(n_neighbors))
-    search = Search(SOLVERS[solver], True if solver in WITHOUT_SLOPES else None, OWN_SHARE, room)
+    search = Search(SOLVERS[solver], True if solver in WITHOUT_SLOPES else None, ROOT_SHARE, room)
     for part in slices(n_rows, TILE_ROWS):
         tile = np.ascontiguousarray(squared_distances[part])
         of_tile = None if masses is None else np.ascontiguousarray(masses[part])
-        own, first = EntropicRows(*(array[part] for array in results)), rows.first + part.start
+        of_rows, first = EntropicRows(*(array[part] for array in results)), rows.first + part.start
         local = None if rows.indices is None else rows.indices[part].astype(np.int64) - first
         sequence, parents = tile_order(tile, perplexity, order, local, rows.seed, first // TILE_ROWS)
-        solve_tile(tile, of_tile, sequence, parents, problem, search, own)
+        solve_tile(tile, of_tile, sequence, parents, problem, search, of_rows)
         if order == "oracle":
             # neighbours in this order have the same root: an average would only lag behind
-            sequence, parents = in_sequence(oracle_sequence(tile, own.beta, problem.scale_column))
-            solve_tile(tile, of_tile, sequence, parents, problem, search._replace(own_share=1.0), own)
+            sequence, parents = in_sequence(oracle_sequence(tile, of_rows.beta, problem.scale_column))
+            solve_tile(tile, of_tile, sequence, parents, problem, search._replace(root_share=1.0), of_rows)
     return results
 
 
 class Multiplicities(NamedTuple):
-    """How many points some rows stand for, `own` (n,) float64, and their neighbours, `neighbors` (n, k) float64."""
+    """How many points some rows stand for, `points` (n,) float64, and their neighbours, `neighbors` (n, k) float64."""
 
-    own: np.ndarray
+    points: np.ndarray
     neighbors: np.ndarray
 
     @classmethod
@@ -313,11 +313,11 @@ class RepeatedRows(NamedTuple):
     """Affinities of rows of points that stand for several.
 
     rows: as of `entropic_affinities`; `values` (n, k) are those of a copy of the point to one copy of each neighbour.
-    twins (n,) float64: the affinity of a copy to each of the point's other copies, zero where there are none.
+    of_copies (n,) float64: the affinity of a copy to each of the point's other copies, zero where there are none.
     """
 
     rows: EntropicRows
-    twins: np.ndarray
+    of_copies: np.ndarray
 
 
 def repeated_affinities(
@@ -335,31 +335,31 @@ def repeated_affinities(
     The perplexity K is above 1 and below the neighbours that every row has with all copies. The other arguments are
     those of `entropic_affinities`.
     """
-    n_twins = counts.own - 1.0
+    n_others = counts.points - 1.0
     # Without other copies there is no neighbour at distance zero: a column of no mass is then as near as the nearest.
-    nearest = np.where(n_twins > 0.0, 0.0, squared_distances[:, 0])
+    nearest = np.where(n_others > 0.0, 0.0, squared_distances[:, 0])
     columns = np.concatenate([nearest[:, np.newaxis], squared_distances], axis=1)
-    masses = np.concatenate([n_twins[:, np.newaxis], counts.neighbors], axis=1)
+    masses = np.concatenate([n_others[:, np.newaxis], counts.neighbors], axis=1)
     if rows.indices is not None:
-        own = np.arange(rows.first, rows.first + len(columns))[:, np.newaxis]
-        rows = rows._replace(indices=np.concatenate([own, rows.indices], axis=1))
+        numbers = np.arange(rows.first, rows.first + len(columns))[:, np.newaxis]
+        rows = rows._replace(indices=np.concatenate([numbers, rows.indices], axis=1))
     solved = entropic_affinities(columns, perplexity, solver=solver, order=order, tol=tol, rows=rows, masses=masses)
-    twins = np.where(n_twins > 0.0, solved.values[:, 0], 0.0)
-    return RepeatedRows(solved._replace(values=np.ascontiguousarray(solved.values[:, 1:])), twins)
+    of_copies = np.where(n_others > 0.0, solved.values[:, 0], 0.0)
+    return RepeatedRows(solved._replace(values=np.ascontiguousarray(solved.values[:, 1:])), of_copies)
 
 
 def copies_of_neighbors(counts: Multiplicities) -> np.ndarray:
-    """Return how many neighbours (n,) a copy of each point has with all copies, its own others among them."""
-    return np.asarray(counts.neighbors.sum(axis=1) + counts.own - 1.0)
+    """Return how many neighbours (n,) a copy of each point has with all copies, the point's other copies among them."""
+    return np.asarray(counts.neighbors.sum(axis=1) + counts.points - 1.0)
 
 
-def repeated_entropies(values: np.ndarray, twins: np.ndarray, counts: Multiplicities) -> np.ndarray:
+def repeated_entropies(values: np.ndarray, of_copies: np.ndarray, counts: Multiplicities) -> np.ndarray:
     """Return the entropy (n,) float64, in nats, of the affinities that `repeated_affinities` returns."""
     shares = values.astype(np.float64)
-    total = (counts.neighbors * shares).sum(axis=1) + (counts.own - 1.0) * twins
+    total = (counts.neighbors * shares).sum(axis=1) + (counts.points - 1.0) * of_copies
     return np.asarray(
         -(counts.neighbors * _times_log(shares / total[:, np.newaxis])).sum(axis=1)
-        - (counts.own - 1.0) * _times_log(twins / total)
+        - (counts.points - 1.0) * _times_log(of_copies / total)
     )
 
 
@@ -372,9 +372,9 @@ def summed_over_copies(values: np.ndarray, counts: Multiplicities) -> np.ndarray
 
     An edge and its reverse are multiplied by the same number to the last bit.
     """
-    return np.asarray((values * (counts.own[:, np.newaxis] * counts.neighbors)).astype(values.dtype))
+    return np.asarray((values * (counts.points[:, np.newaxis] * counts.neighbors)).astype(values.dtype))
 
 
-def loops(twins: np.ndarray, own: np.ndarray) -> np.ndarray:
+def loops(of_copies: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Return the affinity (n,) float64 of each point to itself: the sum over pairs of its copies, both ways."""
-    return np.asarray(own * (own - 1.0) * twins)
+    return np.asarray(counts * (counts - 1.0) * of_copies)

@@ -13,7 +13,7 @@ from scalemani.kernels.machine.vector_math import LEAST_EXPONENT, exp_in_range
 
 LARGEST = float(np.finfo(np.float64).max)
 SMALLEST = float(np.finfo(np.float64).tiny)
-LEAST_DIFFERENCE = 1e-306  # of squared distances: nearer ones tie, as the beta that tells them apart has no float64
+LEAST_DIFFERENCE = 1e-306  # of squared distances: nearer ones tie, as the beta that separates them has no float64
 LANES = 16  # rows are padded to a multiple of this, so that the vectorised loops have no scalar remainder
 LARGEST_REST = 0.25  # p1 of theorem 2.2.2 lies in [3/4, 1)
 

@@ -49,8 +49,8 @@ def entropic_in_any_order(squares: np.ndarray, n_neighbors: int, perplexity: flo
     """Return affinities (n, c) to the k nearest of candidates at squared distances (n, c), zero to the others."""
     order = np.argsort(squares, axis=1, kind="stable")[:, :n_neighbors]
     values = np.zeros_like(squares)
-    found = entropic_affinities(np.take_along_axis(squares, order, axis=1), perplexity)
-    np.put_along_axis(values, order, found.values, axis=1)
+    solved = entropic_affinities(np.take_along_axis(squares, order, axis=1), perplexity)
+    np.put_along_axis(values, order, solved.values, axis=1)
     return values
 
 

@@ -8,7 +8,7 @@ from scalemani.kernels.machine.compile import compiled
 
 @compiled
 def lowered_between_classes(
-    indptr: np.ndarray, values: np.ndarray, own: np.ndarray, others: np.ndarray, target_weight: float
+    indptr: np.ndarray, values: np.ndarray, classes: np.ndarray, others: np.ndarray, target_weight: float
 ) -> np.ndarray:
     """Return the nonzeros (E,) of rows of W, times 1 - target_weight where both points have a class and these differ.
 
@@ -18,15 +18,15 @@ def lowered_between_classes(
     Parameters
     ----------
     indptr, values : (n + 1,) int and (E,) float, above zero
-    own, others : (n,) int and (E,) int, the classes of the rows and of the columns of the nonzeros, negative for none
+    classes, others : (n,) int and (E,) int, the classes of rows and of the columns of the nonzeros, negative for none
     target_weight : in [0, 1)
     """
     lowered = values.copy()
-    for row in range(own.shape[0]):
-        if own[row] < 0:
+    for row in range(classes.shape[0]):
+        if classes[row] < 0:
             continue
         for entry in range(indptr[row], indptr[row + 1]):
-            if others[entry] >= 0 and others[entry] != own[row]:
+            if others[entry] >= 0 and others[entry] != classes[row]:
                 value = np.float64(values[entry])
                 lowered[entry] = max(value * (1.0 - target_weight), min(value, LEAST_WEIGHT))
     return lowered

@@ -161,7 +161,7 @@ def attraction_energy(rows: AffinityRows, positions: np.ndarray, kernel: str, ov
 
 
 def reference_sum_pulls(
-    columns: int, weights: int, count: int, places: int, own: tuple[int, int], square: float
+    columns: int, weights: int, count: int, places: int, place: tuple[int, int], square: float
 ) -> tuple[float, float]:
     """Return the sum of w_m (x - x_m) / (1 + s |x - x_m|^2) over some neighbours m, along both axes, two float32.
 
@@ -169,13 +169,13 @@ def reference_sum_pulls(
     ----------
     columns, weights : addresses of the neighbours' rows, `count` uint32, and of their w_m, `count` float32
     places : address of the places x_m of all points, (N, 2) int32; their differences are int32 too
-    own : two int, the place x of the point
+    place : two int, the place x of the point
     square : s, float32: the square of what one stands for in a place
     """
     single = np.float32
     rows = numbers_at(columns, (count,), np.uint32)
     others = [numbers_at(places + PLACE_BYTES * int(row), (2,), np.int32) for row in rows]
-    apart = (np.array(own, np.int32) - np.array(others, np.int32).reshape(-1, 2)).astype(single)
+    apart = (np.array(place, np.int32) - np.array(others, np.int32).reshape(-1, 2)).astype(single)
     pulls = numbers_at(weights, (count,), single) / (1 + single(square) * (apart**2).sum(axis=1, dtype=single))
     along_x, along_y = pulls @ apart
     return along_x, along_y
@@ -186,8 +186,8 @@ class _Emitter:
 
     def __init__(self, builder: Any, arguments: Any):
         self.builder = builder
-        self.columns, self.weights, self.count, self.places, own, self.square = arguments
-        self.own = [spread(builder, builder.extract_value(own, axis)) for axis in range(2)]
+        self.columns, self.weights, self.count, self.places, place, self.square = arguments
+        self.place = [spread(builder, builder.extract_value(place, axis)) for axis in range(2)]
 
     def read(self, start: Any, first: Any, vector: Any, mask: Any) -> Any:
         """Return the items from the `first` of an array on; of lanes outside of the mask nothing is read, but zero."""
@@ -206,8 +206,8 @@ class _Emitter:
         signature = ir.FunctionType(_PLACES, [_POINTERS, _COUNT, _MASK, _PLACES])
         name = f"llvm.masked.gather.v{LANES_AT_ONCE}i64.v{LANES_AT_ONCE}p0"
         gather = builder.module.declare_intrinsic(name, (), signature)
-        found = builder.call(gather, [pointers, _COUNT(ITEM_BYTES), mask, _PLACES(None)])
-        both = builder.bitcast(found, ir.VectorType(_COUNT, 2 * LANES_AT_ONCE))
+        pairs = builder.call(gather, [pointers, _COUNT(ITEM_BYTES), mask, _PLACES(None)])
+        both = builder.bitcast(pairs, ir.VectorType(_COUNT, 2 * LANES_AT_ONCE))
         lanes = [_COUNTS(list(range(axis, 2 * LANES_AT_ONCE, 2))) for axis in range(2)]
         return [builder.shuffle_vector(both, both, each) for each in lanes]
 
@@ -215,8 +215,8 @@ class _Emitter:
         """Add the terms of the neighbours from the `first` on, of lanes under a mask, to the sums at two addresses."""
         builder = self.builder
         rows, weights = self.read(self.columns, first, _COUNTS, mask), self.read(self.weights, first, _SINGLES, mask)
-        places = zip(self.own, self.gathered(rows, mask), strict=True)
-        apart = [builder.sitofp(builder.sub(own, other), _SINGLES) for own, other in places]
+        places = zip(self.place, self.gathered(rows, mask), strict=True)
+        apart = [builder.sitofp(builder.sub(here, there), _SINGLES) for here, there in places]
         squares = builder.fadd(*(builder.fmul(one, one, flags=REORDER) for one in apart), flags=REORDER)
         scaled = builder.fmul(squares, spread(builder, self.square), flags=REORDER)
         pulls = builder.fdiv(weights, builder.fadd(_SINGLES(1.0), scaled, flags=REORDER))
@@ -242,7 +242,7 @@ class _Emitter:
 
 @in_plain_mode(reference_sum_pulls)
 @intrinsic
-def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, places: Any, own: Any, square: Any) -> Any:
+def sum_pulls(typing_context: Any, columns: Any, weights: Any, count: Any, places: Any, place: Any, square: Any) -> Any:
     """Emit what `reference_sum_pulls` does."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -268,8 +268,8 @@ def _rounded_gradient(rows: Rows, steps: np.ndarray, step: float, first: int, gr
     for row in range(gradient.shape[0]):
         n = first + row
         start, count = indptr[n] * ITEM_BYTES, indptr[n + 1] - indptr[n]
-        own = (steps[n, 0], steps[n, 1])
-        sum_x, sum_y = sum_pulls(columns + start, weights + start, count, places, own, square)
+        place = (steps[n, 0], steps[n, 1])
+        sum_x, sum_y = sum_pulls(columns + start, weights + start, count, places, place, square)
         gradient[row, 0], gradient[row, 1] = 4.0 * step * np.float64(sum_x), 4.0 * step * np.float64(sum_y)
 
 

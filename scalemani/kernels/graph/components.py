@@ -44,8 +44,8 @@ class Components(NamedTuple):
 def add_degrees(degrees: np.ndarray, indices: np.ndarray, values: np.ndarray, start: int) -> None:
     """Add the edges of rows [start, start + n) to the degrees of P + P^T, (N,) float64, in place.
 
-    Rows are those of `join_neighbors`. Sums follow their order: blocks that are added in order give the same bits,
-    whatever their size.
+    Rows are those of `join_neighbors`. Sums follow their order: blocks of any size that are added in order give the
+    same bits.
     """
     for row in range(indices.shape[0]):
         for column in range(indices.shape[1]):
@@ -270,8 +270,8 @@ def reach(queries: np.ndarray, query_labels: np.ndarray, labels: np.ndarray, cel
     limits = np.empty(len(queries))
     for part in slices(len(queries), max(1, PAIRS_AT_ONCE // len(filled))):
         within = distances_to(queries[part], centers) + radii
-        own = query_labels[part, np.newaxis]
-        within[(least == own) & (most == own)] = np.inf
+        label = query_labels[part, np.newaxis]
+        within[(least == label) & (most == label)] = np.inf
         limits[part] = within.min(axis=1)
     return limits + SLACK * (greatest_length(queries) + greatest_length(centers))
 

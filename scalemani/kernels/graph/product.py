@@ -107,10 +107,10 @@ def smoothed(
     for row in range(out.shape[0]):
         _row_sums(rows, row, inverse_roots, guess, sums)
         node = start + row
-        own, wanted, target = guess[node], right[node], out[row]
+        old, wanted, target = guess[node], right[node], out[row]
         share, scale = smoothing[node], inverse_roots[node]
         for column in range(out.shape[1]):
-            target[column] = own[column] + share * (wanted[column] - own[column] + scale * sums[column])
+            target[column] = old[column] + share * (wanted[column] - old[column] + scale * sums[column])
 
 
 @_on_unsigned_indices
@@ -123,13 +123,13 @@ def dirichlet_energies(rows: Rows, start: int, vectors: np.ndarray, out: np.ndar
     """
     indptr, indices, values = rows
     for row in range(out.shape[0]):
-        target, own = out[row], vectors[start + row]
+        target, vector = out[row], vectors[start + row]
         for column in range(out.shape[1]):
             target[column] = 0.0
         for entry in range(indptr[row], indptr[row + 1]):
             other, half = vectors[indices[entry]], 0.5 * values[entry]
             for column in range(out.shape[1]):
-                difference = np.float64(own[column]) - np.float64(other[column])
+                difference = np.float64(vector[column]) - np.float64(other[column])
                 target[column] += half * difference * difference
 
 

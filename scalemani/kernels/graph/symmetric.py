@@ -1,6 +1,6 @@
 """Symmetric affinities W = (P + P^T) / 2 from fixed-width rows, one block of rows at a time.
 
-A block of W holds its own rows of P (forward edges) and the rows of P that point into it (incoming edges, found by the
+A block of W holds its rows of P (forward edges) and the rows of P that point into it (incoming edges, grouped by the
 block of rows that they end in). The two halves of an entry are summed apart, in ascending source order, and added once:
 floating-point addition commutes, so w_ij and w_ji have the same bits. Source: [EA] 2.1.
 """
@@ -35,8 +35,8 @@ def incoming_edges(
 ) -> list[DirectedEdges]:
     """Return the edges of some source rows that end in each of m blocks of rows, in the order of their sources.
 
-    Block b holds the global rows [b * block_rows, (b + 1) * block_rows). Each set of edges has memory of its own, rows
-    in the dtype of `indices`.
+    Block b holds the global rows [b * block_rows, (b + 1) * block_rows). Each set of edges has separate memory, rows in
+    the dtype of `indices`.
 
     Parameters
     ----------
@@ -58,7 +58,7 @@ def incoming_edges(
 
 
 def join_edges(parts: list[DirectedEdges]) -> DirectedEdges:
-    """Return the edges of several source blocks, given in ascending order of their rows, as one set."""
+    """Return the edges of several source blocks, in ascending order of their rows, as one set."""
     return DirectedEdges(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True)))
 
 
@@ -147,7 +147,7 @@ def symmetric_rows(
     indices : (n, k) int, the neighbours of these rows
     values : (n, k) float, their affinities, these rows of P; entries that are not positive are no edges
     incoming : all edges of P that end in these rows, sources ascending: `incoming_edges` of all sources, joined
-    extra : E, edges added at full weight, such as bridges between components; each must be given in both directions,
+    extra : E, edges added at full weight, such as bridges between components; each must be passed in both directions,
         one to itself once, and those that end in these rows are used
     """
     n_rows = indices.shape[0]
@@ -181,9 +181,9 @@ def without_zeros(indptr: np.ndarray, indices: np.ndarray, values: np.ndarray) -
     """Return rows in CSR form without entries that are zero, as float32 rounds the smallest affinities to."""
     if values.all():
         return SymmetricRows(indptr, indices, values)
-    kept = values != 0
-    counted = np.concatenate([np.zeros(1, indptr.dtype), np.cumsum(kept, dtype=indptr.dtype)])
-    return SymmetricRows(counted[indptr], indices[kept], values[kept])
+    nonzero = values != 0
+    counted = np.concatenate([np.zeros(1, indptr.dtype), np.cumsum(nonzero, dtype=indptr.dtype)])
+    return SymmetricRows(counted[indptr], indices[nonzero], values[nonzero])
 
 
 @compiled

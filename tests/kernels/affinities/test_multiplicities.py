@@ -55,13 +55,13 @@ def test_a_row_is_that_in_which_every_neighbour_is_repeated():
     squares, counts = rows_with_counts()
     found = repeated_affinities(squares, 12.0, counts, tol=1e-13)
     for i in range(50):
-        n_twins, times = int(counts.own[i]) - 1, counts.neighbors[i].astype(int)
+        n_twins, times = int(counts.points[i]) - 1, counts.neighbors[i].astype(int)
         expanded = np.concatenate([np.zeros(n_twins), np.repeat(squares[i], times)])
         expected = entropic_affinities(expanded[np.newaxis], 12.0, tol=1e-13)
-        shares = np.concatenate([np.full(n_twins, found.twins[i]), np.repeat(found.rows.values[i], times)])
+        shares = np.concatenate([np.full(n_twins, found.of_copies[i]), np.repeat(found.rows.values[i], times)])
         np.testing.assert_allclose(shares, expected.values[0], rtol=0, atol=1e-13)
         assert len(expanded) == copies_of_neighbors(counts)[i]
-    entropies = repeated_entropies(found.rows.values, found.twins, counts)
+    entropies = repeated_entropies(found.rows.values, found.of_copies, counts)
     np.testing.assert_allclose(entropies, math.log(12.0), rtol=1e-12)
 
 
@@ -71,4 +71,4 @@ def test_sums_over_copies_count_every_pair(dtype):
     summed = summed_over_copies(np.array([[0.5, 0.25], [1.0, 0.0]], dtype), counts)
     np.testing.assert_array_equal(summed, [[1.5, 1.5], [3.0, 0.0]])
     assert summed.dtype == dtype
-    np.testing.assert_array_equal(loops(np.array([0.5, 0.0]), counts.own), [3.0, 0.0])
+    np.testing.assert_array_equal(loops(np.array([0.5, 0.0]), counts.points), [3.0, 0.0])
