@@ -5,7 +5,7 @@ takes half of what groups take for one cell and a third for many; in six dimensi
 
 Others search groups of cells. Comparing every point with every cell makes the cost of a search grow with the square of
 the number of points; with as many groups as a group has cells, it grows with its power of one and a half. The cells
-found are the nearest of all for most points and among the nearest for the others. That does for what cells are for: an
+are the nearest of all for most points and among the nearest for the others. That does for what cells are for: an
 order in which near points are near each other, and places to look for neighbours, whose recall is measured.
 """
 
@@ -22,8 +22,8 @@ from scalemani.kernels.neighbors.cells import locality_order, nearest_cells, no_
 
 FEW_CELLS = 4096  # up to here every cell is looked at: that costs no more than the sketches themselves
 VISITED_GROUPS = 8  # of 130 groups of 130 cells each these hold the nearest cell of some 99 points in 100
-CELLS_PER_PROBE = 4  # cells looked at for each that is asked for, at least
-CELLS_PER_NEARBY_CELL = 16  # the same for cells near a cell: so many are asked for that four leave out one in fifteen
+CELLS_PER_PROBE = 4  # cells looked at for each requested one, at least
+CELLS_PER_NEARBY_CELL = 16  # the same for cells near a cell: so many are requested that four leave out one in fifteen
 ITERATIONS = 4  # of k-means over the centroids: groups need to be compact, not the best there are
 
 
@@ -71,7 +71,7 @@ def nearest_cells_in_groups(
     """Return the cells nearest to each sketch among those of the groups nearest to it.
 
     A row of the answer depends on its sketch only. So many groups are visited that they hold `per_probe` times the
-    cells that are asked for, however small they are.
+    requested cells, however small they are.
 
     Parameters
     ----------
@@ -99,7 +99,7 @@ def nearest_cells_in_groups(
 
 
 TREE_DIMENSIONS = 3
-FOUND_AT_ONCE = 2**20  # cells, each with a distance and a number of 8 bytes
+PROBES_AT_ONCE = 2**20  # cells, each with a distance and a number of 8 bytes
 
 CellIndex: TypeAlias = CellGroups | cKDTree
 
@@ -128,10 +128,10 @@ def nearest_indexed_cells(
     """
     if isinstance(index, CellGroups):
         return nearest_cells_in_groups(sketches, index, n_probes, per_probe)
-    found = np.empty((len(sketches), n_probes), np.int32)
-    for rows in slices(len(sketches), max(1, FOUND_AT_ONCE // n_probes)):
-        found[rows] = index.query(sketches[rows], n_probes)[1].reshape(-1, n_probes)
-    return found
+    cells = np.empty((len(sketches), n_probes), np.int32)
+    for rows in slices(len(sketches), max(1, PROBES_AT_ONCE // n_probes)):
+        cells[rows] = index.query(sketches[rows], n_probes)[1].reshape(-1, n_probes)
+    return cells
 
 
 def train_cells(

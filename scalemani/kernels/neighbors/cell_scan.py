@@ -29,7 +29,7 @@ EMPTY = np.int32(-1)
 ROWS_AT_ONCE = 8192  # of cells that are scanned one after the other: 2 MiB of sketches
 QUERIES_AT_ONCE = 256  # of those that may visit all cells
 PREFETCHED_BYTES = 128  # of the values and of the labels at the end of a pool, where the next are written
-POOL_PER_CANDIDATE = 3  # room in a pool for each candidate asked for, beside that for one more panel
+POOL_PER_CANDIDATE = 3  # room in a pool for each requested candidate, in addition to that for one more panel
 
 
 class Pools(NamedTuple):
@@ -66,7 +66,7 @@ def search_cells(
 ) -> np.ndarray:
     """Return the rows of smallest sketch distance among the cells that each query visits.
 
-    Each row of the answer depends on its own query only.
+    Each row of the answer depends on its query only.
 
     Parameters
     ----------
@@ -93,8 +93,8 @@ def search_cells(
     if queries is None:
         queries = sketches[start : start + n_queries]
     # The nearest cells first: they bring the bounds down before the other cells are looked at.
-    for own in (probes[:, :1], probes[:, 1:]):
-        visits = _visits_by_cell(own, cell_offsets.size - 1)
+    for columns in (probes[:, :1], probes[:, 1:]):
+        visits = _visits_by_cell(columns, cell_offsets.size - 1)
         for low, high in _cell_ranges(visits, cell_offsets):
             rows, offsets = sketches[cell_offsets[low] : cell_offsets[high]], cell_offsets[low : high + 1]
             _scan_cells(rows, offsets, visits, low, (queries, start), pools, n_candidates)
@@ -129,9 +129,9 @@ def search_enough_cells(
     sizes = np.diff(cell_offsets)
     visited = np.where(probes >= 0, sizes[probes], 0).sum(axis=1)
     for first, last in _ranges_of(np.flatnonzero(visited <= n_candidates)):
-        own = sketches[start + first : start + last] if queries is None else queries[first:last]
-        further = cells_that_hold(n_candidates + 1, own, centroids, sizes)
-        candidates[first:last] = search_cells(sketches, cell_offsets, further, start + first, n_candidates, own)
+        some = sketches[start + first : start + last] if queries is None else queries[first:last]
+        further = cells_that_hold(n_candidates + 1, some, centroids, sizes)
+        candidates[first:last] = search_cells(sketches, cell_offsets, further, start + first, n_candidates, some)
     return candidates
 
 
@@ -166,22 +166,22 @@ def _scan_cells(
     offsets: np.ndarray,
     visits: Visits,
     first_cell: int,
-    asked: tuple[np.ndarray, int],
+    visitors: tuple[np.ndarray, int],
     pools: Pools,
     n_candidates: int,
 ) -> None:
     """Offer `rows`, those of the cells from `first_cell` on that begin at `offsets`, to the queries that visit them.
 
-    asked: the queries, and the work row at which they begin.
+    visitors: the queries, and the work row at which they begin.
     """
-    queries, start = asked
+    queries, start = visitors
     for cell in range(offsets.size - 1):
         visit = first_cell + cell
         members = visits.queries[visits.offsets[visit] : visits.offsets[visit + 1]]
         row = offsets[cell]
         if members.size > 0 and offsets[cell + 1] > row:
-            own = rows[row - offsets[0] : offsets[cell + 1] - offsets[0]]
-            _scan_cell(own, row, queries, start, members, pools, n_candidates)
+            cell_rows = rows[row - offsets[0] : offsets[cell + 1] - offsets[0]]
+            _scan_cell(cell_rows, row, queries, start, members, pools, n_candidates)
 
 
 @compiled
@@ -235,6 +235,6 @@ def _scan_cell(
                 if counts[i] + PANEL_ROWS + POOL_MARGIN > capacity:
                     _cut_pool(pools, i, n_candidates)
                 if numbers[0] <= start + i < numbers[0] + PANEL_ROWS:
-                    products[j, start + i - numbers[0]] = np.inf  # a query is never its own candidate
+                    products[j, start + i - numbers[0]] = np.inf  # no query is a candidate for itself
                 end = i * capacity + counts[i]
                 counts[i] += append_within(products, j, bounds[i], numbers, values, labels, end)

@@ -18,7 +18,7 @@ N_NEAREST = 15
 RANKED = 3  # times as many are looked at by sketches, as the search does
 N_QUERIES = 256
 BASIS_ROWS = 512
-LEAST_KEPT = 0.9  # 0.998 and more on digits, patches and few dimensions, 0.22 to 0.82 on tokens, their sums and noise
+LEAST_RANKED = 0.9  # 0.998 and more on digits, patches and few dimensions, 0.22 to 0.82 on tokens, their sums and noise
 MOST_DIMENSIONS = 25.0  # 9 to 14 on patches and digits; cells and rounds take as long as exact search from 25 to 30 on
 
 
@@ -31,7 +31,7 @@ class Difficulty(NamedTuple):
     @property
     def hard(self) -> bool:
         """Whether cells of sketches lose neighbours that later rounds do not find again."""
-        return self.kept < LEAST_KEPT or self.dimension > MOST_DIMENSIONS
+        return self.kept < LEAST_RANKED or self.dimension > MOST_DIMENSIONS
 
 
 def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
@@ -45,9 +45,9 @@ def measure_difficulty(sample: Points, n_sketch_dims: int) -> Difficulty:
     count = min(RANKED * N_NEAREST, n_rows - 1)
     ranked = np.take_along_axis(exact, np.argpartition(by_sketches, count - 1, axis=1)[:, :count], axis=1)
     k = min(N_NEAREST, count)
-    nearest, kept = (np.sort(np.partition(squares, k - 1, axis=1)[:, :k], axis=1) for squares in (exact, ranked))
-    reached = nearest[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)  # ties count as kept
-    return Difficulty(float(np.mean(kept <= reached)), intrinsic_dimension(nearest))
+    nearest, of_ranked = (np.sort(np.partition(squares, k - 1, axis=1)[:, :k], axis=1) for squares in (exact, ranked))
+    reached = nearest[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)  # ties count
+    return Difficulty(float(np.mean(of_ranked <= reached)), intrinsic_dimension(nearest))
 
 
 def squares_to(vectors: Points, queries: np.ndarray) -> np.ndarray:
@@ -61,7 +61,7 @@ def squares_to(vectors: Points, queries: np.ndarray) -> np.ndarray:
     squares += lengths[queries, np.newaxis]
     squares += lengths
     least = max(np.finfo(np.float32).eps * lengths.max(), np.finfo(np.float32).tiny)
-    np.maximum(squares, least, out=squares)  # what float32 cannot tell apart is equal
+    np.maximum(squares, least, out=squares)  # what float32 cannot distinguish is equal
     squares[np.arange(len(queries)), queries] = np.inf
     return squares
 

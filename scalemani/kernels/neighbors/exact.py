@@ -8,7 +8,7 @@ nor BLAS change a bit of the result.
 
 Rounding: a product of n terms in float32 is off by at most n u |a| |b|, u = 2^-24, in any order of summation [Higham,
 Accuracy and Stability of Numerical Algorithms, 2002, section 3.1]. Since 2 |a| |b| <= |a|^2 + |b|^2, squared lengths
-that are lowered by n u of themselves, and some more for their own rounding, give a bound of what is computed.
+that are lowered by n u of themselves, and some more for their rounding, give a bound of what is computed.
 """
 
 from typing import NamedTuple
@@ -33,8 +33,8 @@ MOST_ROWS, LEAST_ROWS = 512, 128  # of a tile: its products stay in the second-l
 TILE_BYTES = 2**20  # of coordinates in float32
 TERMS_AT_ONCE = 1024  # of a product: sums of more are sums of such sums, which rounds less
 UNIT_ROUNDOFF = 2.0**-24
-# Beside those of n terms, 16 roundings: of squared lengths, of the comparison, and of sketches as far as they are off
-# by less than 1e-5 of their lengths, some 20 times what is seen.
+# In addition to those of n terms, 16 roundings: of squared lengths, of the comparison, and of sketches as far as they
+# are off by less than 1e-5 of their lengths, some 20 times what is seen.
 MORE_ROUNDINGS = 16
 REACH_SLACK = 1.002  # of squared distances: (x + e)^2 <= 1.001 x^2 + 1001 e^2, e the rounding of two vectors
 UNDERFLOW = np.float32(1e-35)  # of products, in squares of the unit of length
@@ -149,7 +149,7 @@ def nearest_among(
 
     Parameters
     ----------
-    query_labels : (n,) int, the index of each query, which is never its own neighbour; -1 for a query that is no row
+    query_labels : (n,) int, the index of each query, which is no neighbour of itself; -1 for a query that is no row
     start : the index of the first row
     known : (n, k) neighbours, none of them among the rows
     limits : (n,) distances beyond which no neighbour is wanted, inf for none; the lists are complete up to them
@@ -164,10 +164,10 @@ def nearest_among(
     size, about_middle = tile_rows(rows.points.shape[1]), common_unit(rows)
     others = [(tile, Tile(rows.part(tile), *about_middle)) for tile in slices(rows.points.shape[0], size)]
     for tile in slices(len(query_labels), size):
-        some, own = Tile(queries.part(tile), *about_middle), lists.part(tile)
+        some, some_lists = Tile(queries.part(tile), *about_middle), lists.part(tile)
         for place, other in others:
             labels = np.arange(start + place.start, start + place.stop)
-            search_tile(some, own, other, Lists.closed(labels, own))
+            search_tile(some, some_lists, other, Lists.closed(labels, some_lists))
     return Neighbors(lists.indices, lists.distances)
 
 
@@ -219,7 +219,7 @@ def tile_rows(n_features: int) -> int:
 def common_unit(rows: SketchedRows) -> tuple[np.ndarray, float]:
     """Return the middle (D,) of points and the step of their coordinates in bytes; sets, whose words are none, have 0.
 
-    Any would do: what is found does not depend on it.
+    Any would do: neighbours do not depend on it.
     """
     if rows.points.dtype == SET_WORDS or not len(rows.points):
         return np.zeros(rows.points.shape[1]), 0.0
@@ -228,18 +228,18 @@ def common_unit(rows: SketchedRows) -> tuple[np.ndarray, float]:
     return middle, step_of_rows(about(middle, some, rows.scale))
 
 
-def search_tile(one: Tile, own: Lists, other: Tile, others: Lists) -> None:
+def search_tile(one: Tile, lists: Lists, other: Tile, others: Lists) -> None:
     """Offer some rows to the lists of others, and those to theirs; rows that are offered to themselves are one object.
 
     Those vectors are multiplied whose products, and distances of the pairs that these leave, cost least.
     """
     if one.n_pairs & (one.n_pairs - 1) == 0:  # lists come to take less, the more slowly the fuller they are
-        one.way = cheapest_way(one, own, other, others)
+        one.way = cheapest_way(one, lists, other, others)
     one.n_pairs += 1
     products, squares = (by_sketches, by_bytes, by_coordinates)[one.way](one, other, slice(None))
     if one is other:
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
-    settle_near(products, squares, (one.points, other.points), own, others, one.scale)
+    settle_near(products, squares, (one.points, other.points), lists, others, one.scale)
 
 
 def by_sketches(one: Tile, other: Tile, rows: slice) -> Bounded:
@@ -262,7 +262,7 @@ def by_coordinates(one: Tile, other: Tile, rows: slice) -> Bounded:
     return Bounded(products, (one.squares_of_coordinates[rows], other.squares_of_coordinates))
 
 
-def cheapest_way(one: Tile, own: Lists, other: Tile, others: Lists) -> int:
+def cheapest_way(one: Tile, lists: Lists, other: Tile, others: Lists) -> int:
     """Return whether sketches, bytes or coordinates are multiplied: 0, 1 or 2, by the pairs of some rows.
 
     Of sets, whose words hold no coordinates, it is sketches.
@@ -271,7 +271,7 @@ def cheapest_way(one: Tile, own: Lists, other: Tile, others: Lists) -> int:
     if n_terms >= n_features or one.points.dtype == SET_WORDS:
         return 0
     costs, tried = [np.inf, np.inf, n_features], slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
-    limits = np.maximum.outer(own.bounds[tried], others.bounds)
+    limits = np.maximum.outer(lists.bounds[tried], others.bounds)
     products_of_bytes = n_features * (COST_OF_BYTES if has_byte_products() else 1.0)
     for way, least, multiply in ((0, n_terms, by_sketches), (1, products_of_bytes, by_bytes)):
         if least < min(costs):
@@ -338,7 +338,7 @@ def settle_near(
     products: np.ndarray,
     squares: tuple[np.ndarray, np.ndarray],
     points: tuple[np.ndarray, np.ndarray],
-    own: Lists,
+    lists: Lists,
     others: Lists,
     scale: float,
 ) -> None:
@@ -349,35 +349,35 @@ def settle_near(
     products : (n, m) float32, twice the products of the vectors of both sides; NaN for a pair that is left out
     squares : (n,) and (m,) float32, from `lowered_squares`
     points : (n, D) and (m, D)
-    own, others : of n and m rows
+    lists, others : of n and m rows
     """
-    own_squares, other_squares = squares
-    own_points, other_points = points
+    one_squares, other_squares = squares
+    one_points, other_points = points
     # Fields taken in a loop would be counted as references.
-    own_labels, own_indices, own_distances, own_limits, own_bounds = own
+    one_labels, one_indices, one_distances, one_limits, one_bounds = lists
     other_labels, other_indices, other_distances, other_limits, other_bounds = others
-    rounded = np.empty(1, own_distances.dtype)
+    rounded = np.empty(1, one_distances.dtype)
     lanes, n_rows = np.uint64(LANES), np.uint64(products.shape[1])
     for i in range(np.uint64(products.shape[0])):
-        square, j = own_squares[i], np.uint64(0)
+        square, j = one_squares[i], np.uint64(0)
         while j < n_rows:
             if j + lanes <= n_rows and not _any_near(
-                products, i, j, square, other_squares, own_bounds[i], other_bounds
+                products, i, j, square, other_squares, one_bounds[i], other_bounds
             ):
                 j += lanes
                 continue
             last = min(j + lanes, n_rows)
             while j < last:
-                near = square + other_squares[j] - products[i, j] <= max(own_bounds[i], other_bounds[j])
-                if near and own_labels[i] != other_labels[j]:
-                    limit, other_limit = own_limits[i], other_limits[j]
-                    exact = squared_row_distance(own_points, i, other_points, j, max(limit, other_limit))
+                near = square + other_squares[j] - products[i, j] <= max(one_bounds[i], other_bounds[j])
+                if near and one_labels[i] != other_labels[j]:
+                    limit, other_limit = one_limits[i], other_limits[j]
+                    exact = squared_row_distance(one_points, i, other_points, j, max(limit, other_limit))
                     rounded[0] = np.sqrt(exact)  # in the dtype of the lists, so that ties stay ties
                     if exact <= limit:
-                        insert_neighbor(own_indices, own_distances, i, other_labels[j], rounded[0])
-                        _lower(own_distances, own_limits, own_bounds, i, scale)
+                        insert_neighbor(one_indices, one_distances, i, other_labels[j], rounded[0])
+                        _lower(one_distances, one_limits, one_bounds, i, scale)
                     if exact <= other_limit:
-                        insert_neighbor(other_indices, other_distances, j, own_labels[i], rounded[0])
+                        insert_neighbor(other_indices, other_distances, j, one_labels[i], rounded[0])
                         _lower(other_distances, other_limits, other_bounds, j, scale)
                 j += np.uint64(1)
 

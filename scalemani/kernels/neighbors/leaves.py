@@ -79,11 +79,11 @@ def nearest_leaders(vectors: np.ndarray, leaders: Leaders | CellGroups, overlap:
     """
     if isinstance(leaders, CellGroups):
         return nearest_cells_in_groups(vectors, leaders, overlap)
-    codes, found = rounded_sketches(vectors, leaders.step), Candidates.empty(len(vectors), overlap)
+    codes, nearest = rounded_sketches(vectors, leaders.step), Candidates.empty(len(vectors), overlap)
     for rows in slices(len(vectors), MULTIPLIED_ROWS):
         products = multiply_bytes(codes[rows], leaders.panels)
-        nearest_by_products(products, leaders.halves, found.indices[rows], found.squares[rows])
-    return found.indices
+        nearest_by_products(products, leaders.halves, nearest.indices[rows], nearest.squares[rows])
+    return nearest.indices
 
 
 def half_squares(codes: np.ndarray) -> np.ndarray:
@@ -123,7 +123,7 @@ def _any_below(products: np.ndarray, i: int, first: int, halves: np.ndarray, bou
 
 
 def split_leaf(vectors: np.ndarray, leaf_points: int, draws: np.random.Generator) -> Iterator[np.ndarray]:
-    """Yield the rows of each part of a leaf, ascending: all, or those of leaders of their own where it is large.
+    """Yield the rows of each part of a leaf, ascending: all, or those of separate leaders where it is large.
 
     In the first split a point is in the parts of two leaders, later in that of one.
 
@@ -169,9 +169,9 @@ def join_leaf(
     candidates : (n, c)
     """
     for part in split_leaf(vectors, leaf_points, draws):
-        own = vectors if len(part) == len(vectors) else vectors[part]
-        step = step_of_rows(own)
-        codes = rounded_sketches(own, step)
+        part_vectors = vectors if len(part) == len(vectors) else vectors[part]
+        step = step_of_rows(part_vectors)
+        codes = rounded_sketches(part_vectors, step)
         panels, halves = byte_panels(codes), half_squares(codes)
         for rows in slices(len(part), MULTIPLIED_ROWS):
             products = LeafProducts(multiply_bytes(codes[rows], panels), rows.start, halves, step**2)
@@ -205,18 +205,18 @@ def offer_products(
     width, size = indices.shape[1], (n_points + LANES_AT_ONCE - 1) // LANES_AT_ONCE * LANES_AT_ONCE
     offered, numbers = np.full((1, size), np.inf, np.float32), np.arange(size).astype(np.int32)
     within = np.empty((1, size + POOL_MARGIN), np.float32)
-    found = np.empty((1, size + POOL_MARGIN), np.int32)
+    near = np.empty((1, size + POOL_MARGIN), np.int32)
     for i in range(np.uint64(products.shape[0])):
         place = np.uint64(first) + i
         row = np.uint64(places[place])
         bound = min(limits[row], squares[row, np.uint64(width - 1)])
         n_near = _squares_to(i, products, halves[place], halves, scale, bound, offered)
-        offered[np.uint64(0), place] = np.inf  # no point is its own neighbour
+        offered[np.uint64(0), place] = np.inf  # no point is a neighbour of itself
         if n_near > width + width // SPARE_SHARE:  # of one leaf no more than the width can stay
             farthest = min(bound, np.float32(2.0) * (halves[place] + largest) * scale)  # or more than that
             bound = bound_within(offered, 0, size, np.float32(0.0), farthest, width, width + width // SPARE_SHARE)
-        for a in range(np.uint64(append_within(offered, 0, bound, numbers, within, found, 0))):
-            label = labels[np.uint64(places[np.uint64(found[0, a])])]
+        for a in range(np.uint64(append_within(offered, 0, bound, numbers, within, near, 0))):
+            label = labels[np.uint64(places[np.uint64(near[0, a])])]
             offer_candidate(indices, squares, row, label, within[0, a])
 
 
@@ -262,12 +262,12 @@ def offer_candidate(indices: np.ndarray, squares: np.ndarray, row: int, label: i
 
 @compiled
 def merge_candidates(
-    indices: np.ndarray, squares: np.ndarray, places: np.ndarray, found: np.ndarray, found_squares: np.ndarray
+    indices: np.ndarray, squares: np.ndarray, places: np.ndarray, offered: np.ndarray, offered_squares: np.ndarray
 ) -> None:
     """Offer candidates (m, c), ascending, to those (n, c) at `places` (m,) int64, which are changed in place."""
-    last, n_found = np.uint64(indices.shape[1] - 1), np.uint64(found.shape[1])
-    for i in range(np.uint64(found.shape[0])):
+    last, n_offered = np.uint64(indices.shape[1] - 1), np.uint64(offered.shape[1])
+    for i in range(np.uint64(offered.shape[0])):
         row, a = np.uint64(places[i]), np.uint64(0)
-        while a < n_found and found[i, a] >= 0 and found_squares[i, a] <= squares[row, last]:
-            offer_candidate(indices, squares, row, found[i, a], found_squares[i, a])
+        while a < n_offered and offered[i, a] >= 0 and offered_squares[i, a] <= squares[row, last]:
+            offer_candidate(indices, squares, row, offered[i, a], offered_squares[i, a])
             a += np.uint64(1)

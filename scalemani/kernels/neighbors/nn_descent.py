@@ -1,8 +1,8 @@
 """Candidates for the neighbours of points among the neighbours of their neighbours, by sketches alone.
 
 Source: Dong, Charikar and Li, Efficient k-nearest neighbor graph construction for generic similarity measures, 2011
-(NN-descent). Pairs of which neither edge is fresh are skipped as there. Every point collects its own candidates, so
-that rows can be computed side by side.
+(NN-descent). Pairs of which neither edge is fresh are skipped as there. Every point collects its candidates separately,
+so that rows can be computed side by side.
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from scalemani.kernels.rows.distances import sketch_distance
 from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
 
 NONE = np.int32(-1)
-POOL_PER_CANDIDATE = 4  # room for each candidate asked for: a pool is cut when it is full
+POOL_PER_CANDIDATE = 4  # room for each requested candidate: a pool is cut when it is full
 PREFETCH_AHEAD = np.uint64(8)  # sketches, each some 10 ns of work: they are scattered over memory
 WORD_BITS, BIT_MASK, ONE, ZERO = np.uint64(6), np.uint64(63), np.uint64(1), np.uint64(0)
 

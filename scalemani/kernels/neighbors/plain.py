@@ -53,8 +53,8 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
             nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]
             places = lists[part].astype(np.int64) - numbers[0]
             inside = (places >= 0) & (places < len(numbers))
-            own = np.take_along_axis(away, np.where(inside, places, 0), axis=1)
-            listed[part] = np.where(inside, own, listed[part])
+            at_places = np.take_along_axis(away, np.where(inside, places, 0), axis=1)
+            listed[part] = np.where(inside, at_places, listed[part])
     return Comparison(nearest, listed)
 
 
@@ -93,7 +93,7 @@ def recall_of(whole: Comparison, lists: np.ndarray, dtype: DTypeLike = np.float6
 
     Parameters
     ----------
-    lists : (m, k) integer rows; a row that a list repeats, the query's own and -1 count as not found
+    lists : (m, k) integer rows; a row that a list repeats, that of the query and -1 count as missed
     dtype : of the distances by which the search has ordered them; what is equal in it ties
     """
     ordered = np.argsort(lists, axis=1, kind="stable")

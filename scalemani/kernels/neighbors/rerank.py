@@ -109,7 +109,7 @@ def _join_entries(
     """Merge an ordered batch into the lists of a query, from the end, so that nothing is overwritten unread."""
     labels, measured, ordered = entries.labels, entries.distances, 1
     i, column = np.int64(query), indices.shape[1] - 1
-    old, new = _last_kept(indices, distances, i, entries, np.int64(n_entries))
+    old, new = _last_of_nearest(indices, distances, i, entries, np.int64(n_entries))
     while new >= 0:
         # an empty column comes after everything: its distance is infinite
         later = old >= 0 and (
@@ -128,7 +128,7 @@ def _join_entries(
 
 
 @compiled
-def _last_kept(
+def _last_of_nearest(
     indices: np.ndarray, distances: np.ndarray, query: int, entries: Entries, n_entries: int
 ) -> tuple[int, int]:
     """Return the numbers of the last old neighbour and of the last ordered entry among the k nearest of both.
@@ -137,19 +137,19 @@ def _last_kept(
     so meet in the order.
     """
     labels, measured, ordered = entries.labels, entries.distances, 1
-    i, old, new, kept = query, 0, 0, 0
-    while old + kept < indices.shape[1]:
+    i, old, new, taken = query, 0, 0, 0
+    while old + taken < indices.shape[1]:
         nearer = new < n_entries and measured[ordered, new] <= distances[i, old]
         tied = nearer and measured[ordered, new] == distances[i, old]
         if nearer and not (tied and labels[ordered, new] >= indices[i, old]):
-            labels[ordered, kept], measured[ordered, kept] = labels[ordered, new], measured[ordered, new]
-            kept += np.int64(kept == 0 or labels[ordered, kept - 1] != labels[ordered, kept])
+            labels[ordered, taken], measured[ordered, taken] = labels[ordered, new], measured[ordered, new]
+            taken += np.int64(taken == 0 or labels[ordered, taken - 1] != labels[ordered, taken])
             new += 1
         elif tied and labels[ordered, new] == indices[i, old]:
             new += 1
         else:
             old += 1
-    return old - 1, kept - 1
+    return old - 1, taken - 1
 
 
 @compiled
@@ -184,18 +184,18 @@ def _contains(indices: np.ndarray, index: int) -> bool:
     return False
 
 
-def found_shares(found: Neighbors, true_distances: np.ndarray) -> np.ndarray:
-    """Return the share of neighbours that are no farther than the true k-th neighbour: ties count as found.
+def found_shares(neighbors: Neighbors, true_distances: np.ndarray) -> np.ndarray:
+    """Return the share of neighbours that are no farther than the true k-th neighbour: ties count.
 
     Parameters
     ----------
-    found : neighbours (n, k) that a search found; an index that comes twice counts once
+    neighbors : (n, k), those of a search; an index that comes twice counts once
     true_distances : (n, k) float32 or float64, to the true neighbours, ascending
 
     Returns
     -------
     (n,) float64 in [0, 1]. Distances that differ by the rounding of float32 count as equal
     """
-    counted = (found.indices >= 0) & ~repeated_in_rows(found.indices)
+    counted = (neighbors.indices >= 0) & ~repeated_in_rows(neighbors.indices)
     reached = true_distances[:, -1:].astype(np.float64) * (1.0 + np.finfo(np.float32).eps)
-    return np.mean((found.distances <= reached) & counted, axis=1)
+    return np.mean((neighbors.distances <= reached) & counted, axis=1)

@@ -43,7 +43,7 @@ class Round(NamedTuple):
 
 
 def next_round(
-    rounds: Sequence[Round], recalls: Sequence[float], asked: float, n_cells: int, most_candidates: int
+    rounds: Sequence[Round], recalls: Sequence[float], target: float, n_cells: int, most_candidates: int
 ) -> Round | None:
     """Return the round after `rounds`, whose recalls were measured, or None where none would help.
 
@@ -57,12 +57,12 @@ def next_round(
     recalls : the share of true neighbours after each, in [0, 1]
     most_candidates : `Round.candidates` at which every point is a candidate
     """
-    if recalls[-1] >= asked:
+    if recalls[-1] >= target:
         return None
     visited, candidates = rounds[-1].last, rounds[-1].candidates
     more = min(2 * candidates, most_candidates)
     gain = recalls[-1] - recalls[-2] if len(recalls) > 1 else 1.0
-    if rounds[-1].over_cells or NEXT_GAIN * gain > asked - recalls[-1]:
+    if rounds[-1].over_cells or NEXT_GAIN * gain > target - recalls[-1]:
         return Round(visited, visited, candidates)
     if visited < n_cells:
         return Round(visited, min(MORE_CELLS * visited, n_cells), more)
@@ -70,7 +70,7 @@ def next_round(
 
 
 def next_round_of_leaves(
-    rounds: Sequence[Round], recalls: Sequence[float], asked: float, most_draws: float
+    rounds: Sequence[Round], recalls: Sequence[float], target: float, most_draws: float
 ) -> Round | None:
     """Return the round after `rounds`, the first of them over leaves, or None where the recall is reached.
 
@@ -83,11 +83,11 @@ def next_round_of_leaves(
     recalls : the share of true neighbours after each, in [0, 1]
     most_draws : that cost as much as exact search
     """
-    if recalls[-1] >= asked:
+    if recalls[-1] >= target:
         return None
-    if rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > WORTH_A_ROUND * (asked - recalls[-1]):
+    if rounds[-1].draws or NEXT_GAIN * (recalls[-1] - recalls[-2]) > WORTH_A_ROUND * (target - recalls[-1]):
         return Round(0, 0, of_leaves=True)
-    draws = draws_wanted(1.0 - recalls[-1], 1.0 - asked)
+    draws = draws_wanted(1.0 - recalls[-1], 1.0 - target)
     if draws > most_draws:
         return Round(0, 0, exact=True, of_leaves=True)
     return Round(0, 0, draws=int(min(draws, MOST_DRAWS)), of_leaves=True)

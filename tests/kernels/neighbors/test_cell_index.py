@@ -46,7 +46,7 @@ def test_a_row_depends_on_its_sketch_alone(n_dims, monkeypatch):
     grid = np.random.default_rng(0).integers(0, 9, (400, n_dims)).astype(np.float32)  # many are equally far
     index, sketches = index_cells(np.unique(grid, axis=0)), grid + np.float32(0.5)
     whole = nearest_indexed_cells(sketches, index, 4)
-    monkeypatch.setattr(cell_index, "FOUND_AT_ONCE", 12)
+    monkeypatch.setattr(cell_index, "PROBES_AT_ONCE", 12)
     for start, stop in ((0, 1), (1, 130), (130, 400)):
         np.testing.assert_array_equal(nearest_indexed_cells(sketches[start:stop], index, 4), whole[start:stop])
 
