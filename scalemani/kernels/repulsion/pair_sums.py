@@ -140,7 +140,7 @@ class ExactSums(PairSums):
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return S and its gradient as `PairSums.field` does, with the same bits for any map function.
 
-        `rows` (M,) of the sources may be the targets, in place of `targets`; each is left out of its own sum. Shapes
+        `rows` (M,) of the sources may be the targets, in place of `targets`; each is left out of its sum. Shapes
         that do not fit, and both targets and rows, are a ConfigError. The sums of a target do not depend on others.
         """
         if rows is not None and targets is not None:
@@ -151,29 +151,29 @@ class ExactSums(PairSums):
             at = points[left_out]
         else:
             left_out = np.arange(len(at)) if targets is None else np.full(len(at), len(points))
-        found = self._summed(points, charges, at, left_out)
-        return found[:, 0].copy(), found[:, 1:].copy()
+        sums = self._summed(points, charges, at, left_out)
+        return sums[:, 0].copy(), sums[:, 1:].copy()
 
     def _summed(self, points: np.ndarray, charges: np.ndarray, at: np.ndarray, left_out: np.ndarray) -> np.ndarray:
         """Return sums and gradients (M, 1 + d): those of parts of the sources, added in order."""
         parts, panels = row_panels(len(points), LEAST_SOURCES), slices(len(at), TARGET_PANEL)
-        found = np.zeros((len(at), 1 + points.shape[1]))
+        sums = np.zeros((len(at), 1 + points.shape[1]))
 
         def of_part(part: slice, panel: slice) -> np.ndarray:
-            own = np.empty_like(found[panel])
-            _exact_part(self._kind, points[part], charges[part], at[panel], left_out[panel] - part.start, own)
-            return own
+            part_sums = np.empty_like(sums[panel])
+            _exact_part(self._kind, points[part], charges[part], at[panel], left_out[panel] - part.start, part_sums)
+            return part_sums
 
         def fill(panel: slice) -> None:
             for part in parts:
-                found[panel] += of_part(part, panel)
+                sums[panel] += of_part(part, panel)
 
         if len(panels) > 1:
             run(self.over(fill, panels))
         else:
             for partial in self.over(lambda part: of_part(part, slice(None)), parts):
-                found += partial
-        return found
+                sums += partial
+        return sums
 
 
 @compiled
@@ -183,16 +183,16 @@ def _exact_part(
     charges: np.ndarray,
     targets: np.ndarray,
     left_out: np.ndarray,
-    found: np.ndarray,
+    sums: np.ndarray,
 ) -> None:
-    """Fill found (m, 1 + d) with the sums and gradients at targets (m, d); the source `left_out` (m,) adds nothing.
+    """Fill `sums` (m, 1 + d) with the sums and gradients at targets (m, d); the source `left_out` (m,) adds nothing.
 
     That may be no row of the points (n, d). A tile of these is copied to columns, which missing axes leave at zero.
     """
     n_dims = points.shape[1]
     tile = np.zeros((max(n_dims, FUSED_DIMENSIONS), SOURCE_TILE))
     squared, slopes = np.empty(SOURCE_TILE), np.empty(SOURCE_TILE)
-    found[:] = 0.0
+    sums[:] = 0.0
     for first in range(0, len(points), SOURCE_TILE):
         width = min(SOURCE_TILE, len(points) - first)
         for j in range(width):
@@ -205,18 +205,18 @@ def _exact_part(
                 end = min(width, skipped) if part == 0 else width
                 if begin >= end:
                     continue
-                own_charges = charges[first + begin : first + end]
+                part_charges = charges[first + begin : first + end]
                 if n_dims <= FUSED_DIMENSIONS:
                     y = targets[i, 0], targets[i, 1] if n_dims > 1 else 0.0, targets[i, 2] if n_dims > 2 else 0.0
                     columns = tile[0, begin:end], tile[1, begin:end], tile[2, begin:end]
-                    met = meet(kind, columns, y, own_charges)
+                    met = meet(kind, columns, y, part_charges)
                     for k in range(n_dims + 1):
-                        found[i, k] += met[k]
+                        sums[i, k] += met[k]
                     continue
                 square_distances(tile, targets[i], begin, end, squared)
-                found[i, 0] += weigh(kind, squared, own_charges, slopes)
+                sums[i, 0] += weigh(kind, squared, part_charges, slopes)
                 for k in range(n_dims):
-                    found[i, k + 1] += SLOPE * moment(tile[k, begin:end], targets[i, k], slopes)
+                    sums[i, k + 1] += SLOPE * moment(tile[k, begin:end], targets[i, k], slopes)
 
 
 @inlined

@@ -42,13 +42,13 @@ POINTS_PER_NODE = 16  # more are a mesh that could be finer at no cost, which he
 
 DIMENSIONS = (2, 3)
 PIECE = 32768  # targets read at a time; a multiple of the points that share a vector
-LEAST_PART = 16384  # points that are worth a mesh of their own
+LEAST_PART = 16384  # points that are worth a separate mesh
 MOST_PARTS = 16
 MOST_BYTES = 2**31  # of charges, spectrum and transform together
 LEAST_EXTENT = 1e-100  # squares of anything smaller are no normal numbers: such points count as coincident
 LEAST_CHARGE = 1e-290  # what charges are measured by has an inverse
 MOST_CELLS = 2**40  # along an axis; so many never fit, and fewer are counted without overflow
-KEPT_CONVOLUTIONS = 2
+CACHED_CONVOLUTIONS = 2
 
 
 class MeshRule(NamedTuple):
@@ -141,11 +141,11 @@ class ParticleMesh(PairSums):
         if not len(sources) or not len(others) or measured.unit == 0.0:
             return np.zeros(len(others)), np.zeros(others.shape)
         low, high = self._box(sources, others)
-        own = 1.0 if targets is None and charges is None else 0.0
+        self_term = 1.0 if targets is None and charges is None else 0.0
         if np.max(high - low) < LEAST_EXTENT:
-            values, gradients = np.full(len(others), measured.total - own), np.zeros(others.shape)
+            values, gradients = np.full(len(others), measured.total - self_term), np.zeros(others.shape)
         else:
-            values, gradients = self._read(self._spline(sources, measured, (low, high), own), others)
+            values, gradients = self._read(self._spline(sources, measured, (low, high), self_term), others)
         if targets is None and charges is not None:
             values -= measured.amounts
         return values, gradients
@@ -163,9 +163,9 @@ class ParticleMesh(PairSums):
         return Potential(lambda targets: self._read(lasting, np.ascontiguousarray(targets, np.float64)), low, high)
 
     def _spline(
-        self, sources: np.ndarray, charges: "_Charges", box: tuple[np.ndarray, np.ndarray], own: float
+        self, sources: np.ndarray, charges: "_Charges", box: tuple[np.ndarray, np.ndarray], self_term: float
     ) -> "Spline":
-        """Return the spline of the potential on a mesh over a box, less what a point adds to its `own` sum."""
+        """Return the spline of the potential on a mesh over a box, less the `self_term` of each point's sum."""
         low, high = box
         rule = mesh_rule(self.kernel, self.tolerance, len(sources), len(low))
         mesh = fitted_mesh(low, high, rule)
@@ -174,7 +174,7 @@ class ParticleMesh(PairSums):
         convolution = self._convolution(mesh, lengths, rule)
         parts = self._charged(sources, charges, mesh, rule)
         coefficients = convolution.apply(parts, self.workspace.over)
-        affine = charges.unit * convolution.unit, charges.total * convolution.edge - own
+        affine = charges.unit * convolution.unit, charges.total * convolution.edge - self_term
         return Spline(coefficients, mesh, rule, affine)
 
     def _box(self, sources: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -190,13 +190,13 @@ class ParticleMesh(PairSums):
         return low, high
 
     def _convolution(self, mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule) -> MeshConvolution:
-        """Return the convolution for a mesh, kept from an earlier call where the lengths are the same."""
+        """Return the convolution for a mesh, cached by an earlier call where the lengths are the same."""
         key = (mesh.step, lengths, rule.degree, rule.dtype)
         convolution = self._convolutions.pop(key, None)
         if convolution is None:
             convolution = MeshConvolution(kernel_transform(self.kernel, lengths, mesh.step, rule.degree), rule.dtype)
         self._convolutions[key] = convolution
-        while len(self._convolutions) > KEPT_CONVOLUTIONS:
+        while len(self._convolutions) > CACHED_CONVOLUTIONS:
             del self._convolutions[next(iter(self._convolutions))]
         return convolution
 
@@ -207,9 +207,9 @@ class ParticleMesh(PairSums):
 
         def charge(part: int) -> None:
             rows = slice(ends[part], ends[part + 1])
-            own = amounts[rows] if len(amounts) == len(sources) else amounts
+            part_amounts = amounts[rows] if len(amounts) == len(sources) else amounts
             parts[part] = 0.0
-            spread(sources[rows], own, 1.0 / charges.unit, mesh.scale(), taps_of(rule.degree), parts[part])
+            spread(sources[rows], part_amounts, 1.0 / charges.unit, mesh.scale(), taps_of(rule.degree), parts[part])
 
         run(self.workspace.over(charge, list(range(len(parts)))))
         return parts

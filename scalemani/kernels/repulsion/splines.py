@@ -6,7 +6,7 @@ every point must lie inside the mesh, with as many nodes to spare at the end as 
 
 A point touches W^d nodes, W = degree + 1. Rows of its patch are handled as whole vectors, one or a few points to a
 vector, in instructions written out for the compiler: with scalar loops it must assume that a store to one row changes
-the next, and adds up each point's row on its own.
+the next, and adds up each point's row separately.
 """
 
 from functools import reduce
@@ -97,8 +97,8 @@ def _patches(taps: tuple, group: tuple, place: int, scale: tuple) -> tuple[list,
     points = numbers_at(place, (len(group), len(scale) - 1), np.float64)
     steps = (points - np.array(scale[:-1])) * scale[-1]
     cells = steps.astype(np.int64)
-    found = [[spline_weights(len(taps) - 1, f) for f in fractions] for fractions in steps - cells]
-    return list(cells), [[w for w, _ in axes] for axes in found], [[s for _, s in axes] for axes in found]
+    by_axis = [[spline_weights(len(taps) - 1, f) for f in fractions] for fractions in steps - cells]
+    return list(cells), [[w for w, _ in axes] for axes in by_axis], [[s for _, s in axes] for axes in by_axis]
 
 
 def _patch(mesh: int, strides: tuple, cells: np.ndarray, n_taps: int, dtype: np.dtype) -> np.ndarray:
@@ -353,12 +353,12 @@ def row_slack(degree: int) -> int:
 
 
 def taps_of(degree: int) -> tuple[int, ...]:
-    """Return the tuple whose length tells the compiler the taps of a degree."""
+    """Return a tuple whose length the compiler takes for the taps of a degree."""
     return (0,) * (degree + 1)
 
 
 def gather_points(degree: int, dtype: np.dtype) -> tuple[int, ...]:
-    """Return the tuple whose length tells the compiler how many points to gather at a time."""
+    """Return a tuple whose length the compiler takes for the points to gather at a time."""
     return _FOUR if row_lanes(degree) * dtype.itemsize <= WIDEST_ROWS else _PAIR
 
 

@@ -138,9 +138,9 @@ def plain_multiply_group(rows: int, begun: int, n_groups: int, panel: int, produ
     products : int
         Address to which the first sum is written: the 64 of a row side by side, those of the next `stride` bytes on.
     """
-    own = numbers_at(rows, (ROWS_AT_ONCE, n_groups * TERMS_OF_LANE), np.int8)
+    terms = numbers_at(rows, (ROWS_AT_ONCE, n_groups * TERMS_OF_LANE), np.int8)
     others = numbers_at(panel, (n_groups, PANEL_ROWS, TERMS_OF_LANE), np.uint8).transpose(1, 0, 2)
-    sums = own.astype(np.int32) @ others.reshape(PANEL_ROWS, -1).astype(np.int32).T
+    sums = terms.astype(np.int32) @ others.reshape(PANEL_ROWS, -1).astype(np.int32).T
     written = numbers_at(products, (ROWS_AT_ONCE, PANEL_ROWS), np.int32, (stride, ITEM_BYTES))
     written[...] = numbers_at(begun, (ROWS_AT_ONCE, 1), np.int32) + sums
 

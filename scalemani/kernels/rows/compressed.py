@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.machine.compile import compiled
 
-Points: TypeAlias = Any  # (n, D), a NumPy array or a sparse matrix in CSR form, whose types SciPy does not tell
+Points: TypeAlias = Any  # (n, D), a NumPy array or a sparse matrix in CSR form, whose types SciPy does not declare
 
 # Of the squared lengths that went into it: a squared distance below has lost more than two digits of sixteen.
 CANCELLED = 1e-2
@@ -38,7 +38,7 @@ def tiles(points: PointsByRow) -> Iterator[tuple[int, np.ndarray]]:
 
 
 class CompressedRows(NamedTuple):
-    """Sparse rows as compiled code takes them; each call that compares rows makes its own, since `spread` is written.
+    """Sparse rows as compiled code takes them; each call that compares rows makes new ones, since `spread` is written.
 
     Columns ascend in each row and none comes twice.
     """
@@ -102,7 +102,7 @@ def set_distance(shared: float, sizes: float) -> float:
 
 @compiled
 def spread_out(rows: CompressedRows, row: int) -> None:
-    """Spread a row out over all columns, in the place of the one that was there."""
+    """Spread a row out over all columns, instead of the one that was there."""
     before = rows.spread_row[0]
     if before >= 0:
         for entry in range(rows.indptr[before], rows.indptr[before + 1]):
@@ -133,7 +133,7 @@ def _merged_distance(queries: CompressedRows, query: int, rows: CompressedRows, 
 def projected_rows(
     indptr: np.ndarray, columns: np.ndarray, values: np.ndarray, axes: np.ndarray, origin: np.ndarray, unit: float
 ) -> np.ndarray:
-    """Return (rows @ axes - origin) * unit of sparse rows, (n, s) float32: each row on its own, summed in float64."""
+    """Return (rows @ axes - origin) * unit of sparse rows, (n, s) float32: each row separately, summed in float64."""
     projected, total = np.empty((indptr.size - 1, origin.size), np.float32), np.empty(origin.size)
     for row in range(indptr.size - 1):
         total[:] = -origin

@@ -1,4 +1,4 @@
-"""Which rows of a table are equal, or lie in one cell of a grid: by a digest of each row, whatever block it is in."""
+"""Which rows of a table are equal, or lie in one cell of a grid: by a digest of each row, the same in any block."""
 
 import hashlib
 import itertools
@@ -119,7 +119,7 @@ def cells_of_rows(points: Points, tolerance: float) -> Points:
         np.rint(np.divide(values, side, out=values), out=values)
     if not np.isfinite(values).all():
         raise DataError(
-            f"duplicates.tolerance={tolerance:g} is too small beside coordinates up to {abs(points).max():g}: raise it"
+            f"duplicates.tolerance={tolerance:g} is too small for coordinates up to {abs(points).max():g}: raise it"
         )
     if sp.issparse(cells):
         cells.eliminate_zeros()

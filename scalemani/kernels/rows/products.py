@@ -36,7 +36,7 @@ _LANES = ir.VectorType(_SINGLE, LANES_AT_ONCE)
 
 QUERY_GROUP = 12  # a multiple of ROWS_AT_ONCE
 CENTER_MEANS = 5  # the middle one of five has no far row where two rows are far
-MOST_MEAN_ROWS = 13  # 65 rows tell a centre within a fraction of what they spread, which costs products no digit
+MOST_MEAN_ROWS = 13  # 65 rows determine a centre within a fraction of what they spread, which costs products no digit
 _PANEL, _STRIP = np.uint64(PANEL_ROWS), np.uint64(LANES_AT_ONCE)
 
 

@@ -19,7 +19,7 @@ CLIPPED_SHARE = 1e-4  # of the coordinates: a few far ones must not make the ste
 FAR = (
     1e6  # times the usual distance: from there on, a row would draw the mean so far away that float32 loses the others
 )
-MIDDLE_ROWS = 255  # whose median tells where most rows are
+MIDDLE_ROWS = 255  # whose median shows where most rows are
 IN_SIGHT = 1e16  # times the spread of the points: from farther off, all of them are at the same distance in float64
 EXACT_IN_FLOAT32 = (np.dtype(np.uint8), np.dtype(np.int8), np.dtype(np.uint16), np.dtype(np.int16))
 
@@ -100,7 +100,7 @@ def _far(distances: np.ndarray) -> np.ndarray:
 
 
 def _orthonormal(spanned: np.ndarray, n_dims: int) -> np.ndarray:
-    """Return orthonormal columns (D, n_dims) whose first ones span those given (D, m), m <= n_dims."""
+    """Return orthonormal columns (D, n_dims) whose first ones span the columns of `spanned` (D, m), m <= n_dims."""
     missing = np.eye(len(spanned), max(n_dims - spanned.shape[1], 0))
     return np.linalg.qr(np.hstack([spanned, missing]))[0]
 
@@ -192,7 +192,7 @@ def sketch_points(points: Points, basis: SketchBasis) -> np.ndarray:
 
 
 def project(points: np.ndarray, basis: SketchBasis) -> np.ndarray:
-    """Return the coordinates of `points` (n, D) along the axes of a basis, in their own unit: (n, s) float64."""
+    """Return the coordinates of `points` (n, D) along the axes of a basis, in their unit: (n, s) float64."""
     centered = points - basis.mean
     return centered if basis.direct else centered @ basis.axes
 

@@ -1,4 +1,4 @@
-"""The smallest of a stream of values: kept in a short sorted list, or in a pool that is cut when it is full."""
+"""The smallest of a stream of values: held in a short sorted list, or in a pool that is cut when it is full."""
 
 import numpy as np
 
@@ -53,8 +53,8 @@ def keep_smallest(
 
     Returns
     -------
-    n_kept : int
-    bound : float32; no value that is kept is above it, none that is dropped below it
+    n_retained : int
+    bound : float32; no value that is retained is above it, none that is dropped below it
     """
     least = most - most // 5
     low, high = np.float32(0.0), np.float32(highest)
@@ -64,17 +64,17 @@ def keep_smallest(
             low, high = high, np.float32(2.0) * high
     high = bound_within(values, query, n_values, low, high, least, most)
     values[query, n_values : n_values + POOL_MARGIN] = np.inf
-    kept, first = 0, query * values.shape[1]
+    n_retained, first = 0, query * values.shape[1]
     values_at, labels_at = values.ctypes.data + ITEM_BYTES * first, labels.ctypes.data + ITEM_BYTES * first
     for j in range(0, n_values, LANES_AT_ONCE):
-        kept += compress_lanes(
+        n_retained += compress_lanes(
             values_at + ITEM_BYTES * j,
             labels_at + ITEM_BYTES * j,
             min(high, LARGEST),
-            values_at + ITEM_BYTES * kept,
-            labels_at + ITEM_BYTES * kept,
+            values_at + ITEM_BYTES * n_retained,
+            labels_at + ITEM_BYTES * n_retained,
         )
-    return min(kept, most), high
+    return min(n_retained, most), high
 
 
 @compiled
@@ -121,7 +121,7 @@ def append_within(
     int, how many are appended
     """
     limit = min(np.float32(bound), LARGEST)
-    # Lanes that are moved one by one are found sooner than counted.
+    # Lanes that are moved one by one cost less than counting them first.
     if BY_ONE_INSTRUCTION and _count_within(offered, row, offered.shape[1], limit) == 0:
         return 0
     offered_at, appended = offered.ctypes.data + row * offered.strides[0], 0

@@ -106,7 +106,7 @@ def aggregated(state: AggregateState, rows: Rows, inverse_roots: np.ndarray, sta
     """Return the state after rows [start, start + n): each joins its strongest neighbour whose aggregate has room.
 
     Blocks must come in row order; their size leaves no trace. The arrays of the state before, of all rows before
-    `start`, are given away: those of its successor are the same ones. `inverse_roots` (N,) are degrees to the power
+    `start`, are handed over: those of its successor are the same ones. `inverse_roots` (N,) are degrees to the power
     -1/2.
     """
     return state._replace(count=_aggregate(rows, inverse_roots, start, state.labels, state.sizes, state.count))
@@ -265,8 +265,8 @@ def next_graph(rows: Rows, aggregates: AggregateState, workspace: Workspace = IN
     """Return the rows of the graph between the aggregates of a graph in memory."""
 
     def part(panel: slice) -> SummedRows:
-        own = row_slice(rows, panel.start, panel.stop)
-        return coarse_part(own, aggregates.labels, panel.start, workspace)
+        of_panel = row_slice(rows, panel.start, panel.stop)
+        return coarse_part(of_panel, aggregates.labels, panel.start, workspace)
 
     parts = joined(workspace.over(part, panels(len(rows[0]) - 1)), workspace)
     return coarse_graph(parts, aggregates.count, workspace)

@@ -65,7 +65,7 @@ def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, most_restarts:
         )
     except scipy.sparse.linalg.ArpackNoConvergence as error:
         raise ConvergenceError(
-            f"ARPACK found {len(error.eigenvalues)} of {n_components + 1} eigenvectors in {most_restarts} restarts, "
+            f"ARPACK computed {len(error.eigenvalues)} of {n_components + 1} eigenvectors in {most_restarts} restarts, "
             "the constant one among them: the graph nearly falls into pieces, whose eigenvalues are too close to each "
             "other; take embedding.solver=refine, or raise neighbors.n_neighbors or the bandwidth of affinities"
         ) from error

@@ -99,7 +99,7 @@ def solve_reduced(
     n_wanted = n_components + constant
     if n_wanted > len(used):
         raise RankError(
-            f"{n_components} components were asked of {len(used)} landmarks in use; "
+            f"{n_components} components were requested of {len(used)} landmarks in use; "
             f"at most {len(used) - constant} are possible: take more landmarks or fewer components"
         )
     dense = is_dense(len(used), n_components, constant, dense_up_to)
@@ -171,8 +171,8 @@ class Triangle:
 
     def __matmul__(self, right: np.ndarray) -> np.ndarray:
         """Return the product with a vector (L,) or vectors (L, m)."""
-        own = self._diagonal * right if right.ndim == 1 else self._diagonal[:, np.newaxis] * right
-        return self.lower @ right + self.lower.T @ right - own
+        on_diagonal = self._diagonal * right if right.ndim == 1 else self._diagonal[:, np.newaxis] * right
+        return self.lower @ right + self.lower.T @ right - on_diagonal
 
     def diagonal(self) -> np.ndarray:
         """Return the diagonal (L,)."""
@@ -187,7 +187,7 @@ Matrix: TypeAlias = "sp.csr_matrix | Triangle"
 
 
 def _of_used(matrix: sp.csr_matrix, used: np.ndarray) -> Matrix:
-    """Return the rows and columns that are used of a symmetric matrix, given whole or as its lower triangle."""
+    """Return the rows and columns that are used of a symmetric matrix, passed whole or as its lower triangle."""
     lower = lower_triangle(matrix)
     some = lower if lower.nnz == matrix.nnz else matrix
     if len(used) < matrix.shape[0]:
@@ -236,7 +236,7 @@ def _by_lapack(a: Matrix, b: Matrix, n_wanted: int) -> tuple[np.ndarray, np.ndar
 def _following(a: Matrix, b: Matrix, values: np.ndarray, n_wanted: int) -> float:
     """Return the eigenvalue after the first `wanted`: among `values` already where these come of a Krylov space.
 
-    A dense solve of its own leaves the last bits of the others as they are.
+    A separate dense solve leaves the last bits of the others as they are.
     """
     if len(values) > n_wanted:
         return float(values[n_wanted])
@@ -289,8 +289,8 @@ class EnvelopeFactor:
             diagonal = np.einsum("ii->i", values[:, rows.start - near.start :])
             diagonal[diagonal == 0] = 1.0
             for columns, panel in self._panels[first : rows.start // PANEL_COLUMNS + 1]:
-                own = panel[rows.start - columns.start : rows.stop - columns.start]
-                own[:] = values[: len(own), columns.start - near.start : columns.stop - near.start]
+                block = panel[rows.start - columns.start : rows.stop - columns.start]
+                block[:] = values[: len(block), columns.start - near.start : columns.stop - near.start]
         for number in range(len(self._panels)):
             self._factor(number, over)
 
@@ -318,14 +318,14 @@ class EnvelopeFactor:
         solution = np.array(right if self._order is None else right[self._order])
         for columns, panel in self._panels:
             width = panel.shape[1]
-            own = scipy.linalg.solve_triangular(panel[:width], solution[columns], lower=True, check_finite=False)
-            solution[columns] = own
-            solution[columns.stop : columns.start + len(panel)] -= panel[width:] @ own
+            part = scipy.linalg.solve_triangular(panel[:width], solution[columns], lower=True, check_finite=False)
+            solution[columns] = part
+            solution[columns.stop : columns.start + len(panel)] -= panel[width:] @ part
         for columns, panel in reversed(self._panels):
             width = panel.shape[1]
-            own = solution[columns] - panel[width:].T @ solution[columns.stop : columns.start + len(panel)]
+            part = solution[columns] - panel[width:].T @ solution[columns.stop : columns.start + len(panel)]
             solution[columns] = scipy.linalg.solve_triangular(
-                panel[:width], own, lower=True, trans="T", check_finite=False
+                panel[:width], part, lower=True, trans="T", check_finite=False
             )
         if self._order is None:
             return solution

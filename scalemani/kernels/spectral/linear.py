@@ -70,8 +70,8 @@ def independent(gram: sp.csr_matrix) -> tuple[np.ndarray, np.ndarray]:
     dense /= scales
     dense /= scales[:, np.newaxis]
     factor, pivots, rank, _ = scipy.linalg.lapack.dpstrf(dense, tol=RANK_TOLERANCE, lower=0, overwrite_a=1)
-    kept = pivots[:rank] - 1
-    return kept, np.triu(factor[:rank, :rank]) * scales[kept]
+    chosen = pivots[:rank] - 1
+    return chosen, np.triu(factor[:rank, :rank]) * scales[chosen]
 
 
 def whitened(matrix: np.ndarray, factor: np.ndarray) -> np.ndarray:

@@ -205,7 +205,7 @@ class Multilevel:
     def eigenvectors(self, n_vectors: int, seed: int = 0) -> np.ndarray:
         """Return approximate leading eigenvectors u of the finest graph, the trivial one left out: (n, n_vectors).
 
-        From the coarsest graph up, each level refines what the one below found for a number of steps.
+        From the coarsest graph up, each level refines the vectors of the one below for a number of steps.
         """
         vectors: np.ndarray
         if self._dense is not None:

@@ -1,7 +1,7 @@
 """Eigenmaps of a graph in pieces: each piece solved by itself, and all of them laid out side by side.
 
 Pieces are the connected components of W, numbered by size, the largest first. The eigenvectors of all pieces together
-are one basis of many of a null space with a dimension for each; those of one piece are its own to rounding.
+are one basis of many of a null space with a dimension for each; those of one piece are unique to rounding.
 """
 
 from typing import NamedTuple
@@ -32,12 +32,12 @@ MOVED = 3.0  # the eigenvalue 1 of the trivial vector, to below all others: to -
 ROW_GAP = 1.25  # between the middles of neighbouring pieces, over the sum of their radii
 
 
-def numbered_by_size(found: Components) -> Components:
+def numbered_by_size(components: Components) -> Components:
     """Return components with numbers by size, the largest first, equal ones by their first rows."""
-    order = np.argsort(-found.sizes, kind="stable")
+    order = np.argsort(-components.sizes, kind="stable")
     numbers = np.empty(len(order), np.int32)
     numbers[order] = np.arange(len(order))
-    return Components(numbers[found.labels], found.sizes[order])
+    return Components(numbers[components.labels], components.sizes[order])
 
 
 class PieceTarget(NamedTuple):
@@ -110,8 +110,8 @@ def _dense(rows: Rows, degrees: np.ndarray, n_wanted: int) -> tuple[np.ndarray, 
     matrix = _matrix(rows).toarray().astype(np.float64)
     matrix /= roots * roots[:, np.newaxis]
     matrix -= MOVED * trivial * trivial[:, np.newaxis]
-    found, vectors = np.linalg.eigh(matrix)
-    following = Following.one(max(-1.0, float(found[-n_wanted - 1])), len(degrees) * float(np.finfo(np.float64).eps))
+    values, vectors = np.linalg.eigh(matrix)
+    following = Following.one(max(-1.0, float(values[-n_wanted - 1])), len(degrees) * float(np.finfo(np.float64).eps))
     return sign_rule(vectors[:, : -n_wanted - 1 : -1] / roots[:, np.newaxis]), following
 
 
@@ -156,11 +156,11 @@ def side_by_side(positions: np.ndarray, pieces: np.ndarray) -> np.ndarray:
     middles, placed = row_places(radii, n_dims), np.empty_like(positions)
     for piece in range(len(sizes)):
         rows = order[offsets[piece] : offsets[piece + 1]]
-        own = positions[rows] - positions[rows].mean(axis=0)
-        deviations = own.std(axis=0)
-        own /= np.where(deviations > 0, deviations, 1.0)
-        farthest = np.sqrt(np.square(own).sum(axis=1).max())
-        placed[rows] = own * (radii[piece] / farthest if farthest > 0 else 1.0) + middles[piece]
+        centred = positions[rows] - positions[rows].mean(axis=0)
+        deviations = centred.std(axis=0)
+        centred /= np.where(deviations > 0, deviations, 1.0)
+        farthest = np.sqrt(np.square(centred).sum(axis=1).max())
+        placed[rows] = centred * (radii[piece] / farthest if farthest > 0 else 1.0) + middles[piece]
     return placed
 
 

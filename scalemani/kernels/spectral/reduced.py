@@ -104,7 +104,7 @@ class PackedSum:
 
 
 def tree_sum(parts: Sequence[sp.csr_matrix]) -> sp.csr_matrix:
-    """Return the sum of the parts, at least one, in the order given (`TreeSum`)."""
+    """Return the sum of the parts, at least one, in their order (`TreeSum`)."""
     total = TreeSum()
     for part in parts:
         total.add(part)
@@ -140,7 +140,7 @@ def lower_triangle(matrix: sp.csr_matrix) -> sp.csr_matrix:
 
 
 def whole_of_triangle(lower: sp.csr_matrix) -> sp.csr_matrix:
-    """Return the symmetric matrix, with sorted columns, of which a lower triangle with sorted columns is given."""
+    """Return the symmetric matrix, with sorted columns, of a lower triangle with sorted columns."""
     whole = sp.csr_matrix(lower + sp.triu(lower.T, 1, format="csr"))
     whole.sort_indices()
     return whole

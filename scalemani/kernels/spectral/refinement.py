@@ -41,8 +41,8 @@ STEPS_BETWEEN_GRAMS = 8  # after so many, the products of X and P are recomputed
 class RefinementProblem:
     """What is refined.
 
-    `apply`, X (N, n) to S X, a new array; `correct`, residuals R (N, a), which it is given, to approximate solutions of
-    (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
+    `apply`, X (N, n) to S X, a new array; `correct`, residuals R (N, a), which it may overwrite, to approximate
+    solutions of (I - S) x = R; `trivial` (N,) the result of `unit_roots`; `workspace`, where steps run.
     """
 
     apply: Callable[[Any], np.ndarray]
@@ -109,7 +109,7 @@ def n_columns(n_components: int, n_points: int) -> int:
 
 
 def random_columns(n_points: int, count: int, seed: int) -> np.ndarray:
-    """Return standard normal columns (N, count) float32: each tile of rows has its own stream."""
+    """Return standard normal columns (N, count) float32: each tile of rows has a separate stream."""
     out = np.empty((n_points, count), np.float32)
     for number, tile in enumerate(slices(n_points, TILE)):
         out[tile] = generator(seed, "refinement", number).standard_normal(out[tile].shape)
@@ -200,10 +200,10 @@ def _orthonormal(vectors: np.ndarray, basis: np.ndarray, trivial: np.ndarray, wo
     """
     over, n_known = workspace.over, basis.shape[1] + 1
     products = inner_products((basis, trivial, vectors), (vectors,), over)
-    shares, own = products[:n_known], products[n_known:]
-    remainder = own - shares.T @ shares
+    shares, gram = products[:n_known], products[n_known:]
+    remainder = gram - shares.T @ shares
     # What is left of a vector within the span is rounding.
-    remainder[:, np.diag(remainder) <= DEPENDENT * np.diag(own)] = 0
+    remainder[:, np.diag(remainder) <= DEPENDENT * np.diag(gram)] = 0
     remainder = np.where(np.diag(remainder)[:, np.newaxis] > 0, remainder, 0)
     unit = _orthonormal_coefficients(remainder)
     out = workspace.empty((len(vectors), unit.shape[1]), vectors.dtype)

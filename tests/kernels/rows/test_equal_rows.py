@@ -90,5 +90,5 @@ def test_cells_of_sparse_rows_are_those_of_the_dense_ones_and_stay_sparse():
 
 
 def test_a_tolerance_that_leaves_no_finite_cells_is_refused():
-    with pytest.raises(DataError, match=r"tolerance=1e-200 is too small beside coordinates up to 1e\+150: raise it"):
+    with pytest.raises(DataError, match=r"tolerance=1e-200 is too small for coordinates up to 1e\+150: raise it"):
         cells_of_rows(np.array([[1e150], [0.0]]), 1e-200)
