@@ -100,7 +100,7 @@ class FixedStep:
         if not largest < LARGEST_COORDINATE:
             raise ConvergenceError(
                 f"iteration {state.iteration + 1} moved a point to {largest:.3g}, where it cannot come back from: "
-                "lower the learning rate or the strength, or use a line search; the last good state is kept"
+                "lower the learning rate or the strength, or use a line search; the last good state is retained"
             )
         return replace(state, positions=positions, step=self.length, value=np.nan, gradient=None)
 
@@ -159,7 +159,7 @@ def try_evaluate(problem: Problem, sums: PairSums, positions: np.ndarray) -> Eva
 def step(problem: Problem, sums: PairSums, direction: Direction, search: LineSearch, state: State) -> State:
     """Return the state after one iteration.
 
-    Positions are kept about their mean: objectives see differences only, and approximate forces would drift.
+    Positions are centred at their mean: objectives see differences only, and approximate forces would drift.
 
     Raises
     ------

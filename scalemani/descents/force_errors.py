@@ -34,7 +34,7 @@ ROOM = 0.8  # of the tolerance: what sums are set to err by, since clusters narr
 LOOSE = 0.4  # of the tolerance: sums that err by less cost more than they need to
 LEAST_FACTOR = 0.05
 # Of the gradient of a point, below which errors are no longer relative to it: the pair that pushes hardest has 0.65 by
-# Student's kernel and 0.86 by the Gaussian, whose own sums vanish at isolated points.
+# Student's kernel and 0.86 by the Gaussian, whose sums vanish at isolated points.
 LEAST_FORCE = 1e-3
 NINE_IN_TEN = 0.9
 
@@ -43,7 +43,7 @@ class ForceErrors(NamedTuple):
     """Relative errors of gradients that were summed approximately, and their standard errors as estimates.
 
     `whole` is the norm of all errors over that of all gradients, or of as many of `LEAST_FORCE` where these vanish.
-    Nine in ten points err by `worst_decile` at most, each relative to the norm of its own gradient, or to `LEAST_FORCE`
+    Nine in ten points err by `worst_decile` at most, each relative to the norm of its gradient, or to `LEAST_FORCE`
     where that is more.
     """
 
@@ -77,13 +77,13 @@ class ForceErrors(NamedTuple):
 
 
 class SampledForces:
-    """Exact forces at a sample of the points, which grows until it tells errors precisely.
+    """Exact forces at a sample of the points, which grows until it measures errors precisely.
 
     Forces err where points are dense: by the root of how many are near, and in clusters narrower than the step of a
     mesh by all of them. Hence a point is drawn with a chance of which half is constant, and a quarter each goes with
     the number S of points that are near it, and with S^2. Errors over their chances vary little, and tight clusters of
     a hundredth of the points are seen, be they few or many. Estimates are unbiased whatever S is. Standard errors are
-    those of the points drawn: they are too small where large errors are at points that no density tells, and that none
+    those of the points drawn: they are too small where large errors are at points that no density shows, and that none
     of 64 draws met, as one in a hundred. Source: Hansen and Hurwitz, Ann. Math. Stat. 14 (1943), 333.
 
     Parameters
@@ -122,9 +122,9 @@ class SampledForces:
             shares = row_words(self._seed, "repulsion", len(self._rows), n_targets) / 2.0**64
             self._add(np.minimum(np.searchsorted(ends, shares * ends[-1], "right"), n_points - 1))
             weights = ends[-1] / (n_points * self._chances[self._rows])
-            found = estimated_errors(forces[self._rows], self._forces, weights, size)
-            if found.are_precise or n_targets >= MOST_TARGETS:
-                return found
+            estimates = estimated_errors(forces[self._rows], self._forces, weights, size)
+            if estimates.are_precise or n_targets >= MOST_TARGETS:
+                return estimates
             n_targets = min(2 * n_targets, MOST_TARGETS)
 
     def _add(self, rows: np.ndarray) -> None:
@@ -245,7 +245,7 @@ def coarse_forces(errors: ForceErrors, tolerance: float, remedy: str = FINER) ->
     """Return the warning of forces that err by more than was requested."""
     return (
         f"forces err by {errors.whole:.1e} of all and those of one point in ten by {errors.worst_decile:.1e} or more "
-        f"of its own; requested were {tolerance:.1e} and {SINGLE_POINTS * tolerance:.1e}: {remedy}"
+        f"of its force; requested were {tolerance:.1e} and {SINGLE_POINTS * tolerance:.1e}: {remedy}"
     )
 
 

@@ -237,7 +237,7 @@ def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
         tolerance=params.tolerance,
         schedule=params.schedule,
         coarsest=params.coarsest,
-        # Line searches find the size of a map themselves, and one that was given keeps its own.
+        # Line searches find the size of a map themselves, and a passed one retains its size.
         doubled_for=params.doubled_for if params.direction == "momentum" and params.init != GIVEN_START else NEVER,
     )
     if params.homotopy > 1:

@@ -1,8 +1,8 @@
-"""New points in a finished nonlinear embedding: each minimises its own objective while the embedding stays fixed.
+"""New points in a finished nonlinear embedding: each minimises an objective while the embedding stays fixed.
 
 E'(x) = sum_n p_n a(|x - x_n|^2) + strength S(x), or strength log S(x) for normalised objectives, where p are the new
 point's affinities to its nearest training points and S sums the kernel over all of them ([NB] eq. (5.9), halved). All
-points are moved at once, so that a step takes one N-body sum; each has a step length of its own, so that where a point
+points are moved at once, so that a step takes one N-body sum; each has a separate step length, so that where a point
 ends does not depend on what else is placed.
 """
 
@@ -105,11 +105,11 @@ def place_points(problem: PlacementProblem) -> PlacedPoints:
             break
         slopes = np.einsum("md,md->m", directions, at.gradients[moving])
         trial = positions[moving] + lengths[moving, np.newaxis] * directions
-        found = problem.evaluate(moving, trial)
-        lower = found.values <= at.values[moving] + SUFFICIENT_DECREASE * lengths[moving] * slopes
+        evaluation = problem.evaluate(moving, trial)
+        lower = evaluation.values <= at.values[moving] + SUFFICIENT_DECREASE * lengths[moving] * slopes
         positions[moving[lower]] = trial[lower]
-        for kept, part in zip(at, found, strict=True):
-            kept[moving[lower]] = part[lower]
+        for current, part in zip(at, evaluation, strict=True):
+            current[moving[lower]] = part[lower]
         lengths[moving] = np.minimum(lengths[moving] * np.where(lower, 2.0, 0.5), 1.0)
     arrived = np.ones(len(start), np.bool_)
     arrived[moving] = False

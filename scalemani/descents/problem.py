@@ -1,4 +1,4 @@
-"""An objective over given affinities: its value and its gradient at any positions.
+"""An objective over fixed affinities: its value and its gradient at any positions.
 
 `scalemani.config.objectives` is the table of objectives. Sums run over ordered pairs of different points.
 """
@@ -36,7 +36,7 @@ class Evaluation(NamedTuple):
 
 @dataclass(frozen=True)
 class Problem:
-    """An objective over given affinities, with values and gradients.
+    """An objective over fixed affinities, with values and gradients.
 
     The affinities are multiplied by `scale`, E+ by `exaggeration`, E- by `strength`; `offset` is added to values, such
     as what makes E a Kullback-Leibler divergence. `masses` (N,) say how many equal points each stands for, and

@@ -267,7 +267,7 @@ def test_forces_that_err_by_more_than_was_asked_for_are_told_of(roll, tmp_path, 
     monkeypatch.setattr(force_errors, "make_repulsion", weaker)
     finished = embed(roll[:1000], tmp_path / "run", "t-sne", progress=listening)
     assert finished.certificates["layout"]["force_error"] == pytest.approx(0.05, rel=1e-9)
-    told = "forces err by 5.0e-02 of all and those of one point in ten by 5.0e-02 or more of its own"
+    told = "forces err by 5.0e-02 of all and those of one point in ten by 5.0e-02 or more of its force"
     assert any(f"{told}; requested were 1.0e-03 and 1.0e-02: set" in warned for warned in listening.warned)
 
 
