@@ -1,8 +1,8 @@
-"""The largest component of a graph that falls apart, embedded alone: its points, as the source of a run of their own.
+"""The largest component of a graph that falls apart, embedded alone: its points, as the source of a separate run.
 
-A run that was told to keep the largest component computes the graph of all points, and where that has several
-components, goes on with a plan of the points of the largest one: their digest gives it keys of its own in the same
-store. Nothing is stored for the other points; `input_rows` says to which row of the points a row of a result belongs.
+A run that is to embed the largest component computes the graph of all points, and where that has several components,
+continues with a plan of the points of the largest one: their digest gives it separate keys in the same store. Nothing
+is stored for the other points; `input_rows` says to which row of the points a row of a result belongs.
 """
 
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ STAGE = StoredComponents.STAGE
 
 @dataclass(frozen=True)
 class Origin:
-    """Points of which one component was kept: how many they are, in which blocks, and the key of their components."""
+    """Points of which a component is selected: how many they are, in which blocks, and the key of their components."""
 
     n_points: int
     block_rows: int
     components: str
 
     def rows(self, store: RunStore) -> np.ndarray:
-        """Return the rows (M,) of the kept component, ascending."""
+        """Return the rows (M,) of the selected component, ascending."""
         return StoredComponents(store.group(STAGE, self.components, self.block_rows)).kept_rows.read()
 
 
@@ -81,7 +81,7 @@ def lists_within(points: StoredPoints, rows: np.ndarray, description: str) -> Ne
 
 
 def largest_component(plan: Plan) -> Kept | None:
-    """Return the largest component where a plan's graph is known to fall apart and only that is wanted."""
+    """Return the largest component where a plan's graph is known to fall apart and only that is requested."""
     if not any(planned.stage.name == STAGE for planned in plan.stages):
         return None
     components = StoredComponents(plan.planned(STAGE).group)
@@ -96,7 +96,7 @@ def largest_component(plan: Plan) -> Kept | None:
 
 
 def origins_of(plan: Plan) -> tuple[dict[str, Any], ...]:
-    """Return where the points of a component of a plan's points come from, outermost first, as the store keeps it."""
+    """Return where the points of a component of a plan's points come from, outermost first, as the store holds it."""
     origin = Origin(plan.dimensions.n_points, plan.dimensions.block_rows, plan.planned(STAGE).key)
     return (*plan.outline.origins, asdict(origin))
 
@@ -105,6 +105,6 @@ def input_rows(store: RunStore, origins: Sequence[Origin]) -> np.ndarray | None:
     """Return the rows (M,) of the input that a component (of a component ...) has; None where nothing was left out."""
     rows: np.ndarray | None = None
     for origin in origins:
-        kept = origin.rows(store)
-        rows = kept if rows is None else rows[kept]
+        selected = origin.rows(store)
+        rows = selected if rows is None else rows[selected]
     return rows

@@ -1,4 +1,4 @@
-"""An audit of a run, by code that shares nothing with what made it: what of a run the audit is told."""
+"""An audit of a run, by code that shares nothing with what made it: what of a run is passed to the audit."""
 
 from typing import TYPE_CHECKING
 
@@ -26,7 +26,7 @@ def verify_run(
         raise ConfigError(f"memory must be at least {LEAST_MEMORY} bytes for an audit, got {memory}")
     descriptions = {stage: arrays_of(stage) for stage in run.keys}
     root = str(run.store.root)
-    found = verify_root(root, descriptions, n_rows, budget, check_seed(seed))
+    verification = verify_root(root, descriptions, n_rows, budget, check_seed(seed))
     if write:
-        write_beside(root, found)
-    return found
+        write_beside(root, verification)
+    return verification

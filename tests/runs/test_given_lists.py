@@ -192,11 +192,11 @@ def out_of_range(pair):
     [
         (sm.TSNE(), lambda pair: (pair[0][:-1], pair[1][:-1]), DataError, "each of the 3000 points, .* of 2999"),
         (sm.TSNE(), out_of_range, DataError, r"rows .* list rows outside \[0, 3000\)"),
-        (sm.TSNE(n_neighbors=40), lambda pair: pair, ConfigError, "at most 15, the neighbours a point that are given"),
+        (sm.TSNE(n_neighbors=40), lambda pair: pair, ConfigError, "at most 15, the neighbours a point in the lists"),
         (sm.TSNE(deduplicate=True), lambda pair: pair, ConfigError, "equal rows are to be one: leave out --graph"),
         (sm.LandmarkPCA(), lambda pair: pair, ConfigError, "has no neighbour graph: leave out --graph"),
         (sm.TSNE(metric="precomputed"), lambda pair: pair, (ConfigError, DataError), "."),
-        (sm.TSNE(settings={"neighbors.method": "exact"}), lambda pair: pair, ConfigError, "exact finds others"),
+        (sm.TSNE(settings={"neighbors.method": "exact"}), lambda pair: pair, ConfigError, "exact computes others"),
     ],
 )  # fmt: skip
 def test_lists_that_cannot_accompany_points_are_refused(points, exact, model, changed, error, words):

@@ -67,7 +67,7 @@ def computed_once(
     try:
         with objects.lock():
             computed = ComputedPoints(objects.root, dimensions.block_rows, points)
-            keep_chunks(points, computed, executor)
+            store_chunks(points, computed, executor)
             yield with_innermost(source, computed)
     finally:
         store.objects.delete_below(name)
@@ -82,8 +82,8 @@ def remove_abandoned(store: RunStore) -> None:
                 store.objects.delete_below(name)
 
 
-def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) -> None:
-    """Compute all chunks and keep their rows: on the workers, or in this process through the client that has them."""
+def store_chunks(points: DaskPoints, copy: ComputedPoints, executor: Executor) -> None:
+    """Compute all chunks and store their rows: on the workers, or in this process through the client that has them."""
     executor.progress.start(STAGE, len(points.starts) - 1, "chunk")
     holder = points.holder
     bounds = list(itertools.pairwise(points.starts))
@@ -91,10 +91,10 @@ def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) ->
         if holder is not None and not executor.shares_scheduler(holder):
             # Workers of a cluster that runs no tasks of ours may not reach the folder.
             executor.map_locally(
-                lambda bound: kept.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True
+                lambda bound: copy.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True
             )
             return
-        writers = [dask.delayed(functools.partial(kept.keep, *bound), pure=False, traverse=False) for bound in bounds]
+        writers = [dask.delayed(functools.partial(copy.keep, *bound), pure=False, traverse=False) for bound in bounds]
         values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
         need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)  # of a chunk, which threads compute side by side
         executor.compute(values, min(budget.fit(need) for budget in executor.processes), STAGE, holder)
@@ -105,7 +105,7 @@ def keep_chunks(points: DaskPoints, kept: ComputedPoints, executor: Executor) ->
         ) from error
     except (ScalemaniError, MemoryError):
         raise
-    except Exception as error:  # whatever the user's own functions raise
+    except Exception as error:  # any error of the user's functions
         raise DataError(
             f"{points.description} cannot be computed: {type(error).__name__}: {error}. Workers take what "
             "pickle can send; the error above this one says where it arose"

@@ -34,8 +34,8 @@ def merge_duplicates(
 ) -> PointsSource:
     """Return the distinct points of a source with their weights, where parameters ask for these; else the source.
 
-    Points are the first of their rows, in the order of these. Which rows are one point is found from a digest of 16
-    bytes of each row, in GROUPING_BYTES a row of this process, whatever the blocks.
+    Points are the first of their rows, in the order of these. Which rows are one point is decided by a digest of 16
+    bytes of each row, in GROUPING_BYTES a row of this process, the same for any blocks.
 
     Parameters
     ----------
@@ -60,11 +60,11 @@ def merge_duplicates(
     look = functools.partial(digests_of_block, rows, dimensions, tolerance)
     if executor.reads_on_workers(rows):
         need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        found = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
+        parts = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
     else:
-        found = executor.fold_locally(look, joined, blocks, rows.sequential)
-    digests = np.concatenate(found)
-    found.clear()  # else all of them would be held twice while rows are grouped
+        parts = executor.fold_locally(look, joined, blocks, rows.sequential)
+    digests = np.concatenate(parts)
+    parts.clear()  # else all of them would be held twice while rows are grouped
     groups, first_rows = group_digests(digests)
     del digests
     merged = distinct_points(source, groups, first_rows)
@@ -76,8 +76,8 @@ def distinct_rows(
     source: PointsSource, params: Parameters, executor: Executor, block_rows: int | None = None
 ) -> PointsSource:
     """Return the points of a source without the rows that `leave_out_gaps` and `merge_duplicates` take out."""
-    kept = leave_out_gaps(source, params, executor, block_rows)
-    return merge_duplicates(kept, params, executor, block_rows)
+    usable = leave_out_gaps(source, params, executor, block_rows)
+    return merge_duplicates(usable, params, executor, block_rows)
 
 
 def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows: np.ndarray) -> AccompaniedPoints:
@@ -91,12 +91,12 @@ def distinct_points(source: PointsSource, points_of_rows: np.ndarray, first_rows
     """
     side, n_points = side_data_of(source), len(first_rows)
     side, earlier = replace(side, duplicates=None), side.duplicates
-    given = None if side.weights is None else side.weights.values
+    row_weights = None if side.weights is None else side.weights.values
     labels = None if side.labels is None else side.labels.of_distinct(points_of_rows, n_points)
-    weights = Weights(np.bincount(points_of_rows, given, n_points).astype(np.float64))
-    kept = replace(side, labels=None).of_rows(first_rows)
+    weights = Weights(np.bincount(points_of_rows, row_weights, n_points).astype(np.float64))
+    of_first_rows = replace(side, labels=None).of_rows(first_rows)
     duplicates = Duplicates(points_of_rows, n_points) if earlier is None else earlier.merged(points_of_rows, n_points)
-    merged = replace(kept, labels=labels, weights=weights, duplicates=duplicates)
+    merged = replace(of_first_rows, labels=labels, weights=weights, duplicates=duplicates)
     return AccompaniedPoints(SelectedRows(points_of(source), first_rows), merged)
 
 

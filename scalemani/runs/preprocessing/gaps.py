@@ -46,10 +46,10 @@ class Gaps(NamedTuple):
     def listed(self, points: PointsSource, metric: str) -> str:
         """Return how many rows of points have a gap in each column that has some, by its name or number."""
         names = points.column_names or range(len(self.counts))
-        found = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts).tolist()]
-        more = ["..."] if len(found) > SHOWN_COLUMNS else []
+        columns = [f"{names[column]} ({self.counts[column]})" for column in np.flatnonzero(self.counts).tolist()]
+        more = ["..."] if len(columns) > SHOWN_COLUMNS else []
         empty = [f"rows without a direction by {metric} ({self.n_empty})"] if self.n_empty else []
-        return ", ".join((*found[:SHOWN_COLUMNS], *more, *empty)) or "none"
+        return ", ".join((*columns[:SHOWN_COLUMNS], *more, *empty)) or "none"
 
 
 def gaps_of_rows(rows: Points, metric: str, first_row: int) -> Gaps:
@@ -81,30 +81,30 @@ def usable_rows(points: PointsSource, metric: str, start: int, stop: int, sparse
         check_finite_block(rows, start, columns=points.column_names)
         return rows, np.arange(stop - start)
     rows = read_rows(innermost(points), start, stop, sparse)
-    kept = np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
-    return map_rows(rows if len(kept) == stop - start else rows[kept], metric), kept
+    usable = np.flatnonzero(~gaps_of_rows(rows, metric, start).rows)
+    return map_rows(rows if len(usable) == stop - start else rows[usable], metric), usable
 
 
 def find_gaps(points: PointsSource, metric: str, executor: Executor, block_rows: int | None = None) -> Gaps:
     """Return the gaps of all rows of points that give them as NaN; refuse what is no gap and cannot be used."""
-    given = innermost(points)
-    dimensions = dimensions_of(given, executor, block_rows)
+    unmapped = innermost(points)
+    dimensions = dimensions_of(unmapped, executor, block_rows)
     executor.progress.start("gaps", dimensions.n_blocks)
 
     def look(block: int) -> list[Gaps]:
         start, stop = dimensions.rows(block)
-        return [gaps_of_rows(read_rows(given, start, stop, dimensions.sparse), metric, start)]
+        return [gaps_of_rows(read_rows(unmapped, start, stop, dimensions.sparse), metric, start)]
 
-    found = executor.fold_locally(look, joined, range(dimensions.n_blocks), given.sequential)
-    return Gaps.of_all(found)
+    parts = executor.fold_locally(look, joined, range(dimensions.n_blocks), unmapped.sequential)
+    return Gaps.of_all(parts)
 
 
 def without_gaps(points: PointsSource, gaps: Gaps, first_point: int = 0) -> tuple[PointsSource, np.ndarray]:
     """Return the rows of points without a gap, and the point (n,) of each row, numbered from the first one on."""
-    kept = np.flatnonzero(~gaps.rows)
+    usable = np.flatnonzero(~gaps.rows)
     numbers = np.full(len(gaps.rows), LEFT_OUT)
-    numbers[kept] = first_point + np.arange(len(kept))
-    return with_innermost(points, SelectedRows(innermost(points), kept)), numbers
+    numbers[usable] = first_point + np.arange(len(usable))
+    return with_innermost(points, SelectedRows(innermost(points), usable)), numbers
 
 
 def leave_out_gaps(

@@ -1,4 +1,4 @@
-"""Some rows of points, as points of their own."""
+"""Some rows of points, as a separate source."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from scalemani.io.sources.base import read_rows
 class SelectedRows(PointsSource):
     """Some rows (M,) of another source, ascending: a source like any other.
 
-    `together` rows of the source may be read at once for those among them, also where fewer are asked for.
+    `together` rows of the source may be read at once for those among them, also where fewer are requested.
     """
 
     def __init__(self, points: PointsSource, rows: np.ndarray, together: int = 1) -> None:
@@ -33,7 +33,7 @@ class SelectedRows(PointsSource):
         return sp.csr_matrix(sp.vstack(self._parts(start, stop, sparse=True), format="csr"))
 
     def _parts(self, start: int, stop: int, sparse: bool) -> list[Any]:
-        """Return parts of a selection, each read from no more rows of the source than are asked for or may be."""
+        """Return parts of a selection, each read from no more rows of the source than are requested or allowed."""
         parts, first, width = [], start, max(stop - start, self._together)
         while first < stop:
             last = first + int(np.searchsorted(self._rows[first:stop], self._rows[first] + width))
@@ -44,6 +44,6 @@ class SelectedRows(PointsSource):
 
 
 def joined(one: list[Any], other: list[Any]) -> list[Any]:
-    """Return what was found of consecutive blocks; the list of the first is lengthened."""
+    """Return the results of consecutive blocks; the list of the first is lengthened."""
     one.extend(other)
     return one
