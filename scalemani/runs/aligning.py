@@ -21,12 +21,12 @@ from scalemani.runs.opened import Run, open_run, opened_run
 SHOWN_IDS = 5
 
 
-def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
+def shared_rows(n_rows: int, n_other_rows: int, ids: tuple[Any, Any] | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (M,) of one and of another set of points that are the same points, ascending in the first.
 
     Parameters
     ----------
-    n_own, n_others : how many rows there are
+    n_rows, n_other_rows : how many rows there are
     ids : for each of the two one identifier a row, integers or strings, in an array or in a file that `open_labels`
         reads; None: rows at the same position are the same points, as far as both go
 
@@ -36,26 +36,26 @@ def shared_rows(n_own: int, n_others: int, ids: tuple[Any, Any] | None = None) -
         For identifiers that repeat, of which there is not one a row, of two kinds, and where no row is shared.
     """
     if ids is None:
-        common = np.arange(min(n_own, n_others))
+        common = np.arange(min(n_rows, n_other_rows))
         return common, common
-    own, others = (checked_ids(given, count) for given, count in zip(ids, (n_own, n_others), strict=True))
-    if (own.dtype.kind == "U") != (others.dtype.kind == "U"):
+    one, other = (checked_ids(values, count) for values, count in zip(ids, (n_rows, n_other_rows), strict=True))
+    if (one.dtype.kind == "U") != (other.dtype.kind == "U"):
         raise DataError("identifiers must be of one kind, got text for one set of rows and integers for the other")
-    if np.result_type(own, others).kind == "f":  # int64 and uint64, which lose digits in one type
-        own, others = own.astype(object), others.astype(object)
-    _, mine, theirs = np.intersect1d(own, others, assume_unique=True, return_indices=True)
-    if len(mine) == 0:
+    if np.result_type(one, other).kind == "f":  # int64 and uint64, which lose digits in one type
+        one, other = one.astype(object), other.astype(object)
+    _, rows, other_rows = np.intersect1d(one, other, assume_unique=True, return_indices=True)
+    if len(rows) == 0:
         raise DataError(
-            f"no row is shared: identifiers such as {', '.join(map(str, own[:SHOWN_IDS]))} are not among the others, "
-            f"such as {', '.join(map(str, others[:SHOWN_IDS]))}"
+            f"no row is shared: identifiers such as {', '.join(map(str, one[:SHOWN_IDS]))} are not among the others, "
+            f"such as {', '.join(map(str, other[:SHOWN_IDS]))}"
         )
-    order = np.argsort(mine)
-    return mine[order], theirs[order]
+    order = np.argsort(rows)
+    return rows[order], other_rows[order]
 
 
-def checked_ids(given: Any, count: int) -> np.ndarray:
+def checked_ids(identifiers: Any, count: int) -> np.ndarray:
     """Return identifiers (count,), each of which names one row; raise DataError for others."""
-    ids = open_labels(given, count)
+    ids = open_labels(identifiers, count)
     if ids.dtype.kind not in "iuU":
         raise DataError(f"identifiers must be integers or text, got {ids.dtype}")
     if (absent := np.flatnonzero(is_absent(ids))).size:
@@ -129,15 +129,15 @@ def align(embedding: Any, reference: Any, ids: tuple[Any, Any] | None = None) ->
 
     Examples
     --------
-    >>> found = align([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 7.0], [3.0, 5.0]])
-    >>> round(found.scale, 6), found.reflected, found.residual < 1e-9
+    >>> alignment = align([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], [[5.0, 5.0], [5.0, 7.0], [3.0, 5.0]])
+    >>> round(alignment.scale, 6), alignment.reflected, alignment.residual < 1e-9
     (2.0, False, True)
     """
     one, other = open_coordinates(embedding, "embedding"), open_coordinates(reference, "reference")
     if one.shape[1] != other.shape[1]:
         raise DataError(f"the embeddings have {one.shape[1]} and {other.shape[1]} columns: align equal ones")
-    own, others = shared_rows(len(one), len(other), ids)
-    x, r = one[own], other[others]
+    rows, other_rows = shared_rows(len(one), len(other), ids)
+    x, r = one[rows], other[other_rows]
     there = ~(np.isnan(x[:, 0]) | np.isnan(r[:, 0]))
     count = int(there.sum())
     if count < 2:
@@ -170,22 +170,22 @@ def check_ratio(scale: float, exponent: int) -> None:
         )
 
 
-def open_coordinates(given: Any, name: str) -> np.ndarray:
+def open_coordinates(embedding: Any, name: str) -> np.ndarray:
     """Return the embedding (N, d) float64 of a run, or of a folder or URL of one, or in an array."""
-    if not isinstance(given, Run | str | Path):
-        return np.asarray(check_points(given, name), np.float64)
-    return run_coordinates(given if isinstance(given, Run) else open_run(given))
+    if not isinstance(embedding, Run | str | Path):
+        return np.asarray(check_points(embedding, name), np.float64)
+    return run_coordinates(embedding if isinstance(embedding, Run) else open_run(embedding))
 
 
-def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:
+def with_start(source: PointsSource, init: Any, ids: tuple[Any, Any] | None = None) -> AccompaniedPoints:
     """Return points with the coordinates from which their descent starts.
 
     Parameters
     ----------
     source : (N, D)
-    given : a run that has an embedding or where it is; or coordinates (N, d), NaN in a row for a point without any, in
+    init : a run that has an embedding or where it is; or coordinates (N, d), NaN in a row for a point without any, in
         an array or in any file that points come in
-    ids : one identifier for each of the points and one for each row of what is given, arrays or files of them. None:
+    ids : one identifier for each of the points and one for each row of `init`, arrays or files of them. None:
         rows at the same position are the same points; points beyond the last row of a run start among their neighbours
 
     Raises
@@ -193,23 +193,23 @@ def with_start(source: PointsSource, given: Any, ids: tuple[Any, Any] | None = N
     ConfigError, StoreError, DataError
         For what is neither, runs without an embedding, and coordinates or identifiers that do not fit the points.
     """
-    n_points, opened = source.shape[0], opened_run(given)
+    n_points, opened = source.shape[0], opened_run(init)
     if opened is not None:
         coordinates, name = run_coordinates(opened), f"the run {opened.store.root}"
-    elif isinstance(given, str | Path):
-        coordinates, name = read_coordinates(given), str(given)
+    elif isinstance(init, str | Path):
+        coordinates, name = read_coordinates(init), str(init)
     else:
-        coordinates, name = np.asarray(given), "init"
+        coordinates, name = np.asarray(init), "init"
     if ids is None and opened is None:
         return with_init(source, coordinates, name)
-    own, others = shared_rows(n_points, len(coordinates), ids)
+    rows, other_rows = shared_rows(n_points, len(coordinates), ids)
     start = np.full((n_points, *coordinates.shape[1:]), np.nan)
-    start[own] = coordinates[others]
+    start[rows] = coordinates[other_rows]
     return with_init(source, start, name)
 
 
 def run_coordinates(run: Run) -> np.ndarray:
-    """Return the embedding (N, d) of a run in the order of what was given to it; NaN for points that it left out."""
+    """Return the embedding (N, d) of a run in the order of its input; NaN for points that it left out."""
     return run.of_input(np.asarray(run.kept_embedding[...]), np.nan)
 
 
@@ -220,5 +220,5 @@ def read_coordinates(location: str | Path) -> np.ndarray:
             f"init must be {', '.join(COMPUTED_STARTS)}, a run or a file of coordinates, got {str(location)!r}: "
             "there is neither a run nor a file of this name"
         )
-    found = open_points(location)
-    return found.read(0, found.shape[0])
+    coordinates = open_points(location)
+    return coordinates.read(0, coordinates.shape[0])

@@ -1,7 +1,7 @@
 """More points into a finished run: a run of all points, which resumes from the results of the earlier one.
 
 Results of the earlier run stay where they are, and it stays the run of the store until the run of all points is
-complete. Its cells are kept, its neighbour lists are changed where appended points come nearer, its eigenvectors are
+complete. Its cells are reused, its neighbour lists are changed where appended points come nearer, its eigenvectors are
 refined further, and a descent starts where it ended.
 """
 
@@ -70,9 +70,9 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
     Parameters
     ----------
     before : the run
-    points : (n, D), whatever `open_points` takes
+    points : (n, D), anything that `open_points` takes
     executor : where tasks run, and the budget
-    freeze : whether a descent keeps the earlier points where they are
+    freeze : whether a descent leaves the earlier points where they are
     """
     current = before.store.load_plan()
     check_growing(before, freeze)
@@ -94,7 +94,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         if rows is not None:
             source = with_side_data(source, duplicates=rows)
         params = before.params
-        if SEARCH in before.plan:  # which was chosen for all points; those that are appended go on from their graph
+        if SEARCH in before.plan:  # which was chosen for all points; those that are appended start from their graph
             params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:
             source = with_earlier_start(source, before)
@@ -114,7 +114,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
 
 
 def check_growing(run: Run, freeze: bool) -> None:
-    """Refuse runs that points cannot be appended to: of given lists, of labels, of components, and unfinished ones."""
+    """Refuse runs that points cannot be appended to: of precomputed lists, labels, components, and unfinished ones."""
     params = run.params
     for refused, why, how in (
         (run.metric == PRECOMPUTED, "that started from neighbour lists or affinities, and has none", ""),
@@ -123,7 +123,7 @@ def check_growing(run: Run, freeze: bool) -> None:
         (params.merges_duplicates, "in which equal rows are one point, whose weights new rows would change", ""),
         (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),
         (params.neighbors.method == GIVEN_LISTS, "with neighbour lists of another library", " with theirs"),
-        (params.landmarks.method in BESIDE_POINTS, "with landmarks of your own", " with them"),
+        (params.landmarks.method in BESIDE_POINTS, "with landmarks that you passed", " with them"),
         (run.is_component, "that has left out components", ", or with components.disconnected=connect"),
     ):
         if refused:
@@ -138,17 +138,17 @@ def check_growing(run: Run, freeze: bool) -> None:
 def rows_without_gaps(before: Run, new: PointsSource, gaps: Gaps) -> tuple[PointsSource, Duplicates]:
     """Return the points to append without rows with a gap, and the point of each row of the run and of these."""
     n_before = before.dimensions.n_points
-    kept, numbers = without_gaps(new, gaps, n_before)
-    if kept.shape[0] == 0:
+    usable, numbers = without_gaps(new, gaps, n_before)
+    if usable.shape[0] == 0:
         raise DataError(f"there are no points to append: each of the {len(numbers)} rows has a gap")
     stored = before.stored(StoredDuplicates)
     columns = f"{stored.group.certificate('columns_with_gaps', str)}; appended: {gaps.listed(new, before.metric)}"
     rows = np.concatenate([stored.points.read(), numbers])
-    return kept, Duplicates(rows, n_before + kept.shape[0], columns)
+    return usable, Duplicates(rows, n_before + usable.shape[0], columns)
 
 
 def points_of(run: Run) -> ArrayReader:
-    """Return the points of a run; raise ConfigError where they are kept as sparse rows."""
+    """Return the points of a run; raise ConfigError where they are stored as sparse rows."""
     stored = run.stored(StoredPoints).points
     if not isinstance(stored, ArrayReader):
         raise ConfigError("points cannot be appended to a run of sparse points: embed all points anew")

@@ -38,7 +38,7 @@ from scalemani.stages.arrays.points import StoredPoints
 
 SCANPY_NAMES = {"t-sne": "tsne"}  # of methods that scanpy has under another name
 LOOKED_AT = 1000  # rows, among which one without a gap is looked for
-GIVEN = ("obsm/X_pca",)  # by which neighbours are found: not replaced by another method's components
+INPUTS = ("obsm/X_pca",)  # by which neighbours are computed: not replaced by another method's components
 UNKNOWN = -1
 
 
@@ -53,7 +53,7 @@ def annotations_of(run: Run) -> Annotations:
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
     coordinates: dict[str, Any] = {f"obsm/X_{name}": run.kept_embedding} if run.embeds else {}
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     matrices: dict[str, RowMatrix] = {}
     if StoredNeighbors.STAGE in run.keys:
         matrices["distances"] = GraphMatrix(run.kept_graph)
@@ -61,22 +61,22 @@ def annotations_of(run: Run) -> Annotations:
         matrices["connectivities"] = run.kept_affinities
     if StoredDiffusionCoordinates.STAGE in run.keys:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
-        found["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
+        results["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
     for path, stored in coordinates.items():
-        found[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
+        results[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
     for key, matrix in matrices.items():
-        found[f"obsp/{key}"] = run.spread_matrix(matrix)
+        results[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:
-        found[f"obs/{name}"] = run.of_input(np.asarray(run.kept_labels[...]), UNKNOWN)
+        results[f"obs/{name}"] = run.of_input(np.asarray(run.kept_labels[...]), UNKNOWN)
     if run.embeds:
-        found[f"uns/{name}"] = {"params": parameters_of(run)}
+        results[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:
-        found["uns/neighbors"] = neighbor_settings(run, matrices)
-    return Annotations(run.n_input_points, found, tuple(path for path in GIVEN if path in found))
+        results["uns/neighbors"] = neighbor_settings(run, matrices)
+    return Annotations(run.n_input_points, results, tuple(path for path in INPUTS if path in results))
 
 
 def parameters_of(run: Run) -> dict[str, Any]:
-    """Return what tells a result from others: method, seed, and the parameters of all stages that have a value."""
+    """Return what distinguishes a result from others: method, seed, and parameters of all stages that have a value."""
     values = {
         f"{stage}.{name}": value if isinstance(value, bool | int | float | str) else str(value)
         for stage in run.keys
@@ -150,7 +150,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         (SciPy's CSR, distances), .parquet or .zarr; `affinities` into .npz (SciPy's CSR) or .zarr (CSR as AnnData has
         it); `landmarks` and `curve` into .npz, .parquet or .zarr; `snapshots` into .npz or .zarr. A .zarr that is
         there is not replaced: one that holds the same stays, anything else is refused. All that scanpy reads goes into
-        an AnnData, .h5ad or .zarr, beside what is in one that is there: see `annotations_of`.
+        an AnnData, .h5ad or .zarr, next to what is in one that is there: see `annotations_of`.
     what
         One of these names, or `anndata`. None: `anndata` for an .h5ad and for a .zarr that is an AnnData; else the
         graph of a run that ends in it, or the embedding.
@@ -174,25 +174,25 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
         raise ConfigError(f"a run has no {name!r} to export: {nearest_name(name, (*FORMATS, ANNDATA))}")
     described = FORMATS[name]
     target, suffix = checked_target(path, described.suffixes, described.why)
-    refuse_own_points(run, target)
-    found = getattr(run, name)
-    if isinstance(found, RowMatrix):
-        SPARSE_WRITERS[suffix](found, target)
+    refuse_points_of_run(run, target)
+    result = getattr(run, name)
+    if isinstance(result, RowMatrix):
+        SPARSE_WRITERS[suffix](result, target)
     elif suffix == PICTURE:
-        label_picture(found[...], image_of(run), target)
+        label_picture(result[...], image_of(run), target)
     elif suffix == CSV:
-        write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(found, name)}, target)
-    elif isinstance(found, Graph) and suffix == ".npz":
+        write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(result, name)}, target)
+    elif isinstance(result, Graph) and suffix == ".npz":
         matrix = GraphMatrix(run.kept_graph)
         SPARSE_WRITERS[suffix](run.spread_matrix(matrix) if run.fills_gaps else matrix, target)
-    elif isinstance(found, tuple):
-        WRITERS[suffix](named_arrays(found, described, suffix), target)
+    elif isinstance(result, tuple):
+        WRITERS[suffix](named_arrays(result, described, suffix), target)
     elif name == "embedding":
-        export(found, path, progress)
+        export(result, path, progress)
     elif suffix == ".parquet" and described.columns:
-        WRITERS[suffix]({described.columns[0]: lazy_rows(found, name)}, target)
+        WRITERS[suffix]({described.columns[0]: lazy_rows(result, name)}, target)
     else:
-        rows = lazy_rows(found, name)
+        rows = lazy_rows(result, name)
         write_rows(rows.read, rows.shape, rows.dtype, path, block_rows(rows))
     return name
 
@@ -202,8 +202,8 @@ def export_map(
 ) -> None:
     """Write the embedding of a run as a table that viewers open as it is.
 
-    The columns are x and y (and z); those of the labels, and NAME_color (#rrggbb) of categories that have colours of
-    their own, as AnnData keeps them; with `neighbors` one of {"ids": [...], "distances": [...]},
+    The columns are x and y (and z); those of the labels, and NAME_color (#rrggbb) of categories that have separate
+    colours, as AnnData stores them; with `neighbors` one of {"ids": [...], "distances": [...]},
     the neighbours of each point in the graph of the run, by ascending distance; and `input_row` where rows were left
     out.
 
@@ -214,7 +214,7 @@ def export_map(
     path
         A .parquet, or without neighbours a .csv, whose first column is the input `row`; what is there is replaced.
     labels
-        Files of labels or values, one a point that was given, each with one column or several: see `open_columns`.
+        Files of labels or values, one a row of the input, each with one column or several: see `open_columns`.
     neighbors
         Whether the neighbours are written.
     escape_formulas
@@ -230,7 +230,7 @@ def export_map(
     """
     suffixes, why = ((".parquet",), "neighbours are lists") if neighbors else ((".parquet", CSV), "a map is a table")
     target, suffix = checked_target(path, suffixes, why)
-    refuse_own_points(run, target)
+    refuse_points_of_run(run, target)
     columns: dict[str, np.ndarray] = {} if run.input_rows is None else {"input_row": run.input_rows}
     for location in labels:
         for name, values in open_columns(location, run.n_input_points).items():
@@ -249,7 +249,7 @@ def export_map(
         write_map(positions, columns, graph, target)
 
 
-def refuse_own_points(run: Run, target: str) -> None:
+def refuse_points_of_run(run: Run, target: str) -> None:
     """Refuse a file that holds the points of a run: a table of their shape whose first row without a gap is theirs.
 
     A run does not know where its points came from, so that what is there is looked at.
@@ -261,16 +261,16 @@ def refuse_own_points(run: Run, target: str) -> None:
         if there.shape != (run.n_input_points, run.dimensions.n_features):
             return
         looked_at = map_points(run.metric, there)
-        rows, kept = usable_rows(looked_at, run.metric, 0, min(LOOKED_AT, there.shape[0]), run.dimensions.sparse)
+        rows, usable = usable_rows(looked_at, run.metric, 0, min(LOOKED_AT, there.shape[0]), run.dimensions.sparse)
     except ScalemaniError:  # no points, whose place an export may take
         return
-    own = run.stored(StoredPoints).points.gather(np.zeros(1, np.int64))
-    if len(kept) and np.array_equal(*(sp.csr_matrix(one).toarray() for one in (rows[:1], own))):
+    first_point = run.stored(StoredPoints).points.gather(np.zeros(1, np.int64))
+    if len(usable) and np.array_equal(*(sp.csr_matrix(one).toarray() for one in (rows[:1], first_point))):
         raise ConfigError(f"{target} holds the points of {run.store.root}, which would be lost: choose another name")
 
 
 def input_rows(run: Run) -> LazyRows:
-    """Return the row of the given points that each row of the results belongs to."""
+    """Return the row of the input that each row of the results belongs to."""
     return lazy_rows(np.arange(run.n_input_points) if run.input_rows is None else run.input_rows, "rows")
 
 
@@ -285,8 +285,8 @@ def image_of(run: Run) -> tuple[int, int, int]:
     return neighbors.image(run.dimensions.n_points)
 
 
-def named_arrays(found: Any, described: Format, suffix: str) -> dict[str, LazyRows]:
+def named_arrays(result: Any, described: Format, suffix: str) -> dict[str, LazyRows]:
     """Return the arrays of a result that are there by their names, in a table by those of their columns."""
-    columns = described.columns if suffix == ".parquet" and described.columns else found._fields
-    named = zip(columns, found, strict=True)
+    columns = described.columns if suffix == ".parquet" and described.columns else result._fields
+    named = zip(columns, result, strict=True)
     return {column: lazy_rows(array, column) for column, array in named if array is not None}

@@ -1,4 +1,4 @@
-"""Results by the rows that were given: a point may be several of them, and a run keeps the graph and W in work order.
+"""Results by rows of the input: a point may be several of them, and a run stores the graph and W in work order.
 
 Arrays are stored by point. Results are without the rows of components that were left out, and have as many rows for a
 point as there were equal ones.
@@ -21,11 +21,11 @@ from scalemani.stages.arrays.affinities import StoredAffinityMatrix
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 
-PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order gives so many
+PASS_BYTES = 2**26  # of the graph in input order: each pass over the graph in work order returns so many
 
 
 class RowArray(Protocol):
-    """An array of which rows are read as they are asked for: one of zarr, or `LazyRows`."""
+    """An array of which rows are read when they are requested: one of zarr, or `LazyRows`."""
 
     @property
     def shape(self) -> tuple[Any, ...]:
@@ -48,16 +48,16 @@ class RowArray(Protocol):
 
 def row_array(stored: ArrayReader) -> RowArray:
     """Return a stored array by rows; of what zarr reads its types say that it may be a number."""
-    found: Any = stored.zarr()
-    return found
+    array: Any = stored.zarr()
+    return array
 
 
 @dataclass(frozen=True)
 class ResultRows:
-    """The rows of results (M, ...), which were given in this order, and the stored point that each of them is.
+    """The rows of results (M, ...), in input order, and the stored point that each of them is.
 
-    `n_given` rows were given, of which results have `given` (M,), ascending, None for all of them; `points` (M,) are
-    stored rows in input order, None where each row is a point of its own.
+    Of the `n_given` rows of the input results have `given` (M,), ascending, None for all of them; `points` (M,) are
+    stored rows in input order, None where each row is a separate point.
     """
 
     n_given: int
@@ -85,7 +85,7 @@ class ResultRows:
         return values if self.given is None else values[self.given]
 
     def spread(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Return values (M, ...) of the rows of the results by given rows (n_given, ...), `fill` in rows left out."""
+        """Return values (M, ...) of the rows of the results by input rows (n_given, ...), `fill` in rows left out."""
         if self.given is None:
             return values
         filled = np.full((self.n_given, *values.shape[1:]), fill, values.dtype)
@@ -93,9 +93,9 @@ class ResultRows:
         return filled
 
     def by_given_rows(self, stored: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
-        """Return a stored row array of the rows of the results by given rows, read as they are asked for.
+        """Return a stored row array of the rows of the results by input rows, read when they are requested.
 
-        Rows left out are `fill`; where the values are `numbered` rows of the results, they become given rows.
+        Rows left out are `fill`; where the values are `numbered` rows of the results, they become input rows.
         """
         given, rows_of = self.given, lazy_rows(stored, description)
         if given is None:
@@ -103,15 +103,15 @@ class ResultRows:
 
         def read(start: int, stop: int) -> np.ndarray:
             first, last = np.searchsorted(given, [start, stop])
-            found = np.full((stop - start, *stored.shape[1:]), fill, stored.dtype)
+            values = np.full((stop - start, *stored.shape[1:]), fill, stored.dtype)
             rows = rows_of.read(int(first), int(last))
-            found[given[first:last] - start] = given[rows] if numbered else rows
-            return found
+            values[given[first:last] - start] = given[rows] if numbered else rows
+            return values
 
         return replace(rows_of, shape=(self.n_given, *stored.shape[1:]), reader=read)
 
     def by_rows(self, stored: ArrayReader, description: str) -> RowArray:
-        """Return a stored row array by the rows of the results: a zarr array, or rows read as they are asked for."""
+        """Return a stored row array by the rows of the results: a zarr array, or rows read when they are requested."""
         if self.points is None:
             return row_array(stored)
         points, array = self.points, stored.zarr()
@@ -145,7 +145,7 @@ class InputOrder:
 
 
 class Graph(NamedTuple):
-    """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows as they are asked for.
+    """The neighbour graph, rows and neighbours numbered in input order; both arrays read rows when they are requested.
 
     Where equal rows are one point, neighbours are other points, by the first row of each.
 
@@ -162,7 +162,7 @@ class Graph(NamedTuple):
 
 
 def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: str) -> Graph:
-    """Return the graph of a run that keeps it in work order: each read of rows is a pass over the stored graph."""
+    """Return the graph of a run that stores it in work order: each read of rows is a pass over the stored graph."""
     step = neighbors.final_step
     stored = neighbors.indices(step), neighbors.distances(step)
     shape = (len(order.rows), stored[0].zarr().shape[1])
@@ -240,9 +240,9 @@ class AffinityMatrix(RowMatrix):
         for block in np.unique(blocks):
             local = wanted[order][blocks == block] - block * self._block_rows
             parts.append(self._stored.read_matrix(int(block), n_points)[local])
-        found = sp.vstack(parts, format="csr")[inverse_order(order)]
-        columns = self._order.input_rows[found.indices]
-        rows = sp.csr_matrix((found.data, columns, found.indptr), shape=(stop - start, n_points))
+        matrix = sp.vstack(parts, format="csr")[inverse_order(order)]
+        columns = self._order.input_rows[matrix.indices]
+        rows = sp.csr_matrix((matrix.data, columns, matrix.indptr), shape=(stop - start, n_points))
         rows.sort_indices()
         return rows
 
@@ -264,6 +264,6 @@ class SpreadMatrix(RowMatrix):
     def rows(self, start: int, stop: int) -> sp.csr_matrix:
         """Return rows [start, stop)."""
         first, last = np.searchsorted(self._rows, [start, stop])
-        found = self._matrix.rows(int(first), int(last))
+        matrix = self._matrix.rows(int(first), int(last))
         bounds = self.indptr[start : stop + 1] - self.indptr[start]
-        return sp.csr_matrix((found.data, self._rows[found.indices], bounds), shape=(stop - start, self.shape[1]))
+        return sp.csr_matrix((matrix.data, self._rows[matrix.indices], bounds), shape=(stop - start, self.shape[1]))

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 # The stages of several methods that store an embedding, later ones first.
 EMBEDDINGS = {stored.STAGE: stored for stored in (StoredLayout, StoredDiffusionCoordinates, StoredEmbedding)}
 
-# What a run lacks, and how to have it computed; it goes on from what is there.
+# What a run lacks, and how to have it computed; it reuses what is there.
 HOW_TO_GET = {
     StoredLayout.STAGE: f"come from a descent: run it with a method such as {', '.join(sorted(OBJECTIVES))}",
     StoredEmbedding.STAGE: "come from an embedding: run it with a method such as laplacian-eigenmaps",
@@ -82,7 +82,7 @@ class Curve(NamedTuple):
 
 
 class Snapshots(NamedTuple):
-    """Positions (S, N, d) in input order that a descent kept, read as they are asked for, after iterations (S,)."""
+    """Positions (S, N, d) in input order that a descent has stored, read when requested, after iterations (S,)."""
 
     iteration: np.ndarray
     positions: LazyRows
@@ -91,7 +91,7 @@ class Snapshots(NamedTuple):
 class Run:
     """A run as it stands in its store: arrays in input order, parameters, and the record of every finished stage.
 
-    `plan` tells which of the results in the store these are; None: those of the last run there.
+    `plan` says which of the results in the store these are; None: those of the last run there.
     """
 
     def __init__(self, root: str | Path, plan: dict[str, Any] | None = None) -> None:
@@ -145,17 +145,17 @@ class Run:
 
     @functools.cached_property
     def rows(self) -> ResultRows:
-        """Which of the rows that were given results have, and the point that each is."""
+        """Which rows of the input results have, and the point that each is."""
         if StoredDuplicates.STAGE in self.keys:
             points = self._finished(StoredDuplicates).points.read()
-            kept = points != LEFT_OUT
-            return ResultRows(len(points), None if kept.all() else np.flatnonzero(kept), points[kept])
-        n_given = self._origins[0].n_points if self._origins else self.dimensions.n_points
-        return ResultRows(n_given, input_rows(self.store, self._origins))
+            has_point = points != LEFT_OUT
+            return ResultRows(len(points), None if has_point.all() else np.flatnonzero(has_point), points[has_point])
+        n_input = self._origins[0].n_points if self._origins else self.dimensions.n_points
+        return ResultRows(n_input, input_rows(self.store, self._origins))
 
     @property
     def n_input_points(self) -> int:
-        """How many points were given, those of components that were left out among them."""
+        """How many points the input has, those of components that were left out among them."""
         return self.rows.n_given
 
     @property
@@ -165,12 +165,12 @@ class Run:
 
     @property
     def fills_gaps(self) -> bool:
-        """Whether results have all rows that were given: NaN, no cluster and no neighbours in those left out."""
+        """Whether results have all rows of the input: NaN, no cluster and no neighbours in those left out."""
         return self.params.leaves_out_gaps and self.rows.given is not None
 
     @property
     def input_rows(self) -> np.ndarray | None:
-        """The row (M,) of the given points that each row of the results belongs to; None where that is every row."""
+        """The row (M,) of the input that each row of the results belongs to; None where that is every row."""
         return None if self.fills_gaps else self.rows.given
 
     def like_points(self, source: PointsSource) -> PointsSource:
@@ -183,23 +183,23 @@ class Run:
 
     def of_points(self, values: np.ndarray) -> np.ndarray:
         """Return those of values (N, ...) in input order that belong to stored points: one of each of equal rows."""
-        found = self.rows.take(values)
-        return found if self.rows.of_points is None else found[self.rows.of_points]
+        of_rows = self.rows.take(values)
+        return of_rows if self.rows.of_points is None else of_rows[self.rows.of_points]
 
     def of_input(self, values: np.ndarray, fill: float) -> np.ndarray:
         """Return values (M, ...) of rows that were not left out in input order (N, ...), `fill` in the others."""
         return self.rows.spread(values, fill)
 
-    def _filled(self, kept: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
-        """Return an array (M, ...) of kept rows with all rows that were given, where results have these."""
-        return self.rows.by_given_rows(kept, fill, description, numbered) if self.fills_gaps else kept
+    def _filled(self, results: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
+        """Return an array (M, ...) of rows not left out with all rows of the input, where results have these."""
+        return self.rows.by_given_rows(results, fill, description, numbered) if self.fills_gaps else results
 
     @property
     def embedding(self) -> RowArray:
         """The embedding (n_points, n_components) as a zarr array, rows in input order.
 
-        Where equal rows are one point or rows with gaps were left out, as an array whose rows are read as they are
-        asked for; rows with gaps are NaN.
+        Where equal rows are one point or rows with gaps were left out, as an array whose rows are read when they are
+        requested; rows with gaps are NaN.
         """
         return self._filled(self.kept_embedding, np.nan, f"the embedding in {self.store.root}")
 
@@ -221,9 +221,9 @@ class Run:
 
     @functools.cached_property
     def reduction(self) -> type[StoredReduction] | None:
-        """What stores the embedding of a method that has a stage of its own for it; None for other methods."""
-        own = filter(None, map(of_method, self.keys))
-        return next((stored for stored in own if issubclass(stored, StoredReduction)), None)
+        """What stores the embedding of a method that has a separate stage for it; None for other methods."""
+        of_methods = filter(None, map(of_method, self.keys))
+        return next((stored for stored in of_methods if issubclass(stored, StoredReduction)), None)
 
     @property
     def last_stage(self) -> str:
@@ -235,7 +235,7 @@ class Run:
                 return stage
         raise StoreError(
             f"{self.store.root} was last run with method {self.method}, which has no embedding: run it with another "
-            "method, which goes on from the same graph"
+            "method, which reuses the same graph"
         )
 
     @property
@@ -263,9 +263,9 @@ class Run:
 
         Rows with gaps have neighbours -1 at distances NaN.
         """
-        kept, where = self.kept_graph, f"the neighbour graph in {self.store.root}"
-        indices = self._filled(kept.indices, LEFT_OUT, where, numbered=True)
-        return Graph(indices, self._filled(kept.distances, np.nan, where))
+        lists, where = self.kept_graph, f"the neighbour graph in {self.store.root}"
+        indices = self._filled(lists.indices, LEFT_OUT, where, numbered=True)
+        return Graph(indices, self._filled(lists.distances, np.nan, where))
 
     @property
     def kept_graph(self) -> Graph:
@@ -284,9 +284,9 @@ class Run:
         """
         return self.spread_matrix(self.kept_affinities) if self.fills_gaps else self.kept_affinities
 
-    def spread_matrix(self, kept: RowMatrix) -> RowMatrix:
-        """Return a matrix (M, M) of kept rows with rows and columns of all that were given, those left out empty."""
-        return kept if self.rows.given is None else SpreadMatrix(kept, self.rows.given, self.n_input_points)
+    def spread_matrix(self, matrix: RowMatrix) -> RowMatrix:
+        """Return a matrix (M, M) of rows not left out with rows and columns of the whole input, the others empty."""
+        return matrix if self.rows.given is None else SpreadMatrix(matrix, self.rows.given, self.n_input_points)
 
     @property
     def kept_affinities(self) -> RowMatrix:
@@ -314,25 +314,25 @@ class Run:
 
     @property
     def snapshots(self) -> Snapshots:
-        """The positions that a descent kept on its way: `positions` (S, n_points, d) after `iteration` (S,)."""
+        """The positions that a descent has stored on its way: `positions` (S, n_points, d) after `iteration` (S,)."""
         stored = self._finished(StoredLayout, "snapshots")
         iterations = stored.snapshot_iterations
         if not iterations:
             raise StoreError(
-                f"{self.store.root} has no snapshots: --set layout.snapshots=N keeps the positions "
+                f"{self.store.root} has no snapshots: --set layout.snapshots=N stores the positions "
                 "every N iterations of a descent, which is then made again"
             )
         where = f"snapshots in {self.store.root}"
-        kept = [
+        arrays = [
             self._filled(self.rows.by_rows(stored.snapshot(iteration), where), np.nan, where)
             for iteration in iterations
         ]
 
         def read(start: int, stop: int) -> np.ndarray:
-            return np.stack([np.asarray(one[...]) for one in kept[start:stop]])
+            return np.stack([np.asarray(one[...]) for one in arrays[start:stop]])
 
         return Snapshots(
-            np.array(iterations), LazyRows((len(kept), *kept[0].shape), np.dtype(np.float64), read, where, 1)
+            np.array(iterations), LazyRows((len(arrays), *arrays[0].shape), np.dtype(np.float64), read, where, 1)
         )
 
     def verify(
@@ -348,13 +348,13 @@ class Run:
         rows : rows to draw, at least 10
         memory : budget, such as "4GB" or a number of bytes
         seed : what rows are drawn by; None: a number that nobody knew before, which the result says
-        write : whether the result goes beside the run, as `verification.json` and `verification.txt`, which `report`
-            then shows
+        write : whether the result is stored with the run, as `verification.json` and `verification.txt`, which
+            `report` then shows
 
         Returns
         -------
         Verification
-            `ok`, and `findings`: for each claim what the run says, what was found, a standard error, and a verdict.
+            `ok`, and `findings`: for each claim what the run says, what was measured, a standard error, and a verdict.
             Printed, it is a table.
 
         Raises
@@ -379,7 +379,7 @@ class Run:
         if stage not in self.keys and stage in HOW_TO_GET:
             raise StoreError(
                 f"{self.store.root} was last run with method {self.method}, which has no {what}: these "
-                f"{HOW_TO_GET[stage]}, which goes on from the same graph"
+                f"{HOW_TO_GET[stage]}, which reuses the same graph"
             )
         stored = self.stored(kind)
         if not stored.group.complete:
@@ -401,13 +401,13 @@ def checked_names(names: list[str], n_features: int) -> tuple[str, ...]:
 
 def checked_dimensions(values: dict[str, Any]) -> Dimensions:
     """Return the dimensions in a plan; raise ValueError where they cannot be those of any points."""
-    found = Dimensions(**values)
-    counts = (found.n_points, found.n_features, found.block_rows)
+    dimensions = Dimensions(**values)
+    counts = (dimensions.n_points, dimensions.n_features, dimensions.block_rows)
     whole = all(isinstance(count, int) and not isinstance(count, bool) and 0 < count < 2**63 for count in counts)
-    if not whole or found.block_rows % TILE_ROWS or not isinstance(found.dtype, str):
+    if not whole or dimensions.block_rows % TILE_ROWS or not isinstance(dimensions.dtype, str):
         raise ValueError(f"dimensions {values}")
-    np.dtype(found.dtype)
-    return found
+    np.dtype(dimensions.dtype)
+    return dimensions
 
 
 def checked_record(group: StageGroup) -> dict[str, Any]:
@@ -424,17 +424,17 @@ def open_run(root: str | Path) -> Run:
     return Run(root)
 
 
-def opened_run(given: Any) -> Run | None:
-    """Return the run that is given, or that is at a place; None for anything else."""
-    if isinstance(given, Run):
-        return given
-    if not isinstance(given, str | Path) or "::" in str(given) or Path(given).is_file():
+def opened_run(run: Any) -> Run | None:
+    """Return a run as it is, or the run that is at a place; None for anything else."""
+    if isinstance(run, Run):
+        return run
+    if not isinstance(run, str | Path) or "::" in str(run) or Path(run).is_file():
         return None
-    return open_run(given) if RunStore(given).is_marked else None
+    return open_run(run) if RunStore(run).is_marked else None
 
 
 def entropy_limit(params: Parameters) -> float:
-    """Return how far, in nats, the entropy of stored affinities may be from what was asked for.
+    """Return how far, in nats, the entropy of stored affinities may be from the requested one.
 
     Affinities that err by a share eps/2 each change the entropy of k of them by at most eps (log k + 1).
     """
@@ -476,7 +476,7 @@ class StoredResult:
     used : bool
         Whether the last run in the store reads or is this result.
     params : dict
-        The stage's own parameters; empty where the stage has not ended.
+        The stage's parameters; empty where the stage has not ended.
     """
 
     stage: str
@@ -489,15 +489,15 @@ class StoredResult:
 
 def list_results(run: Run) -> list[StoredResult]:
     """Return all results in the store of a run, those of the last run first, each in the order of its stages."""
-    found, objects = [], run.store.objects
+    results, objects = [], run.store.objects
     places = [(stage, key) for stage in objects.names(FOLDER) for key in objects.names(f"{FOLDER}/{stage}")]
     for stage, key in places:
         group = run.store.group(stage, key, run.dimensions.block_rows)
         record = group.record if group.complete else {}
         used = run.keys.get(stage) == key
-        found.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
+        results.append(StoredResult(stage, key, group.complete, group.committed_bytes, used, record.get("params", {})))
     order = {stage: place for place, stage in enumerate(run.keys)}
-    return sorted(found, key=lambda one: (not one.used, order.get(one.stage, len(order)), one.stage))
+    return sorted(results, key=lambda one: (not one.used, order.get(one.stage, len(order)), one.stage))
 
 
 def remove_unused(run: Run) -> list[StoredResult]:
@@ -506,7 +506,7 @@ def remove_unused(run: Run) -> list[StoredResult]:
     Raises
     ------
     ConfigError
-        For a run of the largest component, which goes on from results of all points that its plan does not name.
+        For a run of the largest component, which starts from results of all points that its plan does not name.
     StoreLockedError
         Where another command works on the run.
     """

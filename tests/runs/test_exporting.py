@@ -170,7 +170,7 @@ def test_a_file_that_cannot_hold_it_is_refused_before_anything_is_read(runs, tmp
 @pytest.mark.parametrize(
     ("method", "what", "words"),
     [
-        ("t-sne", "labels", "has no labels: .*--method spectral-clustering.* goes on from the same graph"),
+        ("t-sne", "labels", "has no labels: .*--method spectral-clustering.* reuses the same graph"),
         ("knn-graph", "affinities", "has no affinities: .*laplacian-eigenmaps"),
         ("knn-graph", "landmarks", "has no landmarks"),
         ("knn-graph", "eigenvalues", "has no eigenvalues"),
