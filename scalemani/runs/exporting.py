@@ -63,7 +63,7 @@ def annotations_of(run: Run) -> Annotations:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
         results["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
     for path, stored in coordinates.items():
-        results[path] = lazy_rows(run.rows.by_given_rows(stored, np.nan, path), path)
+        results[path] = lazy_rows(run.rows.by_input_rows(stored, np.nan, path), path)
     for key, matrix in matrices.items():
         results[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:

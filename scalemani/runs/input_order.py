@@ -56,16 +56,16 @@ def row_array(stored: ArrayReader) -> RowArray:
 class ResultRows:
     """The rows of results (M, ...), in input order, and the stored point that each of them is.
 
-    Of the `n_given` rows of the input results have `given` (M,), ascending, None for all of them; `points` (M,) are
+    Of `n_input` rows of the input, results have `input_rows` (M,), ascending, None for all of them; `points` (M,) are
     stored rows in input order, None where each row is a separate point.
     """
 
-    n_given: int
-    given: np.ndarray | None = None
+    n_input: int
+    input_rows: np.ndarray | None = None
     points: np.ndarray | None = None
 
     def __len__(self) -> int:
-        return self.n_given if self.given is None else len(self.given)
+        return self.n_input if self.input_rows is None else len(self.input_rows)
 
     @functools.cached_property
     def of_points(self) -> np.ndarray | None:
@@ -81,34 +81,34 @@ class ResultRows:
         return rows if self.points is None else self.points[rows]
 
     def take(self, values: np.ndarray) -> np.ndarray:
-        """Return those of values (n_given, ...) that belong to the rows of the results (M, ...)."""
-        return values if self.given is None else values[self.given]
+        """Return those of values (n_input, ...) that belong to the rows of the results (M, ...)."""
+        return values if self.input_rows is None else values[self.input_rows]
 
     def spread(self, values: np.ndarray, fill: float) -> np.ndarray:
-        """Return values (M, ...) of the rows of the results by input rows (n_given, ...), `fill` in rows left out."""
-        if self.given is None:
+        """Return values (M, ...) of the rows of the results by input rows (n_input, ...), `fill` in rows left out."""
+        if self.input_rows is None:
             return values
-        filled = np.full((self.n_given, *values.shape[1:]), fill, values.dtype)
-        filled[self.given] = values
+        filled = np.full((self.n_input, *values.shape[1:]), fill, values.dtype)
+        filled[self.input_rows] = values
         return filled
 
-    def by_given_rows(self, stored: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
+    def by_input_rows(self, stored: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
         """Return a stored row array of the rows of the results by input rows, read when they are requested.
 
         Rows left out are `fill`; where the values are `numbered` rows of the results, they become input rows.
         """
-        given, rows_of = self.given, lazy_rows(stored, description)
-        if given is None:
+        input_rows, rows_of = self.input_rows, lazy_rows(stored, description)
+        if input_rows is None:
             return stored
 
         def read(start: int, stop: int) -> np.ndarray:
-            first, last = np.searchsorted(given, [start, stop])
+            first, last = np.searchsorted(input_rows, [start, stop])
             values = np.full((stop - start, *stored.shape[1:]), fill, stored.dtype)
             rows = rows_of.read(int(first), int(last))
-            values[given[first:last] - start] = given[rows] if numbered else rows
+            values[input_rows[first:last] - start] = input_rows[rows] if numbered else rows
             return values
 
-        return replace(rows_of, shape=(self.n_given, *stored.shape[1:]), reader=read)
+        return replace(rows_of, shape=(self.n_input, *stored.shape[1:]), reader=read)
 
     def by_rows(self, stored: ArrayReader, description: str) -> RowArray:
         """Return a stored row array by the rows of the results: a zarr array, or rows read when they are requested."""

@@ -156,7 +156,7 @@ class Run:
     @property
     def n_input_points(self) -> int:
         """How many points the input has, those of components that were left out among them."""
-        return self.rows.n_given
+        return self.rows.n_input
 
     @property
     def is_component(self) -> bool:
@@ -166,12 +166,12 @@ class Run:
     @property
     def fills_gaps(self) -> bool:
         """Whether results have all rows of the input: NaN, no cluster and no neighbours in those left out."""
-        return self.params.leaves_out_gaps and self.rows.given is not None
+        return self.params.leaves_out_gaps and self.rows.input_rows is not None
 
     @property
     def input_rows(self) -> np.ndarray | None:
         """The row (M,) of the input that each row of the results belongs to; None where that is every row."""
-        return None if self.fills_gaps else self.rows.given
+        return None if self.fills_gaps else self.rows.input_rows
 
     def like_points(self, source: PointsSource) -> PointsSource:
         """Return new points with their columns in the order of those of the run, where both have names."""
@@ -192,7 +192,7 @@ class Run:
 
     def _filled(self, results: RowArray, fill: float, description: str, numbered: bool = False) -> RowArray:
         """Return an array (M, ...) of rows not left out with all rows of the input, where results have these."""
-        return self.rows.by_given_rows(results, fill, description, numbered) if self.fills_gaps else results
+        return self.rows.by_input_rows(results, fill, description, numbered) if self.fills_gaps else results
 
     @property
     def embedding(self) -> RowArray:
@@ -286,7 +286,9 @@ class Run:
 
     def spread_matrix(self, matrix: RowMatrix) -> RowMatrix:
         """Return a matrix (M, M) of rows not left out with rows and columns of the whole input, the others empty."""
-        return matrix if self.rows.given is None else SpreadMatrix(matrix, self.rows.given, self.n_input_points)
+        return (
+            matrix if self.rows.input_rows is None else SpreadMatrix(matrix, self.rows.input_rows, self.n_input_points)
+        )
 
     @property
     def kept_affinities(self) -> RowMatrix:
@@ -302,8 +304,8 @@ class Run:
         """The landmarks: `points` (L, n_features), and the `rows` (L,) that they are, None where they are no points."""
         stored = self._finished(StoredLandmarks, "landmarks")
         rows = None if stored.off_data else self.rows.numbered(stored.rows.read())
-        if rows is not None and self.rows.given is not None and self.fills_gaps:
-            rows = self.rows.given[rows]
+        if rows is not None and self.rows.input_rows is not None and self.fills_gaps:
+            rows = self.rows.input_rows[rows]
         return LandmarksOfRun(rows, stored.points.read())
 
     @property

@@ -208,8 +208,8 @@ def knn_graph(
 def graph_by_given_rows(run: Run, stored: StoredGraph) -> Graph:
     """Return the lists of a graph by the rows that were given, read as they are asked for; -1 and NaN of left ones."""
     where = f"the neighbour graph in {run.store.root}"
-    indices = run.rows.by_given_rows(row_array(stored.indices), LEFT_OUT, where, numbered=True)
-    return Graph(indices, run.rows.by_given_rows(row_array(stored.distances), np.nan, where))
+    indices = run.rows.by_input_rows(row_array(stored.indices), LEFT_OUT, where, numbered=True)
+    return Graph(indices, run.rows.by_input_rows(row_array(stored.distances), np.nan, where))
 
 
 MODES = ("distance", "connectivity")

@@ -192,7 +192,7 @@ class ReportedRun(Shown, Run):
 
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.kept_labels[...])} if StoredClustering.STAGE in self.keys else {}
-        return DrawnEmbedding(self.kept_embedding, self.n_input_points, self.of_results, self.rows.given, clusters)
+        return DrawnEmbedding(self.kept_embedding, self.n_input_points, self.of_results, self.rows.input_rows, clusters)
 
     @property
     def _n_drawn(self) -> int | None:

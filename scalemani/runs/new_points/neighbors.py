@@ -166,5 +166,5 @@ class InputNeighbors:
 def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
     """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
     order = run.stored(StoredWorkPoints).input_rows.read()
-    given = order if run.rows.given is None else run.rows.given[order]
+    given = order if run.rows.input_rows is None else run.rows.input_rows[order]
     return InputNeighbors(neighbor_index(run, in_memory), given, run.metric)
