@@ -82,7 +82,7 @@ class SampledForces:
     Forces err where points are dense: by the root of how many are near, and in clusters narrower than the step of a
     mesh by all of them. Hence a point is drawn with a chance of which half is constant, and a quarter each goes with
     the number S of points that are near it, and with S^2. Errors over their chances vary little, and tight clusters of
-    a hundredth of the points are seen, be they few or many. Estimates are unbiased whatever S is. Standard errors are
+    a hundredth of the points are seen, be they few or many. Estimates are unbiased for any S. Standard errors are
     those of the points drawn: they are too small where large errors are at points that no density shows, and that none
     of 64 draws met, as one in a hundred. Source: Hansen and Hurwitz, Ann. Math. Stat. 14 (1943), 333.
 

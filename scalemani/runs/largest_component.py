@@ -59,7 +59,7 @@ class Component(PointsSource):
         return sp.csr_matrix(self._points.gather(self.rows[start:stop]))
 
 
-class Kept(NamedTuple):
+class LargestComponent(NamedTuple):
     """The points of the largest component, a source, and their rows (M,), ascending, among all points."""
 
     points: PointsSource
@@ -80,7 +80,7 @@ def lists_within(points: StoredPoints, rows: np.ndarray, description: str) -> Ne
     return NeighborLists(NeighborTable.of(indices, distances, description))
 
 
-def largest_component(plan: Plan) -> Kept | None:
+def largest_component(plan: Plan) -> LargestComponent | None:
     """Return the largest component where a plan's graph is known to fall apart and only that is requested."""
     if not any(planned.stage.name == STAGE for planned in plan.stages):
         return None
@@ -91,8 +91,8 @@ def largest_component(plan: Plan) -> Kept | None:
     description = f"the largest component, {len(rows)} of {plan.dimensions.n_points} points"
     points = StoredPoints(plan.planned(StoredPoints.STAGE).group)
     if plan.params.points.metric == PRECOMPUTED:
-        return Kept(lists_within(points, rows, description), rows)
-    return Kept(Component(points, rows, plan.dimensions, description), rows)
+        return LargestComponent(lists_within(points, rows, description), rows)
+    return LargestComponent(Component(points, rows, plan.dimensions, description), rows)
 
 
 def origins_of(plan: Plan) -> tuple[dict[str, Any], ...]:

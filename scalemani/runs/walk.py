@@ -22,7 +22,7 @@ from scalemani.io.sources import NeighborLists, PointsSource
 from scalemani.io.sources.side_data import AccompaniedPoints
 from scalemani.kernels.machine.code_cache import distrust, is_compiled, writable_folder
 from scalemani.kernels.machine.compile import COMPILING, PLAIN
-from scalemani.runs.largest_component import STAGE, Kept, largest_component, origins_of
+from scalemani.runs.largest_component import STAGE, LargestComponent, largest_component, origins_of
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import Outline, outline_run, outline_within
 from scalemani.runs.plan import Plan, PlannedStage, compile_seconds, expected_seconds, make_plan, with_counts
@@ -215,7 +215,7 @@ def run_plan(target: WritableRun, plan: Plan) -> None:
         store.save_plan(plan.as_dict())
 
 
-def component_plan(store: RunStore, plan: Plan, component: Kept, executor: Executor) -> Plan:
+def component_plan(store: RunStore, plan: Plan, component: LargestComponent, executor: Executor) -> Plan:
     """Plan the run of the largest component of the graph of a plan; errors name the component that they are about.
 
     Raises DataError where points were appended to a run of all points.
