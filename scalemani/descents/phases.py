@@ -12,7 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from scalemani.config.params import LayoutParams
-from scalemani.config.params.parameters import FIRST_DOUBLING, PAIRS
+from scalemani.config.params.layout import FIRST_DOUBLING
+from scalemani.config.params.parameters import PAIRS
 from scalemani.config.stages import GIVEN_START
 from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
 from scalemani.descents.directions import (

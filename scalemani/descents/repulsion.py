@@ -5,7 +5,7 @@ Each method has one parameter, the largest error.
 """
 
 from scalemani.config.methods import declared, load
-from scalemani.config.params.by_stage import LayoutParams
+from scalemani.config.params.layout import LayoutParams
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS

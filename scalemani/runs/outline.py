@@ -9,8 +9,9 @@ from dask.utils import format_bytes
 
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters, Situation, acting, names_of_parameters
-from scalemani.config.params.effects import DEFAULTS, POINTS
+from scalemani.config.params import Parameters, RunSituation, acting, names_of_parameters
+from scalemani.config.params.conditions import POINTS
+from scalemani.config.params.effects import DEFAULTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import (
     AUTO,
@@ -217,7 +218,7 @@ def decide_parameters(
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     neighbors = PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points)
     in_use = {"neighbors.method": neighbors, "layout.repulsion": repulsion, POINTS: n_points}
-    used, notes = acting(Situation(method, params, asked, stages, in_use), resolve)
+    used, notes = acting(RunSituation(method, params, asked, stages, in_use), resolve)
     check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
     if repulsion is not None:

@@ -7,7 +7,7 @@ import pytest
 from scalemani.config import choices
 from scalemani.config.methods import declared
 from scalemani.config.objectives import OBJECTIVES, Kernel
-from scalemani.config.params import by_stage
+from scalemani.config.params import by_stage, layout
 from scalemani.config.params.fields import SAME_METRICS
 from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
 from scalemani.io.figures.look import LEGENDS, THEMES
@@ -37,8 +37,8 @@ def literals_of(table, name):
         (choices.LandmarkRule, {*LANDMARK_METHODS}),
         (choices.Solver, {*typing.get_args(by_stage.Solver)}),
         (choices.ObjectiveName, {*OBJECTIVES}),
-        (choices.RepulsionMethod, {*typing.get_args(by_stage.RepulsionMethod)}),
-        (choices.Direction, literals_of(by_stage.LayoutParams, "direction")),
+        (choices.RepulsionMethod, {*typing.get_args(layout.RepulsionMethod)}),
+        (choices.Direction, literals_of(layout.LayoutParams, "direction")),
         (choices.Legend, {*LEGENDS}),
         (choices.ThemeName, {*THEMES}),
         (Kernel, {*KERNELS}),

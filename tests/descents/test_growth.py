@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.config.params.parameters import FIRST_DOUBLING
+from scalemani.config.params.layout import FIRST_DOUBLING
 from scalemani.descents import phases
 from scalemani.descents.descent import State
 from scalemani.descents.phases import ERROR_GROWTH, LOOK_EVERY, NEVER, Phase, descend, doubled_if_lower, may_double

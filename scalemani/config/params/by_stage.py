@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from scalemani.config.choices import AffinityKind, BandwidthSolver, Direction, Disconnected, Missing, NeighborSearch
+from scalemani.config.choices import AffinityKind, BandwidthSolver, Disconnected, Missing, NeighborSearch
 from scalemani.config.methods import declared, listed
-from scalemani.config.objectives import OBJECTIVES
+from scalemani.config.params.conditions import POINTS, Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
     Count,
     CountOrZero,
@@ -28,7 +28,6 @@ from scalemani.config.params.fields import (
     Share,
     Tolerance,
     Tuned,
-    Weight,
     WindowWidth,
     parameters,
 )
@@ -37,6 +36,7 @@ from scalemani.config.stages import (
     BESIDE_POINTS,
     DRAWN_LANDMARKS,
     GIVEN_LANDMARKS,
+    GIVEN_LISTS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
     REFINE,
@@ -47,18 +47,15 @@ from scalemani.config.stages import (
 from scalemani.errors import ConfigError
 
 JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
+FEW_NEIGHBORS = 30  # where lists are no longer, more candidates of each are compared
 
 # Checkers take names that stand in the text; tables hold these.
 if TYPE_CHECKING:
-    NonlinearMethod = str
     LandmarkMethod = str
-    RepulsionMethod = str
     Solver = str
     AffinityOrder = str
 else:
-    NonlinearMethod = Literal[tuple(OBJECTIVES)]
     LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *declared("LANDMARK_RULES"), *BESIDE_POINTS)]
-    RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
     AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
     Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
 
@@ -83,7 +80,9 @@ class PointsParams:
     """
 
     metric: Metric = "euclidean"
-    distances: Tuned[Literal["auto", "distances", "squared", "inner-product"]] = "auto"
+    distances: Tuned[
+        Annotated[Literal["auto", "distances", "squared", "inner-product"], Acts("points.metric", OneOf(PRECOMPUTED))]
+    ] = "auto"
     missing: Missing = "refuse"
 
 
@@ -114,6 +113,16 @@ class PartitionParams:
     most_basis_rows: ClassVar[int] = 10_000  # more do not move the axes by what matters for choosing candidates
 
 
+SEARCHED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves"))
+MEASURED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves", GIVEN_LISTS))
+OF_WINDOW, NO_WINDOW = Acts("neighbors.method", OneOf(WINDOW)), Acts("neighbors.method", OtherThan(WINDOW))
+
+
+def has_frames(here: Situation) -> bool:
+    """Return whether pixels are those of a video."""
+    return bool(here.table("neighbors").image(here.value(POINTS))[0] > 1)
+
+
 @parameters()
 class NeighborsParams:
     """The k-nearest-neighbour graph.
@@ -141,18 +150,20 @@ class NeighborsParams:
     Exact distances are computed of k times `few_candidates` points where lists are no longer than 30.
     """
 
-    n_neighbors: Count | None = None
+    n_neighbors: Annotated[Count | None, NO_WINDOW] = None
     method: Literal[NeighborSearch, "given"] = "auto"
-    recall: Share = 0.95
-    n_probes: Count | None = None
-    max_rounds: CountOrZero = 6
-    sampled_queries: Annotated[int, Field(ge=10)] = 1000
-    window: WindowWidth = 11
-    frames: CountOrZero = 1
-    image_rows: Count | None = None
-    image_columns: Count | None = None
-    few_candidates: Tuned[Annotated[float, Field(ge=1)]] = 3.0
-    leaf_points: Tuned[Annotated[int, Field(ge=2)]] = 2000
+    recall: Annotated[Share, MEASURED] = 0.95
+    n_probes: Annotated[Count | None, Acts("neighbors.method", OneOf("partition"))] = None
+    max_rounds: Annotated[CountOrZero, SEARCHED] = 6
+    sampled_queries: Annotated[int, Field(ge=10), MEASURED] = 1000
+    window: Annotated[WindowWidth, OF_WINDOW] = 11
+    frames: Annotated[CountOrZero, OF_WINDOW, Acts(POINTS, Where("above those of one frame", has_frames))] = 1
+    image_rows: Annotated[Count | None, OF_WINDOW] = None
+    image_columns: Annotated[Count | None, OF_WINDOW] = None
+    few_candidates: Tuned[
+        Annotated[float, Field(ge=1), SEARCHED, Acts("neighbors.n_neighbors", AtMost(FEW_NEIGHBORS))]
+    ] = 3.0
+    leaf_points: Tuned[Annotated[int, Field(ge=2), Acts("neighbors.method", OneOf("leaves"))]] = 2000
 
     # Chosen on 70,000 and 1,020,000 digits by seconds to a recall of 0.95.
     exact_below: ClassVar[int] = 20_000  # points: comparing all pairs is quicker than anything that has to be trained
@@ -169,7 +180,7 @@ class NeighborsParams:
     nearby_cells: ClassVar[int] = 256
     nearby_per_probe: ClassVar[int] = 16
     # Candidates over k in the first round and later, where lists are longer than `few_neighbors`.
-    few_neighbors: ClassVar[int] = 30
+    few_neighbors: ClassVar[int] = FEW_NEIGHBORS
     first_candidates: ClassVar[float] = 1.7
     later_candidates: ClassVar[float] = 1.0
     # A later round looks at so many first neighbours of each of so many nearest neighbours.
@@ -222,6 +233,20 @@ class NeighborsParams:
         return "exact" if n_points <= self.exact_below else "partition"
 
 
+ENTROPIC, OF_TREES = Acts("affinities.kind", OneOf("entropic")), Acts("affinities.kind", OneOf("ensemble"))
+
+
+def takes_perplexity(here: Situation) -> bool:
+    """Return whether a perplexity decides affinities, or else how many neighbours points have."""
+    follows = here.requested("neighbors.n_neighbors") is None and here.value("neighbors.method") != WINDOW
+    return follows or here.value("affinities.kind") == "entropic"
+
+
+def takes_bandwidth_neighbor(here: Situation) -> bool:
+    """Return whether the distance to a neighbour sets a bandwidth."""
+    return bool(here.table("affinities").takes_bandwidth_neighbor)
+
+
 @parameters()
 class AffinitiesParams:
     """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, uniform ...
@@ -240,15 +265,21 @@ class AffinitiesParams:
     """
 
     kind: AffinityKind | None = None
-    perplexity: Annotated[float, Field(gt=1)] | None = None
-    solver: BandwidthSolver = "halley"
-    order: AffinityOrder = "density"
-    tolerance: Positive = 1e-10
-    sigma: Positive | None = None
-    bandwidth_neighbor: Count = 7
-    n_neighbors: Count | None = None
-    trees: Tuned[Count] = 10
-    jitter: Tuned[Positive] = 0.4
+    perplexity: Annotated[
+        Annotated[float, Field(gt=1)] | None,
+        Acts("affinities.kind", Where("entropic, as neighbors.n_neighbors is given", takes_perplexity)),
+    ] = None
+    solver: Annotated[BandwidthSolver, ENTROPIC] = "halley"
+    order: Annotated[AffinityOrder, ENTROPIC] = "density"
+    tolerance: Annotated[Positive, ENTROPIC] = 1e-10
+    sigma: Annotated[Positive | None, Acts("affinities.kind", OneOf("gaussian"))] = None
+    bandwidth_neighbor: Annotated[
+        Count,
+        Acts("affinities.kind", Where("self-tuning, or gaussian without affinities.sigma", takes_bandwidth_neighbor)),
+    ] = 7
+    n_neighbors: Annotated[Count | None, NO_WINDOW, Acts("affinities.kind", OtherThan(PRECOMPUTED))] = None
+    trees: Tuned[Annotated[Count, OF_TREES]] = 10
+    jitter: Tuned[Annotated[Positive, OF_TREES]] = 0.4
 
     @property
     def by_trees(self) -> bool:
@@ -300,7 +331,13 @@ class ComponentsParams:
     """
 
     disconnected: Disconnected = "connect"
-    queries_per_component: Tuned[Count] = 64
+    queries_per_component: Tuned[
+        Annotated[
+            Count,
+            Acts("components.disconnected", OneOf("connect")),
+            Acts("points.metric", OtherThan(PRECOMPUTED)),
+        ]
+    ] = 64
     most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell
     least_bridge_weight: ClassVar[float] = 1e-3  # of the mean affinity of its ends: it must hold in float32
 
@@ -323,6 +360,11 @@ class NormalizedAffinitiesParams:
     """
 
     alpha: Annotated[float, Field(ge=0, le=1)] = 1.0
+
+
+def of_rule(*rules: str) -> Acts:
+    """Return the condition of a parameter of some rules of landmarks."""
+    return Acts("landmarks.method", OneOf(*rules))
 
 
 @parameters()
@@ -351,16 +393,16 @@ class LandmarksParams:
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
     method: LandmarkMethod = "random"
-    sample_points: Annotated[int, Field(ge=1000)] = 100_000
-    snap: Tuned[bool] = True
-    sigma: Tuned[Positive | None] = None
-    update: Tuned[Literal["gaussian", "sine"]] = "gaussian"
-    neighborhood: Tuned[Count | None] = None
-    geodesic: Tuned[bool] = False
-    eta: Tuned[Positive | None] = None
-    projection: Tuned[Literal["none", "orthant", "sphere"]] = "none"
-    batch_points: Tuned[Count | None] = None
-    steps: Tuned[Count] = 1000
+    sample_points: Annotated[int, Field(ge=1000), of_rule(*SAMPLED_LANDMARKS, *listed("SAMPLED"))] = 100_000
+    snap: Tuned[Annotated[bool, of_rule("kmeans", "kmeans++")]] = True
+    sigma: Tuned[Annotated[Positive | None, of_rule("dpp", "dpp-exact")]] = None
+    update: Tuned[Annotated[Literal["gaussian", "sine"], of_rule("dpp")]] = "gaussian"
+    neighborhood: Tuned[Annotated[Count | None, of_rule("dpp")]] = None
+    geodesic: Tuned[Annotated[bool, of_rule("dpp-exact")]] = False
+    eta: Tuned[Annotated[Positive | None, of_rule("gp-active", "gp")]] = None
+    projection: Tuned[Annotated[Literal["none", "orthant", "sphere"], of_rule("gp")]] = "none"
+    batch_points: Tuned[Annotated[Count | None, of_rule("gp")]] = None
+    steps: Tuned[Annotated[Count, of_rule("gp")]] = 1000
 
     @property
     def off_data(self) -> bool:
@@ -368,6 +410,14 @@ class LandmarksParams:
         return self.method in (*listed("OFF_DATA"), GIVEN_LANDMARKS) or (
             self.method in ("kmeans", "kmeans++") and not self.snap
         )
+
+
+def takes_weights(here: Situation) -> bool:
+    """Return whether points are placed by Z, and not by Nystrom's formula."""
+    return "landmark_graph" not in here.stages or here.value("embedding.solver") != "nystrom"
+
+
+BY_WEIGHTS = Acts("embedding.solver", Where("other than nystrom", takes_weights))
 
 
 @parameters()
@@ -378,8 +428,11 @@ class LandmarkWeightsParams:
     1e-3 where K_Z is above the number of features, else 1e-10).
     """
 
-    n_neighbors: Count | None = None
-    regularization: Positive | None = None
+    n_neighbors: Annotated[Count | None, BY_WEIGHTS] = None
+    regularization: Annotated[Positive | None, BY_WEIGHTS] = None
+
+
+OF_GAUSSIANS = Acts("landmark_graph.kind", OneOf("bhattacharyya"))
 
 
 @parameters()
@@ -398,8 +451,8 @@ class LandmarkGraphParams:
     kind: Literal["euclidean", "bhattacharyya"] = "euclidean"
     n_neighbors: Tuned[Count | None] = None
     sigma: Tuned[Positive | None] = None
-    neighborhood: Tuned[Count] = 100
-    covariances: Tuned[Literal["full", "diagonal"]] = "full"
+    neighborhood: Tuned[Annotated[Count, OF_GAUSSIANS]] = 100
+    covariances: Tuned[Annotated[Literal["full", "diagonal"], OF_GAUSSIANS]] = "full"
 
     def joined(self, n_landmarks: int) -> int:
         """Return how many others each of so many landmarks is joined to."""
@@ -421,6 +474,9 @@ class LandmarkEmbeddingParams:
     n_components: Count | None = None
 
 
+REFINED = Acts("embedding.solver", OneOf(*REFINING_SOLVERS))
+
+
 @parameters()
 class EmbeddingParams:
     """The embedding: solver, and the residual |S u - theta u| to which it is refined.
@@ -438,8 +494,8 @@ class EmbeddingParams:
     """
 
     solver: Solver = "auto"
-    residual: Part | None = None
-    max_passes: CountOrZero = 200
+    residual: Annotated[Part | None, REFINED] = None
+    max_passes: Annotated[CountOrZero, REFINED] = 200
     float32_reaches: ClassVar[float] = 4e-6  # the least residual to which vectors in float32 are refined
 
     @property
@@ -483,59 +539,3 @@ class ClusteringParams:
     # the centres of the landmarks, and few are needed.
     settled: ClassVar[float] = 1e-6
     most_passes: ClassVar[int] = 100
-
-
-@parameters()
-class LayoutParams:
-    """The descent of a nonlinear embedding.
-
-    `objective` is set by the method. `strength` weighs the repulsion and `direction` auto is the search direction that
-    the table of objectives has for it. `learning_rate` is that of momentum (None: N / exaggeration) and the fixed step
-    of other directions (None: a line search). `momentum` None is 0.9; `exaggerated_momentum` None is `momentum`.
-    Attraction is `exaggeration` times stronger for the first `exaggerated_iterations`; None means what the objective
-    has under momentum, and no exaggeration under other directions. The start, `init`, is the spectral embedding, the
-    first principal components of the points (pca) or normal draws (random), at a standard deviation of
-    `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given), which stay
-    as they are where `start_deviation` is None, without an exaggeration by default; `freeze` keeps the points that have
-    them where they are. `homotopy` above 1 follows as many strengths, which grow to the one asked for; none is
-    exaggerated.
-
-    A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
-    1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
-    `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
-    which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours
-    make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
-    guess). Every `snapshots` iterations the positions are kept (0: never).
-
-    A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. A map that
-    momentum has moved for 150 iterations is doubled where that alone lets the objective fall by a share `doubled_for`
-    (1: never); one that was given is not.
-    """
-
-    objective: NonlinearMethod | None = None
-    strength: Weight | None = None
-    direction: Direction = "auto"
-    learning_rate: Positive | None = None
-    momentum: PartOrZero | None = None
-    exaggerated_momentum: PartOrZero | None = None
-    exaggeration: Annotated[float, Field(ge=1, le=1e30)] | None = None
-    exaggerated_iterations: CountOrZero | None = None
-    init: Literal["spectral", "pca", "random", "given"] = "spectral"
-    freeze: bool = False
-    start_deviation: Positive | None = None
-    homotopy: Count = 1
-    max_iterations: Count = 1000
-    converged: PartOrZero | None = None
-    window: Count | None = None
-    repulsion: RepulsionMethod = "auto"
-    tolerance: Part = 1e-3
-    schedule: CountOrZero = 0
-    kappa: Count = 7
-    pairs: Count | None = None
-    snapshots: CountOrZero = 0
-    jitter: Tuned[Positive] = 1e-4
-    doubled_for: Tuned[Share] = 0.08
-
-    exact_up_to: ClassVar[int] = 2000  # points: beyond, the mesh is quicker at every tolerance that it meets
-    coarsest: ClassVar[float] = 0.1  # the error at which a `schedule` begins
-    least_strength: ClassVar[float] = 1e-6  # at which a homotopy begins, of that asked for: 1e-4 to 1e2 in [PH] 3.4

@@ -21,7 +21,6 @@ from scalemani.config.params.by_stage import (
     LandmarkGraphParams,
     LandmarksParams,
     LandmarkWeightsParams,
-    LayoutParams,
     NeighborsParams,
     NormalizedAffinitiesParams,
     PartitionParams,
@@ -30,6 +29,7 @@ from scalemani.config.params.by_stage import (
     SymmetricAffinitiesParams,
 )
 from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.layout import LayoutParams
 from scalemani.config.params.parsing import by_name, checked
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
 from scalemani.config.routing import given_instead, route
@@ -53,9 +53,6 @@ MOMENTUM_START, SEARCH_START = 1e-2, 1.0  # deviation: momentum finds its scale 
 HOMOTOPY_ENDS = 1e-6, 1  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
 MOMENTUM_ENDS = 1e-2, 50
 SEARCH_ENDS = 1e-4, 10
-# Points that lie in the wrong place do not come through a wide map: 100 iterations sooner, maps of text keep 1 % fewer
-# neighbours.
-FIRST_DOUBLING = 150  # iterations of a phase before a map is doubled
 PAIRS, PAIRS_BESIDE_SPECTRAL = 100, 10  # of L-BFGS, which has less to learn where the spectral direction comes first
 
 

@@ -11,7 +11,14 @@ from scalemani.config.choices import Direction, ObjectiveName, RepulsionMethod, 
 from scalemani.config.methods import load
 from scalemani.config.objectives import Kernel, objective_of, table_of_objectives
 from scalemani.config.other_names import check_setting
-from scalemani.config.params import LayoutParams, Parameters, Situation, acting, checked_settings, names_of_parameters
+from scalemani.config.params import (
+    LayoutParams,
+    Parameters,
+    RunSituation,
+    acting,
+    checked_settings,
+    names_of_parameters,
+)
 from scalemani.config.params.parameters import COMPONENTS
 from scalemani.config.validation import check_count, check_points, check_seed, check_tolerance
 from scalemani.descents.descent import State
@@ -422,7 +429,7 @@ def descent_of(
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
-    here = Situation(method, params, asked, frozenset({"layout"}), {"layout.repulsion": repulsion})
+    here = RunSituation(method, params, asked, frozenset({"layout"}), {"layout.repulsion": repulsion})
     used, notes = acting(here, lambda kept: kept.resolved(method, n_points))
     for note in notes:
         warn(note)

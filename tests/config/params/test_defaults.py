@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pytest
@@ -157,7 +158,7 @@ def test_options_of_the_command_line_have_the_defaults_of_the_executor():
 
 def test_the_names_of_methods_are_those_of_the_kernels():
     def allowed(table, name):
-        return set(table.__annotations__[name].__args__)
+        return set(get_args(get_type_hints(table)[name]))
 
     assert allowed(AffinitiesParams, "solver") == set(SOLVERS)
     assert allowed(AffinitiesParams, "order") == set(ORDERS)
