@@ -84,7 +84,7 @@ def search_in_memory(asked: Round, work: StageWork, number: int) -> Candidates:
     """Return the candidates of all points, on threads of this process."""
     task, lock, leaves = work.task, threading.Lock(), leaf_sizes(work.task)
     candidates = Candidates.empty(task.dimensions.n_points, leaves.joined)
-    work.executor.progress.start(task.stage, asked.draws * leaves.groups, "leaves")
+    work.executor.progress.start(task.stage, asked.draws * leaves.groups, "group")
     for draw in (Draw(number, i) for i in range(asked.draws)):
         blocks = work.executor.over(functools.partial(leaves_of_block, task, draw), range(task.dimensions.n_blocks))
         items, bounds = group_by(np.concatenate(blocks).ravel(), leaves.leaders)
