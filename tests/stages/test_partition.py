@@ -2,12 +2,14 @@
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
 from scalemani.engine.task import Dimensions, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
+from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.runs.walk import run
 from scalemani.stages import partition
 from scalemani.stages.arrays.points import StoredPartition
@@ -60,3 +62,19 @@ def test_a_far_point_leaves_the_graph_of_the_others_alone(tmp_path, n_features, 
     found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), 1024)
     assert found.certificates["neighbors"]["recall"] > 0.95
     assert found.certificates["partition"]["largest_cell"] < 3000
+
+
+@pytest.mark.parametrize("n_features", [4, 9])
+@pytest.mark.parametrize("n_far", [1, 3])
+def test_points_are_in_their_nearest_cell_where_a_far_point_is_a_centroid(tmp_path, n_features, n_far):
+    points = np.random.default_rng(2).normal(size=(2201, n_features))
+    points[5 : 5 + n_far] *= 1e20
+    params = Parameters().with_values({"neighbors": {"method": "partition"}})
+    found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), 1024)
+    stored = found.stored(StoredPartition)
+    sketches, centroids = sketch_points(points, stored.basis), stored.centroids.read()
+    assert np.abs(centroids).max() > 1e10
+    assert len(centroids) == 4
+    distances = cdist(sketches.astype(np.float64), centroids.astype(np.float64))
+    chosen = distances[np.arange(len(points)), stored.cells.read_rows(slice(0, len(points)))]
+    np.testing.assert_allclose(chosen, distances.min(axis=1), rtol=1e-6)

@@ -11,6 +11,7 @@ import numpy as np
 
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.products import (
     PANEL_ROWS,
     QUERY_GROUP,
@@ -21,6 +22,12 @@ from scalemani.kernels.rows.products import (
     number_lanes,
 )
 from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_neighbor
+
+# Of |query - center|^2 and for each dimension, what rounding may make of a product: some 8 roundings of float32, with
+# rows up to twice as far from the centre as the query is. Of those farther off it is a small part of their distance.
+ROUNDING_SHARE = np.float32(8 * 2.0**-24)
+MORE_ROUNDINGS = 4  # beside those for each dimension
+DOUBTFUL = np.float32(4.0)  # times what rounding may make of a product, up to which it says too little
 
 CHUNK_QUERIES = 504  # centred queries, in whole groups, that stay in the second-level cache while the panels go by
 
@@ -36,7 +43,8 @@ class Nearest(NamedTuple):
 def nearest_cells(sketches: np.ndarray, centroids: np.ndarray, n_probes: int) -> np.ndarray:
     """Return the cells whose centroids are nearest to each sketch.
 
-    Distances are formed in float32; ties go to the smaller number. A row of the answer depends on its sketch only.
+    Distances are formed in float32, by products where these keep their digits; ties go to the smaller number. A row of
+    the answer depends on its sketch only.
 
     Parameters
     ----------
@@ -130,6 +138,10 @@ def offer_cells(
 ) -> None:
     """Offer cells to queries, into `nearest`.
 
+    A product much smaller than the squared distance of the query to the centre has lost its digits: the coordinates of
+    such a cell and the query are subtracted. So neither do centroids far from all others mix up the cells of a query,
+    nor is a group of cells mixed up that is far from the rest.
+
     Parameters
     ----------
     sketches : (N, s) float32
@@ -147,6 +159,7 @@ def offer_cells(
     numbers = np.empty(PANEL_ROWS, dtype=np.int32)
     values = np.empty(PANEL_ROWS + POOL_MARGIN, dtype=np.float32)
     labels, last = np.empty(values.size, dtype=np.int32), squares.shape[1] - 1
+    rounding = ROUNDING_SHARE * np.float32(centroids.shape[1] + MORE_ROUNDINGS)
     for chunk in range(0, queries.size, CHUNK_QUERIES):
         members = queries[chunk : chunk + CHUNK_QUERIES]
         center_queries(sketches, members, center, centered, bases)
@@ -155,11 +168,16 @@ def offer_cells(
             for first in range(0, members.size, QUERY_GROUP):
                 multiply_panel(centered, bases, first, panels, norms, p, products)
                 for j in range(min(QUERY_GROUP, members.size - first)):
-                    i = members[first + j] - start
-                    bound = squares[i, last]
+                    row, slack = members[first + j], rounding * bases[first + j]
+                    i = row - start
+                    bound = squares[i, last] + slack
                     for lane in range(append_within(products, j, bound, numbers, values, labels, 0)):
-                        if values[lane] < squares[i, last]:
-                            insert_neighbor(cells, squares, i, labels[lane], values[lane])
+                        square = values[lane]
+                        if square <= DOUBTFUL * slack:
+                            cell, limit = labels[lane] - first_number, np.float64(squares[i, last])
+                            square = np.float32(squared_row_distance(sketches, row, centroids, cell, limit))
+                        if square < squares[i, last]:
+                            insert_neighbor(cells, squares, i, labels[lane], square)
 
 
 def locality_order(centroids: np.ndarray) -> np.ndarray:

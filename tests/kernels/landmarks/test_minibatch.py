@@ -32,6 +32,16 @@ def test_minibatch_steps_are_running_means(dtype):
     np.testing.assert_allclose(state.unscaled(), centroids, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e20])
+def test_a_far_seed_leaves_the_means_of_the_others_as_they_are(far):
+    points = np.random.default_rng(6).normal(size=(600, 5))
+    points[7] *= far
+    state = minibatch_step(minibatch_start(points, points, points[:30]), np.arange(600))
+    labels = squared_distances(points, points[:30]).argmin(axis=1)
+    expected = np.stack([points[labels == label].mean(axis=0) for label in range(30)])
+    np.testing.assert_allclose(state.unscaled(), expected, rtol=1e-5, atol=1e-5)
+
+
 def test_snapping_takes_nearest_points_that_no_other_centroid_takes():
     points = np.random.default_rng(1).normal(size=(2100, 6))
     state = minibatch_step(minibatch_start(points, points, points[:30]), np.arange(2100))

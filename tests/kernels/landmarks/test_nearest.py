@@ -37,6 +37,20 @@ def test_against_brute_force(dtype, n_landmarks, n_columns, n_neighbors):
         np.testing.assert_array_equal(indices, expected)
 
 
+@pytest.mark.parametrize("far", [1e6, 1e20, 1e150])
+@pytest.mark.parametrize(("n_landmarks", "n_far"), [(3, 1), (4, 2), (400, 100)])
+@pytest.mark.parametrize("n_columns", [3, 90])
+def test_landmarks_far_from_the_others_mix_up_no_neighbours(n_columns, n_landmarks, n_far, far):
+    points, landmarks = np.random.default_rng(3).normal(size=(2, 400, n_columns))
+    landmarks = landmarks[:n_landmarks].copy()
+    landmarks[:n_far] *= far
+    points[:n_far] = landmarks[:n_far]
+    indices, distances = nearest_landmarks(points, landmarks, 3)
+    expected, expected_distances = oracle(points, landmarks, 3)
+    np.testing.assert_array_equal(indices[n_far:], expected[n_far:])
+    np.testing.assert_allclose(distances, expected_distances, rtol=1e-12)
+
+
 def test_ties_go_to_the_lower_index():
     points = np.random.default_rng(0).integers(0, 3, (200, 4)).astype(np.uint8)
     landmarks = np.random.default_rng(1).integers(0, 3, (300, 4)).astype(np.uint8)

@@ -28,6 +28,18 @@ def test_the_cells_found_are_nearly_always_the_nearest_of_all(n_dims, agreeing):
     assert (chosen / distances.min(axis=1)).mean() < 1.01
 
 
+def test_groups_of_far_populations_keep_their_cells_apart():
+    centroids, sketches = clustered(900, 20, 8), clustered(900, 20, 9)
+    for rows in (centroids, sketches):
+        rows[::3, 0] += np.float32(1e6)
+        rows[1::3] *= np.float32(1e12)
+    found = nearest_cells_in_groups(sketches, group_cells(centroids, few=100), 1)[:, 0]
+    distances = cdist(sketches, centroids)
+    chosen = distances[np.arange(len(sketches)), found]
+    # Of some points the nearest cell is in a group that is not visited.
+    assert np.mean(chosen <= distances.min(axis=1) * (1 + 1e-4)) > 0.9
+
+
 def test_as_many_cells_as_are_asked_for_are_found_nearest_first():
     centroids = clustered(FEW_CELLS + 500, 20, 2)
     sketches = clustered(200, 20, 3)

@@ -19,6 +19,39 @@ def test_nearest_cells_are_those_of_all_distances(n_cells, n_dims):
     assert all(len(set(row)) == cells.shape[1] for row in cells)
 
 
+def wrong_cells(sketches, centroids, cells):
+    """Return how many sketches have a cell whose centroid is farther than the nearest, by float64."""
+    distances = cdist(sketches.astype(np.float64), centroids.astype(np.float64))
+    found = np.take_along_axis(distances, cells, axis=1)
+    nearest = np.sort(distances, axis=1)[:, : cells.shape[1]]
+    return np.count_nonzero((found > nearest * (1 + 1e-4)).any(axis=1))
+
+
+@pytest.mark.parametrize("n_dims", [4, 10, 64])
+@pytest.mark.parametrize("far", [1e4, 1e6, 1e10, 1e16])
+@pytest.mark.parametrize(("n_cells", "n_far"), [(3, 1), (4, 1), (40, 8), (200, 100)])
+def test_centroids_far_from_the_others_mix_up_no_cells(n_cells, n_far, far, n_dims):
+    generator = np.random.default_rng(4)
+    sketches = generator.normal(size=(900, n_dims)).astype(np.float32)
+    sketches[:n_far] *= np.float32(far)
+    centroids = sketches[: 4 * n_cells : 4].copy()
+    centroids[:n_far] = sketches[:n_far]
+    for n_probes in (1, 3):
+        assert wrong_cells(sketches, centroids, nearest_cells(sketches, centroids, n_probes)) == 0
+
+
+@pytest.mark.parametrize("n_dims", [4, 64])
+@pytest.mark.parametrize("apart", [1e4, 1e6])
+def test_populations_far_from_each_other_keep_their_cells(apart, n_dims):
+    """No centre is near to both."""
+    sketches = np.random.default_rng(5).normal(size=(1500, n_dims)).astype(np.float32)
+    sketches[::2, 0] += np.float32(apart)
+    centroids = sketches[:: -(-1500 // 300)].copy()
+    whole = nearest_cells(sketches, centroids, 4)
+    assert wrong_cells(sketches, centroids, whole) == 0
+    np.testing.assert_array_equal(nearest_cells(sketches[700:900], centroids, 4), whole[700:900])
+
+
 def test_a_cell_depends_on_its_own_sketch_only():
     generator = np.random.default_rng(1)
     sketches, centroids = generator.normal(size=(2, 700, 30)).astype(np.float32)
