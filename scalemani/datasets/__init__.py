@@ -30,7 +30,7 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
     Raises
     ------
     ConfigError
-        For another name, a number out of range, or a source that is missing or not wanted.
+        For another name, a number out of range, or a source that is missing or not allowed.
     """
     if name not in GENERATORS:
         raise ConfigError(f"no data set {name!r}: {nearest_name(name, GENERATORS)}")
@@ -44,12 +44,12 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
 
 
 def labels_path(path: str | Path) -> str:
-    """Return where the labels of points at `path` go: points.labels.npy beside points.npy (URL: .labels.zarr)."""
+    """Return where the labels of points at `path` go: points.labels.npy next to points.npy (URL: .labels.zarr)."""
     return beside(path, "labels")
 
 
 def write(data: Generator, path: str | Path, progress: Progress | None = None, workers: int | None = None) -> None:
-    """Write a data set as .npy, .zarr or .parquet, block by block, and its labels beside it (see `labels_path`).
+    """Write a data set as .npy, .zarr or .parquet, block by block, and its labels next to it (see `labels_path`).
 
     Parameters
     ----------

@@ -50,8 +50,8 @@ def field_modes(side: int, smoothness: float) -> np.ndarray:
     smoothing = np.exp(-((np.arange(side)[:, None] - reach) ** 2) / (2 * smoothness**2))
     smoothing /= np.linalg.norm(smoothing, axis=1, keepdims=True)
     vectors, values, _ = np.linalg.svd(smoothing, full_matrices=False)
-    kept = values**2 > NEGLIGIBLE_VARIANCE * (values**2).sum()
-    modes = vectors[:, kept] * values[kept]
+    significant = values**2 > NEGLIGIBLE_VARIANCE * (values**2).sum()
+    modes = vectors[:, significant] * values[significant]
     return np.ascontiguousarray(modes / np.linalg.norm(modes, axis=1, keepdims=True), dtype=np.float32)
 
 
@@ -234,7 +234,7 @@ class InfiniteDigits(DeformedPictures):
 
 
 class DeformedDigits(DeformedPictures):
-    """The 1,797 digits of 8 x 8 pixels that come with scikit-learn and as many deformations as asked for.
+    """The 1,797 digits of 8 x 8 pixels that come with scikit-learn and as many deformations as requested.
 
     Grey values are scaled from 0..16 to 0..255.
     """

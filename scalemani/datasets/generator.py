@@ -20,7 +20,7 @@ DISCARDED_BITS = np.uint64(12)  # of the 64 random bits; with 52, the middle of 
 class Generator(PointsSource, ABC):
     """`n_points` points (N, D) that are computed, not read; reads like any other source of points.
 
-    Points and labels of a row depend on `seed` and the row, never on the block it is asked for in; they depend on
+    Points and labels of a row depend on `seed` and the row, never on the block that contains it; they depend on
     `n_points` only where a subclass says so.
     """
 
