@@ -106,7 +106,7 @@ def total_is_count(total: Any, run: StoredRun) -> int:
 class Invariant:
     """What must hold of an array.
 
-    `text` goes on from the name of the array, in `FORMAT.md` and in messages: "distinct in each row". `part` returns
+    `text` continues the name of the array, in `FORMAT.md` and in messages: "distinct in each row". `part` returns
     what a block adds to a sum, and `broken` how many rows or entries break the invariant by that sum: as they stand,
     where the block counts them.
     """

@@ -13,7 +13,7 @@ from scalemani.store.invariants.points import gathered
 from scalemani.store.invariants.values import ROUNDING, rows_that
 
 FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
-LARGEST_EXPONENT = 80.0  # what is beyond leaves nothing that float32 tells from zero
+LARGEST_EXPONENT = 80.0  # exp(-80) is near the least positive number of float32
 ENTROPY = 1e-4  # nats, of affinities in float32
 
 
@@ -71,8 +71,8 @@ def other_entropies(block: Block) -> int:
     values = block.rows_of("values").astype(np.float64)
     entropies = -(copies * values * np.log(np.where(values > 0, values, 1.0))).sum(axis=1)
     if block.has("twins"):
-        twins = block.rows_of("twins")
-        entropies -= (weights - 1) * twins * np.log(np.where(twins > 0, twins, 1.0))
+        copy_affinities = block.rows_of("twins")
+        entropies -= (weights - 1) * copy_affinities * np.log(np.where(copy_affinities > 0, copy_affinities, 1.0))
     target = np.log(block.run.params["affinities"]["perplexity"])
     return int(np.count_nonzero(~(np.abs(entropies - target - block.values) <= ENTROPY)))
 
@@ -125,7 +125,7 @@ MARKS_DUPLICATES = Invariant("1 where the distance of the nearest neighbour is 0
 # Components
 
 JOINING = (
-    1e-3  # of the largest affinity of a point, also to its copies: such an edge joins, whatever the degrees of its ends
+    1e-3  # of the largest affinity of a point, also to its copies: such an edge joins, for any degrees of its ends
 )
 
 
@@ -139,11 +139,11 @@ def edges_between(block: Block) -> int:
     indices, _ = graph_rows(run, block.start, block.start + len(block.values), width)
     joins = np.ones(indices.shape, bool)
     if affinities is not None:
-        rows, twins = slice(block.start, block.start + len(indices)), run.stored("affinities", "twins")
+        rows, copy_affinities = slice(block.start, block.start + len(indices)), run.stored("affinities", "twins")
         values = np.asarray(affinities[rows])
         largest = values.max(axis=1, keepdims=True)
-        if twins is not None:
-            largest = np.maximum(largest, np.asarray(twins[rows])[:, np.newaxis])
+        if copy_affinities is not None:
+            largest = np.maximum(largest, np.asarray(copy_affinities[rows])[:, np.newaxis])
         joins = values >= JOINING * largest
     return rows_that(joins & (np.asarray(labels[...])[indices] != block.values[:, np.newaxis]))
 
@@ -201,8 +201,8 @@ def not_the_largest(block: Block) -> int:
         return 0
     labels = np.asarray(block.array("labels")[...])
     largest = np.flatnonzero(labels == np.argmax(np.bincount(labels)))
-    kept = np.asarray(stored(block.run, block.stage, block.path)[...])
-    return len(np.setxor1d(kept, input_rows_of(block.run, slice(0, len(labels)))[largest]))
+    stored_rows = np.asarray(stored(block.run, block.stage, block.path)[...])
+    return len(np.setxor1d(stored_rows, input_rows_of(block.run, slice(0, len(labels)))[largest]))
 
 
 LARGEST_COMPONENT = Invariant("the rows of the largest component", not_the_largest)
@@ -211,7 +211,7 @@ LARGEST_COMPONENT = Invariant("the rows of the largest component", not_the_large
 
 
 def has_edges(run: StoredRun) -> bool:
-    """Return whether W is made of stored affinities of edges, and not of pixels or a given matrix."""
+    """Return whether W is made of stored affinities of edges, and not of pixels or a precomputed matrix."""
     return run.stored("affinities", "values") is not None
 
 
@@ -228,13 +228,13 @@ def edges_left_out(indices: str, indptr: str, block: Block) -> int:
     keys = row_numbers(block, indptr) * run.n_points + block.all_of(indices)
     if not len(keys) or (np.diff(keys) <= 0).any():
         return 1
-    wanted = np.arange(n_rows)[:, np.newaxis] * run.n_points + neighbors
-    places = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+    edge_keys = np.arange(n_rows)[:, np.newaxis] * run.n_points + neighbors
+    places = np.minimum(np.searchsorted(keys, edge_keys), len(keys) - 1)
     share = 0.5 * (1 - run.params["symmetric_affinities"]["target_weight"]) * (1 - FLOAT32)
     rows = first + np.arange(n_rows)
     weights = weights_of(run, rows)[:, np.newaxis] * weights_of(run, neighbors.ravel()).reshape(neighbors.shape)
     least = share * affinities * weights
-    held = (keys[places] == wanted) & (block.values[places] >= least) | (least < np.finfo(np.float32).tiny)
+    held = (keys[places] == edge_keys) & (block.values[places] >= least) | (least < np.finfo(np.float32).tiny)
     return int(np.count_nonzero(~held))
 
 
@@ -255,9 +255,9 @@ def masses(block: Block) -> np.ndarray:
     neighbors, _ = graph_rows(run, first, first + n_rows, values.shape[1])
     weights = weights_of(run, rows)
     sums = weights * (values * weights_of(run, neighbors.ravel()).reshape(neighbors.shape)).sum(axis=1)
-    twins = run.stored("affinities", "twins")
-    if twins is not None:
-        sums += weights * (weights - 1) * np.asarray(twins[first : first + n_rows])
+    copy_affinities = run.stored("affinities", "twins")
+    if copy_affinities is not None:
+        sums += weights * (weights - 1) * np.asarray(copy_affinities[first : first + n_rows])
     return np.array([block.values.sum(), sums.sum()])
 
 

@@ -24,11 +24,11 @@ def bounds(*names: str) -> Invariant:
 
 
 def broken_bounds(names: tuple[str, ...], block: Block) -> int:
-    """Count rows that end before they begin, and ends of an array that are not its own."""
+    """Count rows that end before they begin, and last ends that are not the length of an array."""
     ends = with_last_before(block)
     broken = int(np.count_nonzero(np.diff(ends) < 0)) + int(block.start == 0 and (not len(ends) or ends[0] != 0))
-    own = block.run.stored(block.stage, block.path)
-    if own is not None and block.start + len(block.values) == own.shape[0]:
+    all_ends = block.run.stored(block.stage, block.path)
+    if all_ends is not None and block.start + len(block.values) == all_ends.shape[0]:
         lengths = {block.array(name).shape[0] for name in names if block.has(name)}
         broken += sum(int(not len(ends) or ends[-1] != length) for length in lengths)
     return broken
@@ -86,7 +86,7 @@ def above_less_below(indptr: str, indices: str, block: Block) -> int:
 
 
 def nearly_symmetric(indptr: str, indices: str) -> Invariant:
-    """Return that a matrix of float32 sums is symmetric to their rounding, as two weighted sums tell."""
+    """Return that a matrix of float32 sums is symmetric to their rounding, as two weighted sums show."""
     part = functools.partial(weighted_differences, indptr, indices)
     return Invariant("symmetric, to the rounding of sums", part, differences_remain)
 
@@ -105,7 +105,7 @@ def differences_remain(total: np.ndarray, run: StoredRun) -> int:
 
 
 def columns_distinct(indptr: str) -> Invariant:
-    """Return that no column is twice in a row, in whatever order."""
+    """Return that no column is twice in a row, in any order."""
     return Invariant("each column once in each row", functools.partial(repeated_columns, indptr))
 
 
@@ -113,11 +113,11 @@ def repeated_columns(indptr: str, block: Block) -> int:
     """Count nonzeros whose column the row has already, of the rows that begin in a block."""
     ends = block.all_of(indptr)
     first, last = np.searchsorted(ends, (block.start, block.start + len(block.values))).tolist()
-    own = ends[first : last + 1]
-    if len(own) < 2:
+    row_ends = ends[first : last + 1]
+    if len(row_ends) < 2:
         return 0
-    columns = np.asarray(stored(block.run, block.stage, block.path)[int(own[0]) : int(own[-1])])
-    rows = np.repeat(np.arange(len(own) - 1), np.maximum(np.diff(own), 0))[: len(columns)]
+    columns = np.asarray(stored(block.run, block.stage, block.path)[int(row_ends[0]) : int(row_ends[-1])])
+    rows = np.repeat(np.arange(len(row_ends) - 1), np.maximum(np.diff(row_ends), 0))[: len(columns)]
     keys = np.sort(rows * 2**32 + columns[: len(rows)])
     return int(np.count_nonzero(keys[1:] == keys[:-1]))
 

@@ -62,10 +62,12 @@ def nearer_cells(block: Block) -> int:
     centroids = np.asarray(stored(block.run, block.stage, "centroids")[...], np.float64)
     some = np.unique(np.linspace(0, len(block.values) - 1, LOOKED_AT).astype(int))
     rows = Points(block.run, "points").rows(block.start, block.start + len(block.values))
-    found, lengths = sketched(block.run, rows[some])
-    distances = np.linalg.norm(found[:, np.newaxis] - centroids, axis=2)
-    own = np.take_along_axis(distances, np.clip(block.values[some, np.newaxis], 0, len(centroids) - 1), axis=1)[:, 0]
-    return int(np.count_nonzero(own > distances.min(axis=1) + SKETCHED * lengths))
+    sketches, lengths = sketched(block.run, rows[some])
+    distances = np.linalg.norm(sketches[:, np.newaxis] - centroids, axis=2)
+    to_cell = np.take_along_axis(distances, np.clip(block.values[some, np.newaxis], 0, len(centroids) - 1), axis=1)[
+        :, 0
+    ]
+    return int(np.count_nonzero(to_cell > distances.min(axis=1) + SKETCHED * lengths))
 
 
 NEAREST_CELL = Invariant(f"the cell of the nearest centroid, of {LOOKED_AT} points a block", nearer_cells)
@@ -161,8 +163,8 @@ def nearer_centers(block: Block) -> int:
     centers = np.asarray(block.array("centers")[...])
     rows = unit(np.asarray(stored(run, "embedding", "embedding")[block.start : block.start + len(block.values)]))
     distances = np.linalg.norm(rows[:, np.newaxis] - centers, axis=2)
-    own = np.take_along_axis(distances, np.clip(block.values, 0, len(centers) - 1)[:, np.newaxis], axis=1)[:, 0]
-    return int(np.count_nonzero(own > distances.min(axis=1) + 1e-9))
+    to_center = np.take_along_axis(distances, np.clip(block.values, 0, len(centers) - 1)[:, np.newaxis], axis=1)[:, 0]
+    return int(np.count_nonzero(to_center > distances.min(axis=1) + 1e-9))
 
 
 NEAREST_CENTER = Invariant("the nearest of `centers` to the row of `embedding` at unit length", nearer_centers)
@@ -191,7 +193,7 @@ LAST_MOVEMENT = Invariant("how far `centers` are from those before the last pass
 # Graphs of landmarks
 
 
-def own_landmarks(run: StoredRun) -> np.ndarray:
+def landmark_points(run: StoredRun) -> np.ndarray:
     """Return the landmarks (L, D) of a run in float64, in the geometry of its metric."""
     return np.asarray(stored(run, "landmarks", "points")[...], np.float64)
 
@@ -204,12 +206,12 @@ def other_landmark_solution(block: Block) -> int:
     if block.start:
         return 0
     vectors = np.asarray(stored(block.run, block.stage, block.path)[...])
-    points, names = own_landmarks(block.run), ("neighbors", "eigenvalues", "sigma")
+    points, names = landmark_points(block.run), ("neighbors", "eigenvalues", "sigma")
     neighbors, values, sigma = (np.asarray(block.array(name)[...]) for name in names)
     kernel = np.eye(len(points))
-    for own, others in enumerate(neighbors):
-        apart = np.linalg.norm(points[others] - points[own], axis=1)
-        kernel[own, others] = kernel[others, own] = np.exp(-0.5 * (apart / sigma) ** 2)
+    for landmark, others in enumerate(neighbors):
+        apart = np.linalg.norm(points[others] - points[landmark], axis=1)
+        kernel[landmark, others] = kernel[others, landmark] = np.exp(-0.5 * (apart / sigma) ** 2)
     degrees = np.diag(kernel.sum(axis=1))
     products = (
         vectors.T @ degrees @ vectors - np.eye(len(values)),
@@ -239,10 +241,10 @@ def nearer_joined(block: Block) -> int:
     run = block.run
     if run.params["landmark_graph"]["kind"] != "euclidean":
         return 0
-    points, broken = own_landmarks(run), 0
-    for own, others in zip(block.start + np.arange(len(block.values)), block.values, strict=True):
-        apart = np.linalg.norm(points - points[own], axis=1)
-        left = np.setdiff1d(np.arange(len(points)), [*others, own])
+    points, broken = landmark_points(run), 0
+    for landmark, others in zip(block.start + np.arange(len(block.values)), block.values, strict=True):
+        apart = np.linalg.norm(points - points[landmark], axis=1)
+        left = np.setdiff1d(np.arange(len(points)), [*others, landmark])
         farthest = apart[others].max(initial=0.0)
         broken += bool((apart[left] < farthest * (1 - 1e-9)).any() or (np.diff(apart[others]) < -1e-9 * farthest).any())
     return broken
@@ -262,8 +264,8 @@ def landmarks_of_part(block: Block) -> np.ndarray:
 
 def not_from_itself(block: Block) -> int:
     """Count landmarks that are not at distance zero from themselves."""
-    own = landmarks_of_part(block)
-    return int(np.count_nonzero(block.values[np.arange(len(own)), own] != 0))
+    landmarks = landmarks_of_part(block)
+    return int(np.count_nonzero(block.values[np.arange(len(landmarks)), landmarks] != 0))
 
 
 ZERO_TO_ITSELF = Invariant("zero from a landmark to itself", not_from_itself)
@@ -271,8 +273,8 @@ ZERO_TO_ITSELF = Invariant("zero from a landmark to itself", not_from_itself)
 
 def ways_there_and_back(block: Block) -> np.ndarray:
     """Return sums over pairs of landmarks of their distance, times a number that has one sign a way: (2,)."""
-    own, others = landmarks_of_part(block)[:, np.newaxis], np.arange(block.values.shape[1])
-    factors = mixed(np.minimum(own, others), np.maximum(own, others)) / 2.0**64 * np.sign(own - others)
+    sources, others = landmarks_of_part(block)[:, np.newaxis], np.arange(block.values.shape[1])
+    factors = mixed(np.minimum(sources, others), np.maximum(sources, others)) / 2.0**64 * np.sign(sources - others)
     return np.array([(factors * block.values).sum(), np.abs(factors * block.values).sum()])
 
 
@@ -296,7 +298,7 @@ def longer_than_edges(block: Block) -> int:
     places[order] = np.arange(run.n_points)
     between = block.all_of("distances")
     same = np.abs(block.values[:, places[rows]] - between) <= 1e-6 * between
-    points = own_landmarks(run)
+    points = landmark_points(run)
     straight = np.linalg.norm(points[numbers, np.newaxis] - points, axis=2)
     return int(np.count_nonzero(~(same & (between >= straight * (1 - 1e-5))).all(axis=1)))
 

@@ -63,11 +63,11 @@ def work_less_input_nonzeros(block: Block) -> int:
     run, folder = block.run, block.folder.removeprefix("rows-")
     ends = block.all_of("indptr")
     rows = input_rows_of(run, slice(block.first_point, block.first_point + len(ends) - 1))
-    own = mixed(np.repeat(rows, np.diff(ends)), block.all_of("indices"), bits_of(block.values))
+    work_words = mixed(np.repeat(rows, np.diff(ends)), block.all_of("indices"), bits_of(block.values))
     names = ("indptr", "indices", "values")
     ends, columns, values = (np.asarray(stored(run, "points", f"{folder}/{name}")[...]) for name in names)
     numbers = np.repeat(block.first_point + np.arange(len(ends) - 1), np.diff(ends))
-    return difference_of_multisets(own, mixed(numbers, columns, bits_of(values)))
+    return difference_of_multisets(work_words, mixed(numbers, columns, bits_of(values)))
 
 
 SAME_NONZEROS = Invariant(
@@ -87,9 +87,9 @@ def work_less_input_cells(block: Block) -> int:
     numbers = run.stored(block.stage, "stretch_cells")
     bounds = np.asarray(stored(run, block.stage, "stretch_offsets" if ends is None else "cell_offsets")[...])
     places = np.searchsorted(bounds, np.arange(rows.start, rows.stop), side="right") - 1
-    own = places if numbers is None else np.asarray(numbers[...])[np.minimum(places, numbers.shape[0] - 1)]
+    expected = places if numbers is None else np.asarray(numbers[...])[np.minimum(places, numbers.shape[0] - 1)]
     return difference_of_multisets(
-        mixed(block.values, own), mixed(np.arange(rows.start, rows.stop), np.asarray(cells[rows]))
+        mixed(block.values, expected), mixed(np.arange(rows.start, rows.stop), np.asarray(cells[rows]))
     )
 
 
@@ -107,8 +107,8 @@ def input_less_work_indices(block: Block) -> int:
     indices = np.asarray(last_round(run, "indices")[rows])
     order = input_rows_of(run, slice(0, run.n_points))
     places = np.arange(block.values.shape[1])
-    own = mixed(np.arange(rows.start, rows.stop)[:, np.newaxis], places, block.values)
-    return difference_of_multisets(own, mixed(order[rows][:, np.newaxis], places, order[indices]))
+    input_words = mixed(np.arange(rows.start, rows.stop)[:, np.newaxis], places, block.values)
+    return difference_of_multisets(input_words, mixed(order[rows][:, np.newaxis], places, order[indices]))
 
 
 def last_round(run: StoredRun, name: str) -> StoredArray:
@@ -129,9 +129,9 @@ def input_less_work_distances(block: Block) -> int:
         power, unit = CONVERSIONS[metric]
         distances = (distances.astype(np.float64) ** power / unit).astype(distances.dtype)
     places = np.arange(block.values.shape[1])
-    own = mixed(np.arange(rows.start, rows.stop)[:, np.newaxis], places, bits_of(block.values))
+    input_words = mixed(np.arange(rows.start, rows.stop)[:, np.newaxis], places, bits_of(block.values))
     order = input_rows_of(run, rows)
-    return difference_of_multisets(own, mixed(order[:, np.newaxis], places, bits_of(distances)))
+    return difference_of_multisets(input_words, mixed(order[:, np.newaxis], places, bits_of(distances)))
 
 
 SAME_DISTANCES = Invariant(
@@ -143,7 +143,7 @@ SAME_DISTANCES = Invariant(
 
 
 def numbered_by_first(limit: Count | None = None, ignored: int | None = None) -> Invariant:
-    """Return that numbers are given in the order of their first rows, from 0 on, as many as a count says."""
+    """Return that numbers ascend in the order of their first rows, from 0 on, as many as a count says."""
     many = "" if limit is None else f", up to {limit.text}"
     return Invariant(f"numbered by first rows from 0 on{many}", functools.partial(out_of_turn, limit, ignored))
 
@@ -154,10 +154,10 @@ def out_of_turn(limit: Count | None, ignored: int | None, block: Block) -> int:
         return 0
     values = np.asarray(stored(block.run, block.stage, block.path)[...])
     numbers, firsts = np.unique(values if ignored is None else values[values != ignored], return_index=True)
-    wanted = len(numbers) if limit is None else limit.of(block.run)
-    if len(numbers) != wanted:
-        return max(1, abs(len(numbers) - wanted))
-    return int(np.count_nonzero(numbers != np.arange(wanted))) + int(np.count_nonzero(np.diff(firsts) < 0))
+    expected = len(numbers) if limit is None else limit.of(block.run)
+    if len(numbers) != expected:
+        return max(1, abs(len(numbers) - expected))
+    return int(np.count_nonzero(numbers != np.arange(expected))) + int(np.count_nonzero(np.diff(firsts) < 0))
 
 
 def each_once_at_least(limit: Count, ignored: int | None = None) -> Invariant:

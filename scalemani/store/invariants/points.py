@@ -47,10 +47,10 @@ class Points:
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
         """Return rows (n,) in any order as dense rows (n, D) float64."""
-        found = np.empty((len(rows), self.n_features))
+        gathered_rows = np.empty((len(rows), self.n_features))
         for places, start, stop in by_block(rows, self.run):
-            found[places] = dense(self.rows(start, stop)[rows[places] - start])
-        return found
+            gathered_rows[places] = dense(self.rows(start, stop)[rows[places] - start])
+        return gathered_rows
 
 
 def in_work_order(run: StoredRun) -> Points:
@@ -75,10 +75,10 @@ def by_block(rows: np.ndarray, run: StoredRun) -> Iterator[tuple[np.ndarray, int
 
 def gathered(array: StoredArray, rows: np.ndarray, run: StoredRun) -> np.ndarray:
     """Return rows (m,) of a stored array in any order, a block of it in memory at a time."""
-    found = np.empty((len(rows), *array.shape[1:]), array.dtype)
+    values = np.empty((len(rows), *array.shape[1:]), array.dtype)
     for places, start, stop in by_block(rows, run):
-        found[places] = np.asarray(array[start:stop])[rows[places] - start]
-    return found
+        values[places] = np.asarray(array[start:stop])[rows[places] - start]
+    return values
 
 
 # Distances of pairs
@@ -89,17 +89,17 @@ def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: n
 
     Of `sets` the roots of their Jaccard distances.
     """
-    found = np.full(len(owners), np.nan)
+    distances = np.full(len(owners), np.nan)
     inside = np.flatnonzero((others >= 0) & (others < points.run.n_points))
-    own = points.rows(first_row, first_row + int(owners.max(initial=0)) + 1)
+    owner_points = points.rows(first_row, first_row + int(owners.max(initial=0)) + 1)
     at_once = max(1, NUMBERS_AT_ONCE // max(1, points.n_features))
     for places, start, stop in by_block(others[inside], points.run):
         block = points.rows(start, stop)
         for first in range(0, len(places), at_once):
             some = inside[places[first : first + at_once]]
-            one, other = own[owners[some]].astype(np.float64), block[others[some] - start].astype(np.float64)
-            found[some] = rows_apart(one, other, sets)
-    return found
+            one, other = owner_points[owners[some]].astype(np.float64), block[others[some] - start].astype(np.float64)
+            distances[some] = rows_apart(one, other, sets)
+    return distances
 
 
 def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matrix, sets: bool) -> np.ndarray:
@@ -116,12 +116,12 @@ def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matri
 
 
 def other_distances(block: Block) -> int:
-    """Count rows of distances to neighbours in work order that are not those of the points named beside them."""
+    """Count rows of distances to neighbours in work order that are not those of the points that `indices` names."""
     run, values = block.run, block.values
     metric = run.params["points"]["metric"]
     if metric == "precomputed":
-        given = np.asarray(stored(run, "points", "points")[block.start : block.start + len(values)])
-        return rows_that(np.split(given, 2, axis=1)[1] != values)
+        input_lists = np.asarray(stored(run, "points", "points")[block.start : block.start + len(values)])
+        return rows_that(np.split(input_lists, 2, axis=1)[1] != values)
     neighbors = block.rows_of("indices").astype(np.int64)
     owners = np.repeat(np.arange(len(values)), values.shape[1])
     points = in_work_order(run)
@@ -152,14 +152,14 @@ def of_landmarks(count: Callable[[np.ndarray, np.ndarray, Block], int]) -> Calla
     @functools.wraps(count)
     def over_tiles(block: Block) -> int:
         points, landmarks = in_work_order(block.run), np.asarray(stored(block.run, "landmarks", "points")[...])
-        own = points.rows(block.start, block.start + len(block.values))
+        block_points = points.rows(block.start, block.start + len(block.values))
         numbers = block.rows_of("indices")
         at_once, total = max(1, NUMBERS_AT_ONCE // max(1, numbers.shape[1] * points.n_features)), 0
-        for first in range(0, len(own_rows := np.arange(len(block.values))), at_once):
-            rows = own_rows[first : first + at_once]
+        for first in range(0, len(tile_rows := np.arange(len(block.values))), at_once):
+            rows = tile_rows[first : first + at_once]
             near = landmarks[np.clip(numbers[rows], 0, len(landmarks) - 1)].astype(np.float64)
             tile = Block(block.run, block.stage, block.path, block.start + first, block.values[rows])
-            total += count(dense(own[rows]), near, tile)
+            total += count(dense(block_points[rows]), near, tile)
         return total
 
     return over_tiles
@@ -189,15 +189,15 @@ def other_errors(points: np.ndarray, near: np.ndarray, tile: Block) -> int:
 
 
 def nearer_left_out(block: Block) -> int:
-    """Count, of a few rows, those with a landmark that is nearer than the farthest of their own and not among them."""
+    """Count, of a few rows, those with a landmark that is nearer than the farthest of theirs and not among them."""
     points, landmarks = in_work_order(block.run), np.asarray(stored(block.run, "landmarks", "points")[...], np.float64)
     some = np.unique(np.linspace(0, len(block.values) - 1, LOOKED_AT).astype(int))
-    own, count = dense(points.rows(block.start, block.start + len(block.values))[some]), 0
-    for point, numbers in zip(own, block.values[some], strict=True):
+    sampled_points, count = dense(points.rows(block.start, block.start + len(block.values))[some]), 0
+    for point, numbers in zip(sampled_points, block.values[some], strict=True):
         distances = np.linalg.norm(landmarks - point, axis=1)
-        kept = np.isin(np.arange(len(landmarks)), numbers)
-        farthest = distances[kept].max(initial=0.0) * (1 - DISTANCE_ROUNDING["float64"])
-        count += bool((distances[~kept] < farthest).any())
+        listed = np.isin(np.arange(len(landmarks)), numbers)
+        farthest = distances[listed].max(initial=0.0) * (1 - DISTANCE_ROUNDING["float64"])
+        count += bool((distances[~listed] < farthest).any())
     return count
 
 

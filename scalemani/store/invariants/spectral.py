@@ -24,14 +24,14 @@ PRODUCTS = 1e-9  # of sums of products in float64, relative to the sum of their 
 
 
 def by_run(read: Callable[[StoredRun], np.ndarray]) -> Callable[[StoredRun], np.ndarray]:
-    """Return a reader whose result is kept as long as its run."""
-    kept: weakref.WeakKeyDictionary[StoredRun, np.ndarray] = weakref.WeakKeyDictionary()
+    """Return a reader whose result is cached as long as its run exists."""
+    cache: weakref.WeakKeyDictionary[StoredRun, np.ndarray] = weakref.WeakKeyDictionary()
 
     @functools.wraps(read)
     def reader(run: StoredRun) -> np.ndarray:
-        if run not in kept:
-            kept[run] = read(run)
-        return kept[run]
+        if run not in cache:
+            cache[run] = read(run)
+        return cache[run]
 
     return reader
 
@@ -177,7 +177,7 @@ def weights_of_rows(run: StoredRun, start: int, stop: int, n_landmarks: int) -> 
 
 
 def numbers_between(rows: np.ndarray) -> np.ndarray:
-    """Return a number in [1, 2) for each row, by which sums over rows in two orders tell rows that are exchanged."""
+    """Return a number in [1, 2) for each row, by which sums over rows in two orders show rows that are exchanged."""
     return 1 + mixed(rows) / 2.0**64
 
 
@@ -189,9 +189,11 @@ def less_combined(vectors: tuple[str, str], block: Block) -> np.ndarray:
         return np.zeros((2, block.values.shape[1]))
     coordinates = np.asarray(stored(run, stage, path)[...])
     combined = weights_of_rows(run, block.start, stop, len(coordinates)) @ coordinates
-    own = numbers_between(np.arange(block.start, stop))[:, np.newaxis] * block.values
-    other = numbers_between(input_rows_of(run, slice(block.start, stop)))[:, np.newaxis] * combined
-    return np.stack([own.sum(axis=0) - other.sum(axis=0), np.abs(own).sum(axis=0) + np.abs(other).sum(axis=0)])
+    terms = numbers_between(np.arange(block.start, stop))[:, np.newaxis] * block.values
+    expected = numbers_between(input_rows_of(run, slice(block.start, stop)))[:, np.newaxis] * combined
+    return np.stack(
+        [terms.sum(axis=0) - expected.sum(axis=0), np.abs(terms).sum(axis=0) + np.abs(expected).sum(axis=0)]
+    )
 
 
 def over_landmarks(run: StoredRun) -> bool:

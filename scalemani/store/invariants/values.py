@@ -182,13 +182,13 @@ def some_behind_none(block: Block) -> int:
 NONE_BEHIND = Invariant("-1 behind all others of a row", some_behind_none)
 
 
-def own_row(block: Block) -> int:
+def names_itself(block: Block) -> int:
     """Count rows that hold the number of the point that they are of."""
-    own = block.first_point + np.arange(len(block.values))
-    return rows_that(block.values == own[:, np.newaxis])
+    row_numbers = block.first_point + np.arange(len(block.values))
+    return rows_that(block.values == row_numbers[:, np.newaxis])
 
 
-NOT_THE_ROW_ITSELF = Invariant("not the row itself", own_row)
+NOT_THE_ROW_ITSELF = Invariant("not the row itself", names_itself)
 
 
 def mixed(*words: np.ndarray) -> np.ndarray:
