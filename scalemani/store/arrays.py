@@ -76,7 +76,7 @@ class VerifiedStore(Store):
     async def get_partial_values(
         self, prototype: BufferPrototype, key_ranges: Iterable[tuple[str, ByteRequest | None]]
     ) -> list[Buffer | None]:
-        """Return several objects; parts of one cannot be checked and are not given."""
+        """Return several objects; parts of one cannot be checked and are not returned."""
         return [await self.get(key, prototype) for key, _ in key_ranges]
 
     async def list_dir(self, prefix: str) -> AsyncIterator[str]:
@@ -221,7 +221,7 @@ def open_array(store: VerifiedStore, path: str) -> zarr.Array:
     try:
         array: zarr.Array = zarr.Array.from_dict(StorePath(store, path), json.loads(content))
         codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
-    except Exception as error:  # zarr's own are of many kinds, and all mean the same here
+    except Exception as error:  # those of zarr are of many kinds, and all mean the same here
         raise damaged_object(where, str(error)) from error
     if codecs != CODECS or (array.size and array.chunks[1:] != array.shape[1:]):
         raise UnsafeStoreError(
@@ -299,7 +299,7 @@ def compressed(chunk: np.ndarray) -> bytes:
 
 
 def encoded_bytes(values: np.ndarray) -> int:
-    """Return the bytes that values take in a chunk of their own."""
+    """Return the bytes that values take as one chunk."""
     return len(compressed(values))
 
 

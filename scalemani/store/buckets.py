@@ -1,6 +1,6 @@
 """Objects in a bucket of S3 or of a server that speaks its language, of Google Cloud Storage, and of Azure.
 
-Credentials, region and endpoint (AWS_ENDPOINT_URL) are found by obstore in the environment, and where boto3 is
+Credentials, region and endpoint (AWS_ENDPOINT_URL) come from the environment, by obstore, and where boto3 is
 installed in the usual profile; they are never passed, stored or shown here. obstore retries with exponential backoff
 and jitter.
 """
@@ -54,7 +54,7 @@ DAMAGED_ANSWER = re.compile(
 RENEWED_EVERY_SECONDS = 5.0
 LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
 TRANSIENT_STATUSES = {408, 429}  # and every one from 500 on
-# Of servers that give machines in a cloud their credentials; asked once with PROBE, before retries begin.
+# Of servers that give machines in a cloud their credentials; probed once with PROBE, before retries begin.
 METADATA_SERVER = re.compile(r"//(169\.254\.|metadata\.google)")
 PROBE = {"connect_timeout": "2s", "timeout": "10s"}
 CREDENTIALS = {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STORAGE_ACCOUNT_KEY"}
@@ -130,7 +130,7 @@ def profile() -> Any:
 
 @contextlib.contextmanager
 def bucket_errors(what: str) -> Iterator[None]:
-    """Raise the errors of obstore as StoreErrors, of which some have classes of their own; `what` was requested."""
+    """Raise the errors of obstore as StoreErrors, some by their class; `what` was requested."""
     from obstore import exceptions
 
     try:
@@ -156,7 +156,7 @@ def bucket_errors(what: str) -> Iterator[None]:
         answer = named[1] if named else f"status {status}" if status else "nothing" if lost else ""
         if status >= 500 or status in TRANSIENT_STATUSES or lost:
             raise UnreachableStoreError(
-                f"cannot {what}: the server said {answer} for {RETRY_SECONDS:.0f} s; the same command goes on once it "
+                f"cannot {what}: the server said {answer} for {RETRY_SECONDS:.0f} s; the same command resumes once it "
                 "answers"
             ) from error
         said = f"the server said {answer}" if answer else without_secrets(text.partition("\n")[0])

@@ -57,7 +57,7 @@ def union(entries: Iterable[Digests]) -> Digests:
 
 
 def refuse_non_finite(values: np.ndarray, where: str) -> None:
-    """Raise where a value to be stored is NaN or infinite: a sum is enough to tell, and reads at memory speed."""
+    """Raise where a value to be stored is NaN or infinite: a sum shows it, at memory speed."""
     if values.dtype.kind != "f":
         return
     with np.errstate(over="ignore", invalid="ignore"):  # finite values may have a sum that is not
@@ -126,7 +126,7 @@ class StageGroup:
         self._commit(unit, entry)
 
     def write_block(self, block: int, arrays: Described, step: str = "") -> None:
-        """Write what one block has of every array given, then commit the block.
+        """Write what one block has of every array passed, then commit the block.
 
         These are its rows, or parts (of a sparse matrix) that are as long as the block happens to have them.
         """
@@ -257,15 +257,15 @@ class StageGroup:
         """Remove the entries of units: these are not committed any more, and the group is not complete."""
         self.objects.delete("complete.json")
         self._complete, forgotten = None, set(units)
-        kept = {unit: self._entries[unit] for unit in self.units if unit not in forgotten}
-        for unit, entry in kept.items():
+        entries = {unit: self._entries[unit] for unit in self.units if unit not in forgotten}
+        for unit, entry in entries.items():
             self.objects.set_json(f"marks/{unit}.json", entry)
         for unit in forgotten:
             self.objects.delete(f"marks/{unit}.json")
             for key in self._entries.get(unit, {}):
                 if key.endswith(METADATA):
                     self.objects.delete(f"arrays/{key}")
-        self._set_entries(kept)
+        self._set_entries(entries)
 
     def remove_step(self, step: str) -> None:
         """Remove what a step of an incomplete group has written, its entries first."""
@@ -278,9 +278,9 @@ class StageGroup:
 
     # Within
 
-    def _write(self, kind: Kind, unit: str, folder: str, given: Described, block: int = 0) -> None:
+    def _write(self, kind: Kind, unit: str, folder: str, described_values: Described, block: int = 0) -> None:
         """Write arrays side by side, then commit them as a unit: all of each, or a block of those that were created."""
-        arrays = {description: np.asarray(values) for description, values in given.items()}
+        arrays = {description: np.asarray(values) for description, values in described_values.items()}
         check_described(self.stage, folder, kind, arrays)
 
         def write(described: tuple[ArrayDescription, np.ndarray]) -> Digests:

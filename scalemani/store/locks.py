@@ -34,7 +34,7 @@ class RunLock:
         if self.lost.is_set():
             raise StoreLockedError(
                 f"the lock of {self.root} was lost while the store could not be reached, and another run took over: "
-                "wait for it, the same command then goes on"
+                "wait for it, the same command then resumes"
             )
 
 

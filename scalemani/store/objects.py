@@ -129,14 +129,14 @@ def as_store_error(error: OSError, path: Path, n_bytes: int | None = None) -> Ex
     if isinstance(error, ScalemaniError):
         return error
     if error.errno in FULL:
-        wanted = "" if n_bytes is None else f"{n_bytes} bytes of "
+        amount = "" if n_bytes is None else f"{n_bytes} bytes of "
         if not free_inodes(path):
             return DiskSpaceError(
-                f"no inode is left to write {wanted}{path}, its disk holds as many files as it can: remove some and "
+                f"no inode is left to write {amount}{path}, its disk holds as many files as it can: remove some and "
                 "run the same command again"
             )
         return DiskSpaceError(
-            f"no space left to write {wanted}{path}, {free_bytes(path)} bytes are free on its disk"
+            f"no space left to write {amount}{path}, {free_bytes(path)} bytes are free on its disk"
             f"{' and a quota ends before' if error.errno == errno.EDQUOT else ''}: free some and run the same command "
             "again"
         )

@@ -9,7 +9,7 @@ from scalemani.errors import ConfigError, refuse_credentials, refuse_home, refus
 from scalemani.store.buckets import SCHEMES, BucketObjects
 from scalemani.store.objects import LocalObjects, Objects
 
-# Variables that name a server of one's own, the first before the others.
+# Variables that name another server, the first before the others.
 ENDPOINTS = {
     "s3://": ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL", "AWS_ENDPOINT"),
     "gs://": ("GOOGLE_BASE_URL",),
@@ -41,7 +41,7 @@ def remark_on(location: str | Path) -> str:
     if url.scheme != "http" or not url.hostname or is_loopback(url.hostname):
         return ""
     return (
-        f"{url.hostname} is asked over plain HTTP: whoever is on the way can read and change what travels; give an "
+        f"{url.hostname} is reached over plain HTTP: whoever is on the way can read and change what travels; give an "
         "address at https:// unless all of the way is yours"
     )
 

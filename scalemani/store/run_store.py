@@ -53,7 +53,7 @@ class RunStore:
         if self.objects.intact(MARKER) is None:
             self.objects.set_json(MARKER, {"format": FORMAT, "version": FORMAT_VERSION, "run": uuid.uuid4().hex})
             if isinstance(self.root, Path):
-                sync(self.root)  # after a power cut a folder without its marker is no run, whatever else is in it
+                sync(self.root)  # after a power cut a folder without its marker is no run, with any other content
 
     @classmethod
     def open(cls, root: str | Path) -> "RunStore":
@@ -79,7 +79,7 @@ class RunStore:
                 "use the scalemani that wrote it, or a new folder"
             )
         plan = self.objects.intact(PLAN) if self.objects.intact(MARKER) is None else None
-        if plan is not None and plan.keys() >= PLAN_FIELDS:  # versions before this one kept no digest in their plans
+        if plan is not None and plan.keys() >= PLAN_FIELDS:  # plans of earlier versions have no digest
             return True
         if content is not None and marker is None and isinstance(self.root, str):
             raise UnreachableStoreError(

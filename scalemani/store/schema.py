@@ -41,7 +41,7 @@ SPARSE_INDEX = DtypeRule("int32, int64 from 2^31 nonzeros on", ("int32", "int64"
 
 @dataclass(frozen=True)
 class ArrayDescription:
-    """The specification of one array of a stage, and the key under which a group is given its values.
+    """The specification of one array of a stage, and the key under which a group gets its values.
 
     `N` in `name` stands for a number (see `numbered`), as in `folders`, in which such an array may lie. Arrays that are
     written together agree in the lengths of the `dims` that they share. `units` is "1" for numbers without a unit.
@@ -71,7 +71,7 @@ class ArrayDescription:
 
     @property
     def attributes(self) -> dict[str, Any]:
-        """What zarr stores beside the values: names of dimensions, meaning and units."""
+        """What zarr stores with the values: names of dimensions, meaning and units."""
         return {"dimensions": self.dims, "meaning": self.meaning, "units": self.units}
 
     def numbered(self, number: int) -> "ArrayDescription":

@@ -27,8 +27,8 @@ def test_other_machines(host):
 @pytest.mark.parametrize(
     ("location", "told"),
     [
-        ("http://example.org/points.zarr", "example.org is asked over plain HTTP"),
-        ("http://10.0.0.1:9000/points.zarr", "10.0.0.1 is asked over plain HTTP"),
+        ("http://example.org/points.zarr", "example.org is reached over plain HTTP"),
+        ("http://10.0.0.1:9000/points.zarr", "10.0.0.1 is reached over plain HTTP"),
         ("http://[::1]:9000/points.zarr", ""),
         ("http://127.0.0.1:9000/points.zarr", ""),
         ("https://example.org/points.zarr", ""),
