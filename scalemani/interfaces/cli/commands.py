@@ -37,9 +37,9 @@ app = typer.Typer(
 )
 
 
-def show_version(asked: bool) -> None:
+def show_version(requested: bool) -> None:
     """Print the version and end."""
-    if asked:
+    if requested:
         from importlib.metadata import version
 
         say(version("scalemani"))
@@ -55,9 +55,9 @@ def every(
 
 @app.command()
 @taking(Options)
-def embed(**given: Any) -> None:
+def embed(**values: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
-    options = Options(**given)
+    options = Options(**values)
     params = options.parameters()  # before the imports that take a second
     from scalemani.interfaces.cli.printing import next_steps, show_label_accuracy, show_records
     from scalemani.io.sources import open_labels
@@ -77,9 +77,9 @@ def embed(**given: Any) -> None:
 
 @app.command()
 @taking(Options)
-def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **given: Any) -> None:
+def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **values: Any) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
-    options = Options(**given)
+    options = Options(**values)
     params = options.parameters()
     if not may_run(name, options, params):
         say(f"{name}: nothing to do, a run with these parameters does not need it")
@@ -115,10 +115,10 @@ def plan(
     graph: Annotated[
         Path | None, typer.Option(metavar="OUT.svg", help="draw stages and blocks; .dot needs no extra")
     ] = None,
-    **given: Any,
+    **values: Any,
 ) -> None:
     """Show stages, keys, missing blocks, projected memory and time, then whether the run fits; run nothing."""
-    options = PlanOptions(**given)
+    options = PlanOptions(**values)
     params = options.parameters()  # before the imports that take a second
     from scalemani.engine.progress import Progress
     from scalemani.interfaces.cli.printing import check_graph_file, earlier_seconds, show_needs, show_plan, write_graph
@@ -195,8 +195,8 @@ def measure(
     from scalemani.interfaces.functions.run_measures import measure_run
     from scalemani.runs.opened import open_run
 
-    found = measure_run(open_run(run), labels, n_neighbors=neighbors, n_sampled=sampled, random_state=seed)
-    show_measures(found, as_json)
+    measures = measure_run(open_run(run), labels, n_neighbors=neighbors, n_sampled=sampled, random_state=seed)
+    show_measures(measures, as_json)
 
 
 @app.command()
@@ -208,30 +208,30 @@ def verify(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """Audit a run: compute what it claims anew, by code of its own; status 1 where a claim does not hold.
+    """Audit a run: independent code recomputes what it claims; status 1 where a claim does not hold.
 
-    What was found goes beside the run, to RUN/verification.json and RUN/verification.txt; `report` then shows it.
+    The result is written to RUN/verification.json and RUN/verification.txt; `report` then shows it.
     """
     from scalemani.runs.opened import open_run
 
-    found = open_run(run).verify(rows, memory, seed)
+    verification = open_run(run).verify(rows, memory, seed)
     if as_json:
-        say_json(found.as_dict())
+        say_json(verification.as_dict())
     else:
-        say(str(found))
-    if not found.ok:
+        say(str(verification))
+    if not verification.ok:
         raise typer.Exit(1)
 
 
 @app.command()
 @taking(TransformOptions)
-def transform(**given: Any) -> None:
+def transform(**values: Any) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
 
     The same command resumes: finished blocks are in OUT.transform until all are done. The
-    clusters of new points in a run of spectral clustering go beside OUT: OUT.labels.npy.
+    clusters of new points in a run of spectral clustering are written to OUT.labels.npy.
     """
-    options = TransformOptions(**given)
+    options = TransformOptions(**values)
     from scalemani.interfaces.cli.printing import certificate_text
     from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
     from scalemani.runs.new_points.transforming import transform_points
@@ -256,9 +256,9 @@ def transform(**given: Any) -> None:
 
 @app.command()
 @taking(PlotOptions)
-def plot(**given: Any) -> None:
+def plot(**values: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
-    options = PlotOptions(**given)
+    options = PlotOptions(**values)
     from scalemani.io.figures import checked_look, checked_suffix, embedding_picture
     from scalemani.runs.opened import open_run, poor_points
 
@@ -322,7 +322,7 @@ def export(
     labels, with the input row of each; in .png too for the clusters of an image or video; in .npz (SciPy's CSR),
     .parquet or .zarr for a graph; in .npz (SciPy's CSR) or .zarr for affinities; in .npz, .parquet or .zarr for
     landmarks and a curve; in .npz or .zarr for snapshots. Rows with gaps that were left out (--missing) have NaN,
-    cluster -1 and no neighbours. Where components were left out, the input rows that the results have go beside it:
+    cluster -1 and no neighbours. Where components were left out, the input rows of the results are written to
     OUT.input_rows.npy; a .csv has them. A file that is there is replaced; a .zarr
     is not, and one that holds the same already is left as it is.
 
@@ -368,7 +368,7 @@ def generate(
     source: Annotated[Path | None, typer.Option(help="file the points are made from, where there is one")] = None,
     debug: Debug = False,
 ) -> None:
-    """Write a data set as .npy, .parquet or .zarr, and its labels beside it, block by block.
+    """Write a data set as .npy, .parquet or .zarr, and its labels next to it, block by block.
 
     The labels of OUT.npy are OUT.labels.npy; a file that is there by either name is replaced.
     """
@@ -385,7 +385,7 @@ def generate(
 
 @app.command()
 @taking(LandmarkOptions)
-def landmarks(**given: Any) -> None:
+def landmarks(**arguments: Any) -> None:
     """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
 
     The share of a Gaussian kernel that Nystrom's formula loses; the distance of points to their nearest landmark; the
@@ -397,12 +397,12 @@ def landmarks(**given: Any) -> None:
     from scalemani.interfaces.cli.printing import show_qualities
     from scalemani.interfaces.tuning.landmarks import compare_landmarks
 
-    metric, assignments, as_json, _ = (given.pop(name) for name in ("metric", "assignments", "as_json", "debug"))
+    metric, assignments, as_json, _ = (arguments.pop(name) for name in ("metric", "assignments", "as_json", "debug"))
     settings = parse_assignments(assignments or []) | ({} if metric is None else {"points.metric": metric})
-    given |= {"methods": given["methods"].split(","), "seeds": given["seeds"] or [0]}
-    given["n_sampled"] = given["n_sampled"] or None
+    arguments |= {"methods": arguments["methods"].split(","), "seeds": arguments["seeds"] or [0]}
+    arguments["n_sampled"] = arguments["n_sampled"] or None
     with progress_for(sys.stderr) as progress:
-        show_qualities(compare_landmarks(**given, settings=settings, progress=progress), as_json)
+        show_qualities(compare_landmarks(**arguments, settings=settings, progress=progress), as_json)
 
 
 @app.command()
@@ -433,29 +433,29 @@ def align(
 
 @app.command()
 @taking(MixOptions)
-def mix(**given: Any) -> None:
+def mix(**arguments: Any) -> None:
     """Write one W of several groups of columns of the same points, each with its metric.
 
     `embed OUT RUN --set affinities.kind=precomputed` embeds it by any method.
     """
     from scalemani.interfaces.functions.mixed import write_mixed_affinities
 
-    out, groups, _ = (given.pop(name) for name in ("out", "groups", "debug"))
+    out, groups, _ = (arguments.pop(name) for name in ("out", "groups", "debug"))
     pairs = [points_and_metric(group) for group in groups]
     refuse_output_in_input(out, *(points for points, _ in pairs))
-    write_mixed_affinities(out, pairs, **given)
+    write_mixed_affinities(out, pairs, **arguments)
 
 
 @app.command()
 @taking(AppendOptions)
-def append(**given: Any) -> None:
+def append(**values: Any) -> None:
     """Append points to a finished run: the search costs what they cost, and the embedding resumes.
 
     The earlier run stays the one in the folder until the new one is complete. The same command resumes after
     an interruption, and does nothing where the run ends with these points. Results of the earlier run stay in the
     folder: `scalemani runs RUN --prune` removes them.
     """
-    options = AppendOptions(**given)
+    options = AppendOptions(**values)
     from scalemani.interfaces.cli.printing import show_records
     from scalemani.runs.appending import append_points
     from scalemani.runs.opened import open_run
@@ -496,7 +496,7 @@ def runs(
     as_json: AsJson = False,
     debug: Debug = False,
 ) -> None:
-    """List all results in the folder of a run, with their parameters: those of earlier commands are kept there."""
+    """List all results in the folder of a run, with their parameters: those of earlier commands stay there."""
     from scalemani.interfaces.cli.printing import show_results
     from scalemani.runs.opened import list_results, open_run, remove_unused
 
@@ -517,8 +517,8 @@ def doctor(
     """Show versions, processors, memory and disk, and what is slow on this machine and why."""
     from scalemani.interfaces.cli.doctor import examine, show_examination
 
-    found = examine(folder)
+    examination = examine(folder)
     if as_json:
-        say_json(found)
+        say_json(examination)
     else:
-        show_examination(found)
+        show_examination(examination)

@@ -1,4 +1,4 @@
-"""What `doctor` tells of this machine: versions, processors, memory, disk, and what is slow here and why."""
+"""What `doctor` reports about this machine: versions, processors, memory, disk, and what is slow here and why."""
 
 import importlib.metadata
 import os
@@ -52,7 +52,7 @@ WIDE_VECTORS = {"avx2", "avx512f", "neon"}  # without one of them kernels add fo
 def examine(folder: Path) -> dict[str, Any]:
     """Return what there is: versions, extras, processors, memory, the disk of a folder, and what is slow here."""
     disk = disk_of(folder)
-    found = {
+    subjects = {
         "scalemani": importlib.metadata.version("scalemani"),
         "python": f"{platform.python_version()} on {platform.platform()}",
         "packages": {name: importlib.metadata.version(name) for name in PACKAGES},
@@ -71,7 +71,7 @@ def examine(folder: Path) -> dict[str, Any]:
         "machine code": installed_code()._asdict(),
         "compiled kernels": str(cache_home() or "nowhere"),
     }
-    return {**found, "slow": list(slow_here(found))}
+    return {**subjects, "slow": list(slow_here(subjects))}
 
 
 def installed(name: str) -> bool:
@@ -95,9 +95,9 @@ def disk_of(folder: Path) -> dict[str, Any]:
     }
 
 
-def slow_here(found: dict[str, Any]) -> Iterator[str]:
+def slow_here(subjects: dict[str, Any]) -> Iterator[str]:
     """Yield what makes runs slow on this machine, and what to do about it."""
-    processors, memory, disk = found["processors"], found["memory"], found["disk"]
+    processors, memory, disk = subjects["processors"], subjects["memory"], subjects["disk"]
     if PLAIN:
         yield f"{PLAIN_VARIABLE} is set: kernels run as Python, hundreds of times slower; unset it"
     if not any(binding.get_host_cpu_features().get(name) for name in WIDE_VECTORS):
@@ -114,28 +114,28 @@ def slow_here(found: dict[str, Any]) -> Iterator[str]:
         yield untrusted
     elif writable_folder() is None:
         yield (
-            f"compiled kernels cannot be kept: every command compiles them anew, half a minute; let {CACHE_VARIABLE} "
-            "name a folder that is yours"
+            f"compiled kernels cannot be cached: every command compiles them again, half a minute; let "
+            f"{CACHE_VARIABLE} name a folder that is yours"
         )
     if disk["filesystem"] in NETWORK_FILESYSTEMS:
         yield f"{disk['path']} is on a network file system ({disk['filesystem']}): every block is synced over it"
-    if found["temporary files"]["filesystem"] in MEMORY_FILESYSTEMS:
+    if subjects["temporary files"]["filesystem"] in MEMORY_FILESYSTEMS:
         yield "temporary files are in memory: fits without store= take it from the run; set TMPDIR, or give store="
     if disk["free"] < LEAST_FREE:
         yield f"{format_bytes(disk['free'])} are free for runs in {disk['path']}: 'scalemani plan' says what one takes"
 
 
-def show_examination(found: dict[str, Any]) -> None:
-    """Print what `examine` has found, a line a subject."""
-    for name, value in found.items():
+def show_examination(subjects: dict[str, Any]) -> None:
+    """Print what `examine` returns, a line a subject."""
+    for name, value in subjects.items():
         if name != "slow":
             say(f"{name:<18}{text_of(value)}")
-    for line in found["slow"] or ["nothing here"]:
+    for line in subjects["slow"] or ["nothing here"]:
         say(f"slow: {line}")
 
 
 def text_of(value: Any) -> str:
-    """Return what was found as words: large integers are bytes."""
+    """Return a value as words: large integers are bytes."""
     if isinstance(value, dict):
         return ", ".join(f"{name} {text_of(part)}" for name, part in value.items())
     if isinstance(value, list):

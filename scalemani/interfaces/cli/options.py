@@ -77,7 +77,7 @@ What = Annotated[
         "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
-OWN_LABELS = "run"  # what `plot --labels` is given for the clusters of the run itself
+CLUSTERS_OF_RUN = "run"  # names the clusters of the run itself in `plot --labels`
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Log = Annotated[
     str,
@@ -105,15 +105,15 @@ class Resources:
             envvar="SCALEMANI_TLS", help="folder of ca.pem, certificate.pem and key.pem, for a scheduler at tls://"
         ),
     ] = None
-    quiet: Annotated[bool, typer.Option("--quiet", help="tell warnings and errors alone")] = False
+    quiet: Annotated[bool, typer.Option("--quiet", help="print warnings and errors alone")] = False
     debug: Debug = False
 
     def executor(self, progress: "Progress") -> "Executor":
         """Return where tasks run, how many at once and in how much memory."""
         from scalemani.engine.workers.executor import Executor
 
-        own = {name: getattr(self, name) for name in ("wait", "keep") if hasattr(self, name)}
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **own)
+        options = {name: getattr(self, name) for name in ("wait", "keep") if hasattr(self, name)}
+        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **options)
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Executor"]:
@@ -168,7 +168,7 @@ class Options(Resources):
             "text; affinities.perplexity then counts copies, neighbors.n_neighbors distinct points"
         ),
     ] = None
-    given_lists: Annotated[str | None, neighbor_lists("--graph")] = None
+    precomputed_lists: Annotated[str | None, neighbor_lists("--graph")] = None
     deduplicate: Annotated[
         bool,
         typer.Option(
@@ -195,7 +195,7 @@ class Options(Resources):
     landmarks: Annotated[
         str | None,
         typer.Option(
-            help="landmarks of your own, a row each, as POINTS are given: data points or others; the same columns. Or "
+            help="your landmarks, a row each, in a format of POINTS: data points or others; the same columns. Or "
             "integers in one column: rows of POINTS"
         ),
     ] = None
@@ -230,16 +230,16 @@ class Options(Resources):
                 "--ids says which points are rows of what --init names: give --init RUN or --init FILE too"
             )
         named = {"points.metric": self.metric, "points.missing": self.missing}
-        found = {name: value for name, value in named.items() if value is not None}
+        values = {name: value for name, value in named.items() if value is not None}
         if self.init is not None:
-            found["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
-        if self.given_lists is not None:
-            found["neighbors.method"] = GIVEN_LISTS
-        return found if self.landmarks is None else {**found, "landmarks.method": GIVEN_LANDMARKS}
+            values["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
+        if self.precomputed_lists is not None:
+            values["neighbors.method"] = GIVEN_LISTS
+        return values if self.landmarks is None else {**values, "landmarks.method": GIVEN_LANDMARKS}
 
     @property
     def learns_from_labels(self) -> bool:
-        """Whether the method is given the labels."""
+        """Whether the method takes the labels."""
         return takes_labels(self.method)
 
     def source(self, params: Any) -> Any:
@@ -261,8 +261,8 @@ class Options(Resources):
             source = with_landmarks(source, self.landmarks, params.points.metric)
         if self.weights is not None:
             source = with_weights(source, self.weights)
-        if self.given_lists is not None:
-            source = with_lists(source, self.given_lists)
+        if self.precomputed_lists is not None:
+            source = with_lists(source, self.precomputed_lists)
         if self.labels is None:
             return source
         if self.learns_from_labels or params.follows_classes:
@@ -275,7 +275,7 @@ class Options(Resources):
 class PlanOptions(Options):
     """Options of `plan`, whose --graph is a drawing."""
 
-    given_lists: Annotated[str | None, neighbor_lists("--lists")] = None
+    precomputed_lists: Annotated[str | None, neighbor_lists("--lists")] = None
 
 
 @dataclass(frozen=True)
@@ -375,7 +375,7 @@ class PlotOptions:
     legend: Annotated[
         str,
         typer.Option(
-            help="names of classes beside the panel, on their clusters in the map, or auto: by how many they are"
+            help="names of classes next to the panel, on their clusters in the map, or auto: by how many they are"
         ),
     ] = "auto"
     theme: Annotated[str, typer.Option(metavar="THEME", help="light or dark paper")] = "light"
@@ -389,19 +389,19 @@ class PlotOptions:
     debug: Debug = False
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
-        """Return the labels to colour by, by their names; None where none are given."""
+        """Return the labels to colour by, by their names; None where there are none."""
         from scalemani.io.sources import named_labels
 
-        given = named_labels(self.files, opened.n_input_points)
-        found = {name: opened.of_results(values) for name, values in given.items()}
-        if self.labels and OWN_LABELS in self.labels:
-            found["clusters of the run"] = opened.kept_labels[...]
-        return found or None
+        labels = named_labels(self.files, opened.n_input_points)
+        panels = {name: opened.of_results(values) for name, values in labels.items()}
+        if self.labels and CLUSTERS_OF_RUN in self.labels:
+            panels["clusters of the run"] = opened.kept_labels[...]
+        return panels or None
 
     @property
     def files(self) -> list[str]:
         """The files of labels."""
-        return [given for given in self.labels or [] if given != OWN_LABELS]
+        return [name for name in self.labels or [] if name != CLUSTERS_OF_RUN]
 
 
 def points_and_metric(group: str) -> tuple[str, str]:
@@ -413,10 +413,10 @@ def points_and_metric(group: str) -> tuple[str, str]:
 def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
     """Refuse to write over what is read, or into it."""
     target = place(output)
-    for given in map(str, inputs):
-        source = place(given.partition("::")[0])
+    for name in map(str, inputs):
+        source = place(name.partition("::")[0])
         if target == source or source in target.parents:
-            raise ConfigError(f"the output {output} is the input {given} or lies in it: choose another place")
+            raise ConfigError(f"the output {output} is the input {name} or lies in it: choose another place")
 
 
 def place(location: str | Path) -> PurePath:
@@ -425,13 +425,13 @@ def place(location: str | Path) -> PurePath:
 
 
 def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Have Typer give a command, as `**given`, an option for each field of a dataclass."""
+    """Have Typer pass a command, as keyword arguments, an option for each field of a dataclass."""
     shared = [one.replace(kind=one.POSITIONAL_OR_KEYWORD) for one in inspect.signature(kind).parameters.values()]
 
     def describe(command: Callable[..., None]) -> Callable[..., None]:
-        own = [one for one in inspect.signature(command).parameters.values() if one.kind is not one.VAR_KEYWORD]
+        named = [one for one in inspect.signature(command).parameters.values() if one.kind is not one.VAR_KEYWORD]
         # Python wants parameters with a default last.
-        ordered = sorted([*own, *shared], key=lambda one: one.default is not one.empty)
+        ordered = sorted([*named, *shared], key=lambda one: one.default is not one.empty)
         command.__signature__ = inspect.Signature(ordered)  # type: ignore[attr-defined]
         command.__annotations__ = {one.name: one.annotation for one in ordered}
         return command

@@ -24,9 +24,9 @@ def say(text: object, err: bool = False) -> None:
     typer.echo("\n".join(printable(line) for line in str(text).split("\n")), err=err)
 
 
-def say_json(found: object) -> None:
-    """Print what was found for machines."""
-    say(json.dumps(found, indent=1))
+def say_json(result: object) -> None:
+    """Print a result as JSON."""
+    say(json.dumps(result, indent=1))
 
 
 def quoted(word: str) -> str:
@@ -86,7 +86,7 @@ def outlasting(stream: TextIO | None) -> TextIO:
     return cast(TextIO, Outlasting(open(os.devnull, "w") if stream is None else stream))
 
 
-def tell(event: str, message: str, before: str = "") -> None:
+def print_event(event: str, message: str, before: str = "") -> None:
     """Print one line on standard error, in the form of the progress; text begins with `before`."""
     arguments = sys.argv[1:]
     as_json = "--log=json" in arguments or ("--log", "json") in itertools.pairwise(arguments)
@@ -101,17 +101,17 @@ def parameter_tables(stage: str | None) -> dict[str, dict[str, Any]]:
     from scalemani.config.params import Parameters, by_name
     from scalemani.interfaces.estimators.parameters import ARGUMENT_OF, SETTINGS
 
-    params, found = Parameters(), dict[str, dict[str, Any]]()
+    params, tables = Parameters(), dict[str, dict[str, Any]]()
     for name, default in by_name(params.as_dict()).items():
-        own, _, parameter = name.partition(".")
+        owner, _, parameter = name.partition(".")
         if parameter:
-            about = inspect.getdoc(type(params.value(own))) or ""
+            about = inspect.getdoc(type(params.value(owner))) or ""
             row = {"name": name, "default": default, "python": ARGUMENT_OF.get(name, SETTINGS)}
-            found.setdefault(own, {"about": about, "parameters": []})["parameters"].append(row)
+            tables.setdefault(owner, {"about": about, "parameters": []})["parameters"].append(row)
     if stage is None:
-        return found
-    check_known(stage, found, f"no stage {stage!r} takes parameters")
-    return {stage: found[stage]}
+        return tables
+    check_known(stage, tables, f"no stage {stage!r} takes parameters")
+    return {stage: tables[stage]}
 
 
 def show_parameters(tables: dict[str, dict[str, Any]], with_text: bool) -> None:

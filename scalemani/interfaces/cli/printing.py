@@ -82,23 +82,23 @@ def show_label_accuracy(run: Run, labels: np.ndarray, partial: bool) -> None:
     Where they may be `partial`, -1 is no label either.
     """
     known = has_label(labels) if partial else ~is_absent(labels)
-    given, n_others = labels[known], int(np.count_nonzero(~known))
-    if given.dtype.kind == "f" and np.any(given != np.rint(given)):
+    classes, n_others = labels[known], int(np.count_nonzero(~known))
+    if classes.dtype.kind == "f" and np.any(classes != np.rint(classes)):
         say("labels are values, not classes: no agreement is counted; 'scalemani plot' colours by them")
         return
     others = f"; {n_others} of {len(labels)} points have no label and do not count" if n_others else ""
-    if len(given) < 2:
+    if len(classes) < 2:
         say(f"labels are too few: no agreement is counted{others}")
         return
-    found = knn_accuracy(run.stored_embedding.read()[known], given)
-    share = f"{found.value:.4f} of {found.n_sampled} points"
+    accuracy = knn_accuracy(run.stored_embedding.read()[known], classes)
+    share = f"{accuracy.value:.4f} of {accuracy.n_sampled} points"
     say(f"{share} have the label of their nearest neighbour in the embedding{others}")
 
 
-def show_measures(found: Mapping[str, Any], as_json: bool) -> None:
+def show_measures(measures: Mapping[str, Any], as_json: bool) -> None:
     """Print the measures of a run, one a line with its standard error and the points looked at, or as JSON."""
     tables = {
-        name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in found.items()
+        name: value._asdict() if isinstance(value, Measure) else {"value": value} for name, value in measures.items()
     }
     if as_json:
         say_json(tables)
@@ -118,22 +118,22 @@ def show_results(results: Sequence[StoredResult], removed: bool) -> None:
     say(f"{format_bytes(freed)} {'removed' if removed else 'unused: --prune removes them'}")
 
 
-def show_alignment(found: Alignment, as_json: bool) -> None:
+def show_alignment(alignment: Alignment, as_json: bool) -> None:
     """Print the transform of one embedding onto another and what it leaves, for people or as JSON."""
     if as_json:
-        say_json(found.as_dict())
+        say_json(alignment.as_dict())
         return
-    for name, value in found.as_dict().items():
+    for name, value in alignment.as_dict().items():
         say(f"{name.replace('_', ' ')} {value}")
 
 
 def earlier_seconds(store: RunStore, n_rows: int) -> dict[str, float]:
-    """Return the seconds of the stages of the last run in a folder, in proportion to the number of rows given."""
+    """Return the seconds of the stages of the last run in a folder, in proportion to the number of input rows."""
     if store.objects.get_json(PLAN) is None:
         return {}
     earlier = Run(store.root)
     records = earlier.records()
-    if not records:  # how many rows were given is read from the first of the stages
+    if not records:  # the first of the stages has the number of input rows
         return {}
     share = n_rows / earlier.n_input_points
     return {name: record["seconds"] * share for name, record in records.items()}
@@ -217,18 +217,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
 
 
-def show_qualities(found: Sequence["LandmarkQuality"], as_json: bool) -> None:
+def show_qualities(qualities: Sequence["LandmarkQuality"], as_json: bool) -> None:
     """Print what landmarks are worth: a line for each method and seed, or JSON."""
     if as_json:
         tables = [
             {name: value._asdict() if isinstance(value, Measure) else value for name, value in one._asdict().items()}
-            for one in found
+            for one in qualities
         ]
         say_json(tables)
         return
-    say(f"{found[0].n_landmarks} landmarks; {found[0].nystrom_error.n_sampled} points looked at")
+    say(f"{qualities[0].n_landmarks} landmarks; {qualities[0].nystrom_error.n_sampled} points looked at")
     rows = [["method", "seed", *COLUMNS, "time", "memory"]]
-    for one in found:
+    for one in qualities:
         values = [measure_text(getattr(one, name)) for name in COLUMNS.values()]
         rows.append([one.method, str(one.seed), *values, f"{one.seconds:.2f} s", format_bytes(one.memory)])
     for line in aligned(rows):
@@ -279,5 +279,5 @@ def graph_lines(plan: Plan) -> Iterator[str]:
             yield f'  "{name} {block}" [label="block {block}", fillcolor={color}];'
             yield f'  "{name} {block}" -> "{name}";'
         for waiting in [f"{name} {block}" for block in drawn] or [name]:
-            yield from (f'  "{given}" -> "{waiting}";' for given in planned.stage.inputs)
+            yield from (f'  "{source}" -> "{waiting}";' for source in planned.stage.inputs)
     yield "}"

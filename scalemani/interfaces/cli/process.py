@@ -31,13 +31,13 @@ from scalemani.errors import (
     without_secrets,
 )
 from scalemani.interfaces.cli.commands import app
-from scalemani.interfaces.cli.output import outlasting, say, tell
+from scalemani.interfaces.cli.output import outlasting, print_event, say
 
 LONGEST_LINE = 4000  # letters of an error; a header or a path that it repeats may have any length
 LEAST_FREE = 2**20  # bytes: a disk with less is full
 GRACE_SECONDS = 3
 STANDARD_ERROR = 2
-STATUS_OF_SIGNALS = 128  # a shell tells of signal n by status 128 + n
+STATUS_OF_SIGNALS = 128  # a shell reports signal n as status 128 + n
 # The last when a terminal goes, on systems that have it.
 STOP_SIGNALS = tuple(one for one in signal.Signals if one.name in ("SIGINT", "SIGTERM", "SIGHUP"))
 # Typer brings a copy of click or uses click itself, by its version; BadParameter is public in both.
@@ -58,7 +58,7 @@ def main() -> None:
 def show_warning(others: Callable[..., None], message: Warning | str, kind: type[Warning], *where: Any) -> None:
     """Print what concerns a result as one line; hand warnings of other libraries on to what shows `others`."""
     if issubclass(kind, ScalemaniWarning):
-        tell("warning", str(message), before="warning: ")
+        print_event("warning", str(message), before="warning: ")
     else:
         others(message, kind, *where)
 
@@ -140,7 +140,7 @@ def report(error: BaseException, text: str, status: int) -> int:
     line = " ".join(printable(without_secrets(text, sys.argv)).split())
     if len(line) > LONGEST_LINE:
         line = f"{line[: LONGEST_LINE // 2]} ... {line[-LONGEST_LINE // 2 :]}"
-    tell("error", line, before="error: ")
+    print_event("error", line, before="error: ")
     return status
 
 
@@ -172,7 +172,7 @@ def stop(number: int, frame: FrameType | None) -> None:
     """Unwind on a signal, so that locks, bars and local clusters are let go of."""
     text = f"stopped by {signal.Signals(number).name}: the same command resumes the run"
     try:
-        tell("stopped", text)
+        print_event("stopped", text)
     except RuntimeError:  # the signal came within a write to the same stream, which cannot be entered again
         os.write(STANDARD_ERROR, f"\n{text}\n".encode())
     raise SystemExit(STATUS_OF_SIGNALS + number)

@@ -22,7 +22,7 @@ SCORE_DIGITS = 4
 
 @dataclass(frozen=True)
 class TuningOptions(Options):
-    """What `tune` is given: the options of `embed`, with lists for values, and what runs are compared with."""
+    """Options of `tune`: those of `embed`, with lists for values, and what runs are compared with."""
 
     method: Annotated[str, typer.Option(help=f"one, or several with commas: {', '.join(ROUTES)}")] = (
         "laplacian-eigenmaps"
@@ -38,7 +38,7 @@ class TuningOptions(Options):
         ),
     ] = None
     reference: Annotated[
-        str | None, typer.Option(help="embedding to compare with, as points are given; rows in input order")
+        str | None, typer.Option(help="embedding to compare with, in a format of POINTS; rows in input order")
     ] = None
     score: Annotated[
         list[str] | None,
@@ -63,39 +63,39 @@ class TuningOptions(Options):
 
     @property
     def learns_from_labels(self) -> bool:
-        """Whether any method is given the labels."""
+        """Whether any method takes the labels."""
         return any(map(takes_labels, self.methods))
 
     @property
     def folder(self) -> Path | None:
-        """Where the table goes; None where the run is in an object store and no folder is given."""
+        """Where the table goes; None where the run is in an object store and --out is not set."""
         if self.out is not None:
             return self.out
         return None if "://" in self.run else Path(self.run) / FOLDER
 
     def lists(self) -> "Lists":
-        """Return the values of every parameter that is given, by name, the method among them."""
+        """Return the requested values of parameters, by name, the method among them."""
         from scalemani.config.params.parsing import parse_assignments, read_configuration
         from scalemani.interfaces.tuning import METHOD, flat_lists, parse_list
 
-        given: Lists = {METHOD: list(self.methods)}
+        grid: Lists = {METHOD: list(self.methods)}
         if self.config is not None:
-            given |= flat_lists(read_configuration(self.config))
-        given |= parse_assignments(self.assignments or [], parse_list)
+            grid |= flat_lists(read_configuration(self.config))
+        grid |= parse_assignments(self.assignments or [], parse_list)
         if self.deduplicate:
-            given.setdefault("duplicates.tolerance", [EQUAL])
-        return given | {name: parse_list(value) for name, value in self.implied.items()}
+            grid.setdefault("duplicates.tolerance", [EQUAL])
+        return grid | {name: parse_list(value) for name, value in self.implied.items()}
 
 
 @taking(TuningOptions)
-def tune(**given: Any) -> None:
+def tune(**values: Any) -> None:
     """Run a grid of parameters in one store and compare the results; RUN then opens as the best.
 
-    Lists are given as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
+    Lists are written as `--set affinities.perplexity=5,10,30 --set neighbors.n_neighbors=15,30`. Points, the graph and
     the landmark weights are computed once. The same command resumes, and a combination that
     cannot be run is reported while the others finish.
     """
-    options = TuningOptions(**given)
+    options = TuningOptions(**values)
     lists = options.lists()
     candidates = candidates_of(lists)
     from scalemani.interfaces.tuning.scores import chosen_scores, make_judge
@@ -107,11 +107,11 @@ def tune(**given: Any) -> None:
     scores = chosen_scores(options.score or (), judge, options.methods)
     with options.running() as executor:
         points = SurveyedPoints(source, executor, options.block_rows)
-        found = search(points, options.run, candidates, scores, judge)
+        tuning = search(points, options.run, candidates, scores, judge)
     if not options.quiet:
-        show_tuning(found)
+        show_tuning(tuning)
     if options.folder is not None:
-        write_tuning(found, options.folder)
+        write_tuning(tuning, options.folder)
 
 
 def candidates_of(lists: "Lists") -> list["Candidate"]:
@@ -136,27 +136,27 @@ def candidates_of(lists: "Lists") -> list["Candidate"]:
     return candidates
 
 
-def show_tuning(found: "Tuning") -> None:
+def show_tuning(tuning: "Tuning") -> None:
     """Print a line a cell, the best, and how to have it by hand."""
     from scalemani.interfaces.cli.printing import aligned
     from scalemani.interfaces.tuning import METHOD
 
-    table = found.results_
-    columns = {name: table[f"param_{name}"] for name in found.names}
-    columns |= {name: table[name] for name in (*found.scoring, "rank", "seconds")}
+    table = tuning.results_
+    columns = {name: table[f"param_{name}"] for name in tuning.names}
+    columns |= {name: table[name] for name in (*tuning.scoring, "rank", "seconds")}
     rows = [[shown(value) for value in row] for row in zip(*columns.values(), strict=True)]
     for line, failed in zip(aligned([list(columns), *rows]), [None, *table["failure"]], strict=True):
         say(line + (f"  failed: {failed}" if failed else ""))
-    seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in found.shared_seconds.items() if seconds)
+    seconds = ", ".join(f"{name} {seconds:.1f} s" for name, seconds in tuning.shared_seconds.items() if seconds)
     say(f"computed once for all: {seconds or 'nothing'}")
-    if found.best_index_ is None:
+    if tuning.best_index_ is None:
         return
-    best = found.cells[found.best_index_]
+    best = tuning.cells[tuning.best_index_]
     settings = {**best.values, **best.computed_as}
     settings.pop(METHOD, None)
     by_hand = "".join(f" --set {name}={value}" for name, value in settings.items())
-    say(f"best: {found.scoring[0]} {found.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
-    say(f"{found.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
+    say(f"best: {tuning.scoring[0]} {tuning.best_score_:.{SCORE_DIGITS}g} at --method {best.method}{by_hand}")
+    say(f"{tuning.store} opens as the best: 'scalemani plot', 'export' and 'transform' take it")
 
 
 def shown(value: Any) -> str:
@@ -166,16 +166,16 @@ def shown(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-def write_tuning(found: "Tuning", folder: Path) -> None:
+def write_tuning(tuning: "Tuning", folder: Path) -> None:
     """Write the table and its picture, where there is more than one cell and matplotlib is installed."""
     from scalemani.interfaces.tuning.search import PICTURE
     from scalemani.io.figures import grid_figure
 
-    written = found.write(folder)
+    written = tuning.write(folder)
     try:
-        scores = found.results_[found.scoring[0]]
+        scores = tuning.results_[tuning.scoring[0]]
         grid_figure(
-            [cell.values for cell in found.cells], scores, folder / PICTURE, found.scoring[0], found.best_index_
+            [cell.values for cell in tuning.cells], scores, folder / PICTURE, tuning.scoring[0], tuning.best_index_
         )
         written.append(folder / PICTURE)
     except ConfigError as error:

@@ -67,7 +67,7 @@ RUNNING = {
         Effect("--labels FOLDER/other.npy", beside="--labels FOLDER/labels.npy " + CLASSES),
     ),
     "weights": Effect("--weights FOLDER/weights.npy"),
-    "given_lists": Effect("--graph FOLDER/lists.npz"),
+    "precomputed_lists": Effect("--graph FOLDER/lists.npz"),
     "deduplicate": Effect("--deduplicate", "stages"),
     "init": Effect("--init FOLDER/start.npy", beside="--method elastic-embedding --set layout.max_iterations=3"),
     "ids": Effect(

@@ -67,12 +67,12 @@ def test_doctor_tells_what_is_slow_and_only_that(subject, values, told):
     assert any(told in line for line in slow_here({**FOUND, subject: {**FOUND[subject], **values}}))
 
 
-def test_doctor_tells_of_kernels_that_cannot_be_kept(tmp_path):
+def test_doctor_reports_kernels_that_cannot_be_cached(tmp_path):
     (tmp_path / "file").write_text("")
     for cache, told in [(tmp_path / "file" / "cache", True), (tmp_path / "cache", False)]:
         command, places = [sys.executable, "-m", "scalemani", "doctor"], {"SCALEMANI_CACHE": str(cache)}
         ended = subprocess.run(command, env={**os.environ, **places}, capture_output=True, text=True, check=True)
-        assert ("compiled kernels cannot be kept" in ended.stdout) == told
+        assert ("compiled kernels cannot be cached" in ended.stdout) == told
 
 
 def test_params_lists_all_that_set_takes(scalemani):
