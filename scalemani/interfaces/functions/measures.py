@@ -127,8 +127,8 @@ def trustworthiness(
     most = (table.shape[0] - 1) // 2
     k = check_count(n_neighbors, "n_neighbors", 1, most, "less than half of the points")
     rows = sampled(table.shape[0], n_sampled, random_state, "trustworthiness")
-    found = measures.nearest_others(positions, rows, k)
-    return mean_of(measures.trust(table, found, rows), table.shape[0])
+    neighbors = measures.nearest_others(positions, rows, k)
+    return mean_of(measures.trust(table, neighbors, rows), table.shape[0])
 
 
 def neighbor_preservation(
@@ -168,8 +168,8 @@ def neighbor_preservation(
     table, positions = check_both(points, embedding, metric)
     k = check_count(n_neighbors, "n_neighbors", 1, table.shape[0] - 1, "the number of other points")
     rows = sampled(table.shape[0], n_sampled, random_state, "neighbor preservation")
-    found = measures.nearest_others(positions, rows, k)
-    return mean_of(measures.neighbor_shares(table, found, rows), table.shape[0])
+    neighbors = measures.nearest_others(positions, rows, k)
+    return mean_of(measures.neighbor_shares(table, neighbors, rows), table.shape[0])
 
 
 def knn_accuracy(

@@ -1,4 +1,4 @@
-"""One W of several groups of columns, each with a metric of its own: `mixed_affinities`."""
+"""One W of several groups of columns, each with its metric: `mixed_affinities`."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -89,7 +89,7 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
       is as near as the nearest in one counts in full, however many there are.
     * product: ~ prod_g mu_g(j|i)^(v_g t_i) for the k candidates where it is largest, t_i such that perplexity is K,
       and a thousandth of the mean. Near in all groups: the Gaussian of the sum of the squared distances, each in units
-      of its own bandwidth. Made for clusters that no group shows alone.
+      of its bandwidth. Made for clusters that no group shows alone.
 
     Rows of P sum to one, and W = (P + P^T) / 2. With several equal groups, mean and product are W of one of them. Where
     K or more candidates are equal to a point in a group, as in a column of few categories, mu is one for these and
@@ -114,17 +114,17 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
     check_known(combine, COMBINATIONS, f"combine {combine!r} is unknown")
     tables = opened_groups(groups)
     n_points, counts = tables[0].shape[0], checked_weights(weights, len(tables))
-    asked = {"affinities": {"perplexity": perplexity}, "neighbors": {"n_neighbors": n_neighbors}}
-    params = Parameters().with_values(asked).resolved("laplacian-eigenmaps", n_points)
+    requested = {"affinities": {"perplexity": perplexity}, "neighbors": {"n_neighbors": n_neighbors}}
+    params = Parameters().with_values(requested).resolved("laplacian-eigenmaps", n_points)
     params.affinities.check_reach(params.n_neighbors)
     seed = check_seed(random_state)
     scaled = [at_unit_spread(table, number) for number, table in enumerate(tables)]
     lists = []
-    for own in range(len(tables) + 1):  # the last is of all groups together
-        shares = [1.0 if own in (number, len(tables)) else TIED for number in range(len(tables))]
-        rows = beside([part * share for part, share in zip(scaled, shares, strict=True)])
-        found = knn_graph(rows, params.n_neighbors, random_state=seed, workers=workers, memory=memory)
-        lists.append(np.asarray(found.indices))
+    for searched in range(len(tables) + 1):  # the last is of all groups together
+        shares = [1.0 if searched in (number, len(tables)) else TIED for number in range(len(tables))]
+        rows = joined_columns([part * share for part, share in zip(scaled, shares, strict=True)])
+        graph = knn_graph(rows, params.n_neighbors, random_state=seed, workers=workers, memory=memory)
+        lists.append(np.asarray(graph.indices))
     candidates = np.sort(np.hstack(lists), axis=1)
     values, calibration = np.empty(candidates.shape, np.float32), (params.n_neighbors, params.perplexity)
     for tile in slices(n_points, TILE_ROWS):
@@ -136,10 +136,10 @@ def mixed_affinities(  # noqa: PLR0913 - what a run takes of neighbours and affi
     return symmetric_affinities(candidates, values)
 
 
-def write_mixed_affinities(path: str, groups: Sequence[Any], **given: Any) -> None:
+def write_mixed_affinities(path: str, groups: Sequence[Any], **arguments: Any) -> None:
     """Write `mixed_affinities` into an .npz, as `scipy.sparse.load_npz` reads it."""
     target, _ = checked_target(path, (".npz",), "affinities are a sparse matrix")
-    affinities = mixed_affinities(groups, **given)
+    affinities = mixed_affinities(groups, **arguments)
     with replaced_file(target) as file:
         sp.save_npz(file, affinities, compressed=False)
 
@@ -176,23 +176,23 @@ def opened_group(group: Any) -> Points:
 
 def checked_weights(weights: Sequence[float] | None, n_groups: int) -> np.ndarray:
     """Return how often each group counts, (G,) with the sum G."""
-    given = np.asarray([1.0] * n_groups if weights is None else weights)
-    if given.shape != (n_groups,) or given.dtype.kind not in "fiu" or not np.all((given > 0) & np.isfinite(given)):
+    counts = np.asarray([1.0] * n_groups if weights is None else weights)
+    if counts.shape != (n_groups,) or counts.dtype.kind not in "fiu" or not np.all((counts > 0) & np.isfinite(counts)):
         raise ConfigError(f"weights must be {n_groups} numbers above zero, one for each group, got {weights!r}")
-    return given * (n_groups / np.sum(given, dtype=np.float64))
+    return counts * (n_groups / np.sum(counts, dtype=np.float64))
 
 
 def at_unit_spread(rows: Points, number: int) -> Points:
     """Return rows (N, D) in float64 over the root of their total variance, dense ones about their mean."""
-    given = rows.astype(np.float64)
-    means, variances = mean_variance_axis(given, axis=0) if sp.issparse(given) else moments(given)
+    table = rows.astype(np.float64)
+    means, variances = mean_variance_axis(table, axis=0) if sp.issparse(table) else moments(table)
     total = float(variances.sum())
     if not total > 0:
         raise DataError(f"group {number + 1} has the same values in every row, and no point near another: leave it out")
-    return (given if sp.issparse(given) else given - means) * (1.0 / np.sqrt(total))
+    return (table if sp.issparse(table) else table - means) * (1.0 / np.sqrt(total))
 
 
-def beside(parts: list[Points]) -> Points:
+def joined_columns(parts: list[Points]) -> Points:
     """Return the columns of all tables (N, D) as one table, sparse where one is."""
     return sp.hstack(parts, format="csr") if any(map(sp.issparse, parts)) else np.hstack(parts)
 
@@ -201,12 +201,12 @@ PARQUET = ".parquet"
 TABLE_SUFFIXES = (PARQUET, ".csv")
 
 
-def open_categories(given: Any) -> sp.csr_matrix | None:
+def open_categories(points: Any) -> sp.csr_matrix | None:
     """Return columns of categories as sparse bits (N, C), one for each value of each column; None for other points.
 
     Parameters
     ----------
-    given : a frame, a table of Arrow, one column, a table (N, D) of texts, or columns of a file:
+    points : a frame, a table of Arrow, one column, a table (N, D) of texts, or columns of a file:
         `file.parquet::job,city`, `file.csv::job` or `file.h5ad::obs/job`
 
     Raises
@@ -214,7 +214,7 @@ def open_categories(given: Any) -> sp.csr_matrix | None:
     DataError
         For values that are missing, and columns that hold other things than numbers and texts.
     """
-    columns = columns_of_categories(given)
+    columns = columns_of_categories(points)
     if columns is None:
         return None
     parts = []
@@ -230,21 +230,21 @@ def open_categories(given: Any) -> sp.csr_matrix | None:
     return sp.csr_matrix(sp.hstack(parts, format="csr"))
 
 
-def columns_of_categories(given: Any) -> Mapping[Any, Any] | None:
+def columns_of_categories(points: Any) -> Mapping[Any, Any] | None:
     """Return columns (N,) by name or number; None for points that are no such columns."""
-    if isinstance(given, str | Path):
-        name, _, member = str(given).partition("::")
+    if isinstance(points, str | Path):
+        name, _, member = str(points).partition("::")
         stored = Path(name).suffix.lower() in TABLE_SUFFIXES or member.split("/")[0] == OBS
-        columns = open_columns(given) if stored else None
+        columns = open_columns(points) if stored else None
         if columns is not None and not member and Path(name).suffix.lower() == PARQUET:
             index = index_of_files(Path(name))
             return {key: column for key, column in columns.items() if key not in index}
         return columns
-    names = getattr(given, "column_names", getattr(given, "columns", None))  # of Arrow; of pandas and polars
+    names = getattr(points, "column_names", getattr(points, "columns", None))  # of Arrow; of pandas and polars
     if names is not None:
-        left_out = index_columns(given.schema) if hasattr(given, "column_names") else ()
-        return {name: given[name] for name in names if name not in left_out}
-    if len(getattr(given, "shape", ())) == 1:
-        return {getattr(given, "name", None) or "0": given}
-    of_texts = isinstance(given, np.ndarray) and given.ndim == 2 and given.dtype.kind in "OSU"
-    return dict(enumerate(given.T)) if of_texts else None
+        left_out = index_columns(points.schema) if hasattr(points, "column_names") else ()
+        return {name: points[name] for name in names if name not in left_out}
+    if len(getattr(points, "shape", ())) == 1:
+        return {getattr(points, "name", None) or "0": points}
+    of_texts = isinstance(points, np.ndarray) and points.ndim == 2 and points.dtype.kind in "OSU"
+    return dict(enumerate(points.T)) if of_texts else None

@@ -45,7 +45,7 @@ from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums
 from scalemani.runs.opened import Curve
 
 MOST_TRIALS = 4  # of one method, each finer than the one before
-LEAST_REFINEMENT = 0.03  # of the tolerance of the trial before: far larger errors do not tell what is needed
+LEAST_REFINEMENT = 0.03  # of the tolerance of the trial before: far larger errors do not say what is needed
 
 
 class MeasuredField(NamedTuple):
@@ -117,15 +117,15 @@ def repulsion(
         "auto" takes exact sums up to 2,000 points; beyond, the mesh, and where that does not meet the tolerance, exact
         sums up to 20,000 points, then trees or a finer mesh
     tolerance : relative error of the gradients over all points. Nine in ten single gradients err by at most ten times
-        as much, relative to their own norm, or to 1e-3 where that is less. Both are measured against exact sums, at all
+        as much, relative to their norm, or to 1e-3 where that is less. Both are measured against exact sums, at all
         of 1,024 points and at 64 to 1,024 of more, drawn more often where others are near, until the standard error of
         what decides is a tenth of it; the method is made finer until they hold
     theta : size over distance, in [0, 2], below which a cell of "barnes-hut" acts as one point; None: by the tolerance,
-        which has no effect where it is given
+        which has no effect where theta is passed
     order : terms along each axis, 1 to 30, of the expansions of "fgt"; None: by the tolerance, which decides the reach
-        alone where it is given. `repulsion_bound` says what the sums can then err by
+        alone where order is passed. `repulsion_bound` says what the sums can then err by
     sample_weight : (N,) real numbers of at least one, how many equal points each stands for; None: one. A copy of a
-        point then meets all copies of the others, and its own others at distance zero; all methods sum masses
+        point then meets all copies of the others, and its other copies at distance zero; all methods sum masses
 
     Returns
     -------
@@ -174,7 +174,7 @@ def repulsion(
 
 
 def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) -> PairSums | None:
-    """Return the sums that a parameter of their own decides, not the tolerance; None where none is given."""
+    """Return the sums that theta or order decides, not the tolerance; None where neither is passed."""
     for name, value, owner in (("theta", theta, "barnes-hut"), ("order", order, "fgt")):
         if value is not None and method != owner:
             raise ConfigError(f"{name} is a parameter of method {owner!r}, got method {method!r}: leave it out")
@@ -275,9 +275,9 @@ def objective(
     chosen = chosen_method(repulsion, row.kernel, *positions.shape)
     masses = None if sample_weight is None else check_weights(sample_weight, len(positions))
     problem = Problem(rows, row, affinity_scale(row, rows, masses), float(strength), masses=masses)
-    asked = row.kernel, check_tolerance(tolerance)
+    requested = row.kernel, check_tolerance(tolerance)
     with threads(usable_processors()) as side_by_side:
-        sums = measured_field(repulsion, chosen, asked, positions, masses, side_by_side.over).sums
+        sums = measured_field(repulsion, chosen, requested, positions, masses, side_by_side.over).sums
         value, gradient = problem.evaluate(positions, sums)
     return value, gradient
 
@@ -304,7 +304,7 @@ class Minimum:
     gradient_norm : before the last step
     repulsion : how it was summed
     force_error : the relative error of its forces at the end
-    worst_decile_force_error : that of a single point's force, relative to its own norm, at the 90th percentile
+    worst_decile_force_error : that of a single point's force, relative to its norm, at the 90th percentile
     force_standard_error, worst_decile_standard_error : of the two, which are measured on a sample; 0 on all points
     """
 
@@ -332,7 +332,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     random_state: Seed = 0,
     sample_weight: Any = None,
 ) -> Minimum:
-    """Minimize the objective of a nonlinear embedding over given affinities, by the descent of a run, in memory.
+    """Minimize the objective of a nonlinear embedding over affinities in memory, by the descent of a run.
 
     Parameters
     ----------
@@ -356,8 +356,8 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
     Raises
     ------
     ConfigError
-        For an unknown method, direction or number, numbers out of range or at odds with each other, a deviation of a
-        start that is given, and a repulsion that does not serve the method or the dimensions.
+        For an unknown method, direction or number, numbers out of range or at odds with each other, a deviation
+        where `init` has the start, and a repulsion that does not serve the method or the dimensions.
     DataError
         For affinities that are not finite, negative or asymmetric, and a start that does not fit them.
     DisconnectedGraphError
@@ -380,21 +380,21 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
 
     Examples
     --------
-    >>> found = minimize([[0.0, 1.0], [1.0, 0.0]], "t-ee", [[0.0], [1.0]], settings={"layout.strength": 4.0})
-    >>> np.ptp(found.embedding, axis=0).round(3), found.stopped  # d^2 is strength - 1
+    >>> result = minimize([[0.0, 1.0], [1.0, 0.0]], "t-ee", [[0.0], [1.0]], settings={"layout.strength": 4.0})
+    >>> np.ptp(result.embedding, axis=0).round(3), result.stopped  # d^2 is strength - 1
     (array([1.732]), 'converged')
     """
     rows = rows_of_affinities(checked_affinities(W))
     if rows.n_points < 2:
         raise DataError("W must be (N, N) with N of at least 2, got (1, 1)")
     seed = check_seed(random_state)
-    given = None if init is None else checked_start(init, rows.n_points, n_components)
+    positions = None if init is None else checked_start(init, rows.n_points, n_components)
     wanted = COMPONENTS if n_components is None else n_components
-    n_dims = check_count(wanted, "n_components") if given is None else given.shape[1]
+    n_dims = check_count(wanted, "n_components") if positions is None else positions.shape[1]
     layout = descent_of(method, direction, settings, rows.n_points, n_dims)
-    if given is not None and "layout.start_deviation" in (settings or {}):
+    if positions is not None and "layout.start_deviation" in (settings or {}):
         raise ConfigError("layout.start_deviation is that of a random start: leave it out, or scale init")
-    start = random_start(seed, rows.n_points, n_dims, layout.start_deviation or 1.0) if given is None else given
+    start = random_start(seed, rows.n_points, n_dims, layout.start_deviation or 1.0) if positions is None else positions
     masses = None if sample_weight is None else check_weights(sample_weight, rows.n_points)
     if masses is not None and layout.direction in OF_PAIRS:
         raise ConfigError(f"direction={layout.direction!r} knows no weights: take another")
@@ -402,7 +402,7 @@ def minimize(  # noqa: PLR0913 - what a run takes of a descent, and affinities i
 
 
 def checked_start(init: Any, n_points: int, n_components: int | None) -> np.ndarray:
-    """Return a copy of given positions as float64, or raise DataError for those that do not fit."""
+    """Return a copy of positions as float64, or raise DataError for those that do not fit."""
     start = np.array(check_points(init, "init"), np.float64, order="C")
     n_dims = start.shape[1] if n_components is None else n_components
     if start.shape != (n_points, n_dims):

@@ -1,6 +1,6 @@
 """How good a finished run is: measures of its graph and embedding by a sample of the points, against its stored points.
 
-The points are read by blocks, twice: distances from the sample to the neighbours that were found, then how many points
+The points are read by blocks, twice: distances from the sample to its neighbours, then how many points
 are closer than these. A neighbour is among the k nearest where fewer than k others are closer.
 """
 
@@ -31,7 +31,7 @@ from scalemani.stages.arrays.embeddings import StoredClustering
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPoints, StoredWorkPoints
 
-NEIGHBORS = 15  # of a point, where nothing is asked: as many as most embeddings are looked at by
+NEIGHBORS = 15  # of a point, by default: as many as most embeddings are looked at by
 
 
 def measure_run(
@@ -80,11 +80,11 @@ def measure_run(
         classes = classes[labelled]
     rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
-    found = against_points(run, positions, rows, k)
+    results = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
         many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, min(k, len(labelled) - 1)}):
-            found[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
+            results[f"{nearest}-nn accuracy"] = measures.knn_accuracy(
                 positions[labelled], classes, nearest, n_sampled=many, random_state=seed
             )
     if classes is not None and StoredClustering.STAGE in run.keys:
@@ -96,8 +96,8 @@ def measure_run(
             measures.normalized_mutual_information,
             measures.adjusted_rand_index,
         ):
-            found[measure.__name__] = measure(clusters, classes)
-    return found
+            results[measure.__name__] = measure(clusters, classes)
+    return results
 
 
 def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: int) -> dict[str, Measure | float]:
@@ -114,15 +114,15 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
     if positions is not None:
         tables.append(nearest_others(positions, rows, k))
     closer = count_closer(run, rows, np.hstack(tables))
-    found: dict[str, Measure | float] = {}
+    results: dict[str, Measure | float] = {}
     if width:
         counted = ~repeated_in_rows(tables[0])
-        found["recall"] = mean_of(np.mean((closer[:, :width] < width) & counted, axis=1), n_points)
+        results["recall"] = mean_of(np.mean((closer[:, :width] < width) & counted, axis=1), n_points)
     if positions is not None:
         ranks = closer[:, width:]
-        found["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
-        found["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
-    return found
+        results["trustworthiness"] = mean_of(trust_of_counts(ranks, n_points), n_points)
+        results["neighbor_preservation"] = mean_of(np.mean(ranks < k, axis=1), n_points)
+    return results
 
 
 def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:

@@ -113,14 +113,14 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
 
     Examples
     --------
-    >>> found = entropic_affinities([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], perplexity=2)
-    >>> found.values.sum(axis=1), found.saturated
+    >>> affinities = entropic_affinities([[1.0, 2.0, 3.0], [1.0, 1.0, 1.0]], perplexity=2)
+    >>> affinities.values.sum(axis=1), affinities.saturated
     (array([1., 1.]), array([False,  True]))
     """
     table = checked_distances(distances)
     n_points, k = table.shape
     names = {"kind": "entropic", "perplexity": perplexity, "solver": solver, "order": order, "tolerance": tol}
-    asked = Parameters().with_values({"affinities": names})
+    requested = Parameters().with_values({"affinities": names})
     seed = check_seed(random_state)
     if indices is None and (order in GRAPH_ORDERS or sample_weight is not None):
         raise ConfigError(f"order {order!r} or sample_weight follows the graph: give indices=graph.indices")
@@ -132,12 +132,12 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     squares = np.square(table.astype(np.float64))
     search: Any = {"solver": solver, "order": order, "tol": tol, "rows": entropic.RowsOfData(lists, 0, seed)}
     if sample_weight is None:
-        asked.affinities.check_reach(k)
-        return Affinities(*entropic.entropic_affinities(squares, asked.perplexity, **search))
+        requested.affinities.check_reach(k)
+        return Affinities(*entropic.entropic_affinities(squares, requested.perplexity, **search))
     weights = check_weights(sample_weight, n_points)
     counts = Multiplicities.of_rows(weights, 0, checked_neighbors(indices, n_points, k))
-    asked.affinities.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
-    rows, twins = repeated_affinities(squares, asked.perplexity, counts, **search)
+    requested.affinities.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
+    rows, twins = repeated_affinities(squares, requested.perplexity, counts, **search)
     return Affinities(*rows, twins=twins)
 
 
@@ -263,7 +263,7 @@ def symmetric_affinities(
         For weights without twins, twins without weights, labels without a target weight, a target weight without
         labels, and one out of range.
     DataError
-        For tables of different shapes, neighbours out of range, a point among its own neighbours, affinities that
+        For tables of different shapes, neighbours out of range, a point among its neighbours, affinities that
         are negative or not finite, weights that are not one finite number of at least one a point, and labels that are
         not one class a point.
 
@@ -279,10 +279,10 @@ def symmetric_affinities(
            [0. , 0.5, 0. ]])
     """
     lists = checked_neighbors(indices, len(indices))
-    given = checked_weights(values, "values", lists.shape)
+    checked = checked_weights(values, "values", lists.shape)
     n_points, extra = len(lists), None
     neighbors = np.ascontiguousarray(lists, np.int32 if n_points < 2**31 else np.int64)
-    weights = np.ascontiguousarray(given, np.float32 if given.dtype == np.float32 else np.float64)
+    weights = np.ascontiguousarray(checked, np.float32 if checked.dtype == np.float32 else np.float64)
     if (sample_weight is None) != (twins is None):
         raise ConfigError(
             "sample_weight and twins go together, got one of them: give both, twins as sm.entropic_affinities(..., "
@@ -298,11 +298,11 @@ def symmetric_affinities(
         raise ConfigError(f"labels and a target_weight above 0 go together, got {target_weight:g}: give both or none")
     (incoming,) = incoming_edges(neighbors, weights, 0, n_points, [0])
     rows = symmetric_rows(neighbors, weights, 0, incoming, extra)
-    found = rows.values
+    entries = rows.values
     if labels is not None:
         codes = check_classes(Labels.of(open_labels(labels, n_points), True)).codes
-        found = lowered_between_classes(rows.indptr, found, codes, codes[rows.indices], float(target_weight))
-    return sp.csr_matrix((found, rows.indices, rows.indptr), shape=(n_points, n_points))
+        entries = lowered_between_classes(rows.indptr, entries, codes, codes[rows.indices], float(target_weight))
+    return sp.csr_matrix((entries, rows.indices, rows.indptr), shape=(n_points, n_points))
 
 
 def reduce_laplacian(W: Any, Z: Any) -> tuple[sp.csr_matrix, sp.csr_matrix]:

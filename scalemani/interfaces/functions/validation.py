@@ -63,9 +63,9 @@ def checked_neighbors(indices: Any, n_points: int, n_neighbors: int | None = Non
             f"indices must be rows of points in [0, {n_points}), got {table[row, column]} in row {row}: -1 marks "
             "neighbours that a search did not find; search again"
         )
-    own = np.flatnonzero((table == np.arange(n_points)[:, None]).any(axis=1))
-    if len(own):
-        raise DataError(f"{len(own)} points are their own neighbours, the first is row {own[0]}: leave self out")
+    selves = np.flatnonzero((table == np.arange(n_points)[:, None]).any(axis=1))
+    if len(selves):
+        raise DataError(f"{len(selves)} points list themselves, the first is row {selves[0]}: leave self out")
     return table
 
 
@@ -108,7 +108,7 @@ def check_affinities(affinities: sp.csr_matrix) -> None:
 
 
 def checked_affinities(matrix: Any, n_points: int | None = None, noun: str = "") -> sp.csr_matrix:
-    """Return symmetric affinities W (N, N) in CSR form; `noun` says what N, if given, is the number of."""
+    """Return symmetric affinities W (N, N) in CSR form; `noun` says what N, if any, is the number of."""
     affinities = checked_sparse(matrix, "W")
     if affinities.shape != (affinities.shape[0], affinities.shape[0] if n_points is None else n_points):
         wanted = "" if n_points is None else f" with N = {n_points} {noun}"

@@ -41,7 +41,7 @@ def test_reduced_eigenvalues_are_at_least_the_exact_ones():
         ([[1], [0]], [[1.0]], r"values must be real numbers \(2, 1\)"),
         ([[1], [2]], [[1.0], [1.0]], r"\[0, 2\), got 2 in row 1"),
         ([[1], [-1]], [[1.0], [1.0]], "got -1"),
-        ([[0], [0]], [[1.0], [1.0]], "own neighbours"),
+        ([[0], [0]], [[1.0], [1.0]], "list themselves"),
         ([[1], [0]], [[1.0], [np.nan]], "finite"),
         ([[1], [0]], [[1.0], [-1.0]], "not negative"),
         ([[1.0], [0.0]], [[1.0], [1.0]], "integers"),
