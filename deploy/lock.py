@@ -3,7 +3,7 @@
     python deploy/lock.py     # makes deploy/compose/requirements.txt anew, after other requirements or constraints.txt
 
 pip chooses the files, as it would in the image, for each kind of processor; nothing is installed. The Python of the
-image has to run it, since that decides what packages ask for. The digests are those that the index in use names.
+image has to run it, since that decides what packages require. The digests are those that the index in use names.
 """
 
 import argparse
@@ -24,7 +24,7 @@ LIBC = ("2_17", "2_24", "2_26", "2_27", "2_28", "2_31", "2_34", "2_35", "2_36") 
 HEAD = "# Made by deploy/lock.py: the files that the image installs, by the digests of their contents.\n"
 
 
-def asked_for(extras: set[str]) -> list[str]:
+def requirements_of(extras: set[str]) -> list[str]:
     """Return the requirements of the project with some extras, and of what builds it."""
     described = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = described["project"]
@@ -51,29 +51,29 @@ def chosen(python: str, processor: str, requirements: list[str]) -> dict[str, tu
         command += [*platforms, f"--python-version={python}", "--constraint", str(ROOT / "constraints.txt")]
         subprocess.run([*command, *requirements], check=True)
         report = json.loads(Path(folder, "report.json").read_text())
-    found = {}
+    wheels = {}
     for installed in report["install"]:
         name = re.sub(r"[-_.]+", "-", installed["metadata"]["name"]).lower()
         digest = installed["download_info"]["archive_info"]["hashes"]["sha256"]
-        found[name] = (installed["metadata"]["version"], digest)
-    return found
+        wheels[name] = (installed["metadata"]["version"], digest)
+    return wheels
 
 
 def main() -> None:
     """Write the file."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, default=LOCK)
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     python, extras = of_image()
     if python != f"{sys.version_info.major}.{sys.version_info.minor}":
         raise SystemExit(f"the image has Python {python}: run this with the same")
-    everywhere = [chosen(python, processor, asked_for(extras)) for processor in PROCESSORS]
+    everywhere = [chosen(python, processor, requirements_of(extras)) for processor in PROCESSORS]
     lines = [HEAD]
     for name in sorted(set().union(*everywhere)):
-        (version,) = {found[name][0] for found in everywhere if name in found}
-        digests = sorted({found[name][1] for found in everywhere if name in found})
+        (version,) = {wheels[name][0] for wheels in everywhere if name in wheels}
+        digests = sorted({wheels[name][1] for wheels in everywhere if name in wheels})
         lines.append(f"{name}=={version} " + " ".join(f"--hash=sha256:{digest}" for digest in digests) + "\n")
-    asked.out.write_text("".join(lines))
+    arguments.out.write_text("".join(lines))
 
 
 if __name__ == "__main__":

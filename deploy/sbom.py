@@ -20,18 +20,18 @@ def normalized(name: str) -> str:
 
 
 def needed(requirements: list[str], extras: set[str]) -> set[str]:
-    """Return the names of requirements that are installed and meant without extras or with those given."""
-    found = set()
+    """Return the names of requirements that apply without extras or with one of these."""
+    names = set()
     for requirement in requirements:
         wanted = re.search(r"extra\s*==\s*['\"]([^'\"]+)", requirement)
         if wanted is None or wanted[1] in extras:
-            found.add(normalized(re.match(r"[A-Za-z0-9_.-]+", requirement)[0]))  # type: ignore[index]
-    return found
+            names.add(normalized(re.match(r"[A-Za-z0-9_.-]+", requirement)[0]))  # type: ignore[index]
+    return names
 
 
 def parts(extras: set[str]) -> list[dict[str, str]]:
     """Return every package that the project needs, directly or not, as components."""
-    installed = {normalized(found.metadata["Name"]): found for found in metadata.distributions()}
+    installed = {normalized(distribution.metadata["Name"]): distribution for distribution in metadata.distributions()}
     waiting, seen = needed(metadata.requires(PROJECT) or [], extras), set()
     while waiting:
         name = waiting.pop()
@@ -51,10 +51,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
     parser.add_argument("--extra", action="append", default=[], help="an extra of the project that is installed")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     whole = {"type": "library", "name": PROJECT, "version": metadata.version(PROJECT)}
     described = {"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1, "metadata": {"component": whole}}
-    asked.out.write_text(json.dumps({**described, "components": parts(set(asked.extra))}, indent=1))
+    arguments.out.write_text(json.dumps({**described, "components": parts(set(arguments.extra))}, indent=1))
 
 
 if __name__ == "__main__":

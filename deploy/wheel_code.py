@@ -21,7 +21,7 @@ class MachineCode(BuildHookInterface):
         if not folder or version == "editable":
             return
         build_data["pure_python"] = False
-        # Code calls the C library through the process, as numba's own wheels do, and has no file that is linked to it.
+        # Code calls the C library through the process, as numba's wheels do, and has no file that is linked to it.
         python = f"cp{sysconfig.get_config_var('py_version_nodot')}"
         build_data["tag"] = f"{python}-{python}-manylinux_2_17_x86_64"
         build_data["force_include"][folder] = "scalemani/kernels/machine/code"

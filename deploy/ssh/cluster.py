@@ -19,7 +19,7 @@ LOOPBACK = "127.0.0.1:0"  # of the pages that a scheduler and workers show, whic
 
 
 def arguments() -> argparse.Namespace:
-    """Return what the command line asks for."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", nargs="+", required=True, help="names as SSH knows them")
     parser.add_argument("--threads", type=int, required=True, help="threads a worker")
@@ -31,22 +31,22 @@ def arguments() -> argparse.Namespace:
 
 def main() -> int:
     """Start the cluster, run the command on it, and return its exit status."""
-    asked = arguments()
+    options = arguments()
     security = Security()  # from the variables that deploy/dask.sh sets; the hosts get the same paths
     if not security.require_encryption:
         sys.exit("no TLS: source deploy/dask.sh first, with a folder that all hosts see and only you can read")
-    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a worker that restarts is not given up
+    dask.config.set({"distributed.deploy.lost-worker-timeout": "1h"})  # a worker that restarts is not lost
     with SSHCluster(
-        [asked.hosts[0], *asked.hosts],
-        connect_options={} if asked.ssh_config is None else {"config": [asked.ssh_config]},
-        remote_python=asked.python,
+        [options.hosts[0], *options.hosts],
+        connect_options={} if options.ssh_config is None else {"config": [options.ssh_config]},
+        remote_python=options.python,
         scheduler_options={"protocol": "tls://", "port": 0, "dashboard_address": LOOPBACK},
-        worker_options={"nthreads": asked.threads, "dashboard_address": LOOPBACK},
+        worker_options={"nthreads": options.threads, "dashboard_address": LOOPBACK},
         security=security,
     ) as cluster:
         with Client(cluster) as client:
-            client.wait_for_workers(len(asked.hosts), timeout=300)
-        command = [sys.executable, "-m", "scalemani", *asked.command, "--scheduler", cluster.scheduler_address]
+            client.wait_for_workers(len(options.hosts), timeout=300)
+        command = [sys.executable, "-m", "scalemani", *options.command, "--scheduler", cluster.scheduler_address]
         return subprocess.run(command, check=False).returncode
 
 

@@ -51,8 +51,8 @@ def test_the_versions_are_those_that_are_tested(lock, locked):
 def test_everything_that_the_image_asks_for_is_there(lock, locked):
     _, extras = lock.of_image()
     assert {"figures", "s3", "tls"} <= extras
-    asked = [Requirement(wanted) for wanted in lock.asked_for(extras)]
-    assert [str(one) for one in asked if locked.get(canonicalize_name(one.name)) not in one.specifier] == []
+    requirements = [Requirement(wanted) for wanted in lock.requirements_of(extras)]
+    assert [str(one) for one in requirements if locked.get(canonicalize_name(one.name)) not in one.specifier] == []
 
 
 def test_compiled_packages_have_a_file_for_each_processor(lock):
