@@ -47,12 +47,12 @@ Element = LazyRows | SparseMatrix | np.ndarray | bool | int | float | str | Mapp
 class Annotations:
     """What is written of `n_obs` rows, by the path of each element in the AnnData, as "obsm/X_tsne".
 
-    `kept` names elements that are not replaced where they are there.
+    `retained` names elements that are not replaced where they are there.
     """
 
     n_obs: int
     elements: Mapping[str, Element]
-    kept: tuple[str, ...] = ()
+    retained: tuple[str, ...] = ()
 
 
 def write_anndata(annotations: Annotations, target: str) -> None:
@@ -95,7 +95,7 @@ class LateErrors(io.FileIO):
     error: OSError | None = None
 
     def write(self, content: Any) -> int:
-        """Write as much as the disk takes, keep the first error, and return the length of all, so that HDF5 goes on."""
+        """Write as much as the disk takes, keep the first error, and return the length of all: HDF5 continues."""
         left = memoryview(content).cast("B")
         while left and self.error is None:
             try:
@@ -105,7 +105,7 @@ class LateErrors(io.FileIO):
         return len(content)
 
     def truncate(self, size: int | None = None) -> int:
-        """Change the size, or keep the error, and return the size asked for all the same."""
+        """Change the size, or keep the error, and return the requested size all the same."""
         try:
             return super().truncate(size)
         except OSError as error:
@@ -135,7 +135,7 @@ def check_file(annotations: Annotations, path: Path) -> None:
 
 
 def check_rows(root: Any, annotations: Annotations, where: str) -> None:
-    """Refuse an AnnData of other rows than there are results for, and to replace what is to be kept."""
+    """Refuse an AnnData of other rows than there are results for, and to replace what is to be retained."""
     obs = root.get("obs")
     index = None if obs is None else obs.attrs.get("_index")
     if index is None or index not in obs:
@@ -148,7 +148,7 @@ def check_rows(root: Any, annotations: Annotations, where: str) -> None:
             "the name of a new one"
         )
 
-    if taken := [path for path in annotations.kept if path in root]:
+    if taken := [path for path in annotations.retained if path in root]:
         raise ConfigError(
             f"{where} has {taken[0]}, from which other results may come, and it is not replaced: rename it, or give "
             "the name of a new AnnData"
@@ -156,24 +156,24 @@ def check_rows(root: Any, annotations: Annotations, where: str) -> None:
 
 
 def add_to_store(annotations: Annotations, target: Path) -> None:
-    """Write the elements beside a zarr store, and move each to its place."""
+    """Write the elements next to a zarr store, and move each to its place."""
     group = zarr.open_group(target, mode="r+", use_consolidated=False)
     check_rows(group, annotations, str(target))
     with as_errors_of(target):
         for left in leftovers(target):
             put_back(left / REPLACED, target)
-        with temporary(target, Path.mkdir) as (own, _):
-            written = zarr.open_group(own / WRITTEN, mode="w-", zarr_format=group.metadata.zarr_format)
+        with temporary(target, Path.mkdir) as (folder, _):
+            written = zarr.open_group(folder / WRITTEN, mode="w-", zarr_format=group.metadata.zarr_format)
             write_elements(written, annotations)
-            sync_tree(own)
+            sync_tree(folder)
             for path in annotations.elements:
                 parent = path.rpartition("/")[0]
                 if parent not in group:
                     group.create_group(parent, attributes=GROUP)
                 if path in group:
-                    (own / REPLACED / path).parent.mkdir(parents=True, exist_ok=True)
-                    (target / path).rename(own / REPLACED / path)
-                (own / WRITTEN / path).rename(target / path)
+                    (folder / REPLACED / path).parent.mkdir(parents=True, exist_ok=True)
+                    (target / path).rename(folder / REPLACED / path)
+                (folder / WRITTEN / path).rename(target / path)
                 sync((target / path).parent)
             add_columns(group, annotations)
             if zarr.open_group(target, mode="r").metadata.consolidated_metadata is not None:

@@ -33,14 +33,14 @@ def replaced_file(target: str | Path, through_links: bool = True) -> Iterator[An
     """Yield a temporary file that replaces `target` when the block ends.
 
     Of a symbolic link the file that it leads to is replaced, as cp and NumPy write it; not `through_links`, which is
-    for names that the user did not give, the link is.
+    for names that the user did not choose, the link is.
     """
     path = Path(os.path.realpath(target) if through_links and os.path.islink(target) else target)
-    with as_errors_of(path), temporary(path, Path.touch) as (own, lock):
-        with own.open("wb") as file:
+    with as_errors_of(path), temporary(path, Path.touch) as (temporary_path, lock):
+        with temporary_path.open("wb") as file:
             yield file
         os.fsync(lock)
-        os.replace(own, path)
+        os.replace(temporary_path, path)
         sync(path.parent)
 
 
@@ -48,18 +48,18 @@ def replaced_file(target: str | Path, through_links: bool = True) -> Iterator[An
 def new_folder(target: str | Path) -> Iterator[Path]:
     """Yield a temporary folder that is renamed to `target` when the block ends.
 
-    A folder of the same content may be there, as when a command is given again; anything else is refused.
+    A folder of the same content may be there, as when a command runs again; anything else is refused.
     """
     path = Path(target)
-    with as_errors_of(path), temporary(path, Path.mkdir) as (own, _):
-        yield own
-        sync_tree(own)
+    with as_errors_of(path), temporary(path, Path.mkdir) as (temporary_path, _):
+        yield temporary_path
+        sync_tree(temporary_path)
         try:
-            own.rename(path)
+            temporary_path.rename(path)
         except OSError as error:
             if error.errno not in THERE:
                 raise
-            if not same_content(own, path):
+            if not same_content(temporary_path, path):
                 raise already_there(path) from error
         sync(path.parent)
 
@@ -74,23 +74,23 @@ def temporary(path: Path, create: Callable[[Path], None]) -> Iterator[tuple[Path
         remove(left)
     lock = None
     while lock is None:
-        own = temporary_name(path)
-        create(own)
-        lock = lock_of(own)
+        temporary_path = temporary_name(path)
+        create(temporary_path)
+        lock = lock_of(temporary_path)
     try:
-        yield own, lock
+        yield temporary_path, lock
     finally:
-        remove(own)
+        remove(temporary_path)
         os.close(lock)
 
 
-def remove(own: Path) -> None:
+def remove(path: Path) -> None:
     """Remove a file or folder, where it is there and can be removed: what has failed before comes first."""
     with contextlib.suppress(OSError):
-        if own.is_dir():
-            shutil.rmtree(own, ignore_errors=True)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
         else:
-            own.unlink(missing_ok=True)
+            path.unlink(missing_ok=True)
 
 
 def temporary_name(path: Path, token: str | None = None) -> Path:
@@ -99,16 +99,16 @@ def temporary_name(path: Path, token: str | None = None) -> Path:
     return path.with_name(UNFINISHED.format(target, token or secrets.token_hex(LETTERS // 2)))
 
 
-def lock_of(own: Path) -> int | None:
+def lock_of(path: Path) -> int | None:
     """Lock a new file or folder and return the descriptor; None where one that looked for leftovers was quicker."""
     try:
-        descriptor = os.open(own, os.O_RDONLY)
+        descriptor = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return None
     if fcntl is not None:
         with contextlib.suppress(OSError):  # on a disk without locks no leftovers are removed either
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-    if own.exists():
+    if path.exists():
         return descriptor
     os.close(descriptor)
     return None

@@ -119,7 +119,7 @@ SUFFIXES = tuple(sorted((*ROW_WRITERS, ".parquet")))
 
 
 def rows_per_block(row_bytes: int, preferred: int | None = None) -> int:
-    """Return a number of rows of about 16 MB: a multiple of the source's own rows, or of 1024."""
+    """Return a number of rows of about 16 MB: a multiple of the rows that the source prefers, or of 1024."""
     step = preferred or TILE_ROWS
     return step * max(1, BLOCK_BYTES // max(1, row_bytes * step))
 
@@ -156,7 +156,7 @@ def checked_target(path: str | Path, suffixes: Sequence[str], what: str = "") ->
     target = str(path).rstrip("/")
     suffix, shown = Path(target).suffix.lower(), without_credentials(target)
     if "://" in target and "?" in target:
-        raise ConfigError(f"{shown} was given with a query: leave it out, nothing is written to one")
+        raise ConfigError(f"{shown} has a query: leave it out, nothing is written to one")
     if suffix not in suffixes:
         said = f"; {what}" if what else ""
         raise ConfigError(f"{path} ends in {suffix or 'no suffix'}{said}; allowed: {', '.join(suffixes)}")
@@ -287,7 +287,7 @@ def export(embedding: Any, path: str | Path, progress: Progress | None = None) -
 
     Parameters
     ----------
-    embedding : array of NumPy, zarr or Dask, or whatever `open_points` takes
+    embedding : array of NumPy, zarr or Dask, or any other that `open_points` takes
     path : where to; an .npy or .parquet file that is there is replaced, a .zarr that holds anything else is refused
     """
     source: PointsSource = open_points(embedding)
@@ -403,13 +403,13 @@ def write_map(
 def write_map_csv(
     rows: LazyRows, positions: LazyRows, columns: Mapping[str, np.ndarray], target: str, escaped: bool = False
 ) -> None:
-    """Write a .csv table of points as `write_map` does, with the row (N,) of each among the points given."""
+    """Write a .csv table of points as `write_map` does, with the row (N,) of each among the points passed."""
     table: dict[Any, LazyRows] = {ROW: rows, checked_axes(positions, columns, ROW): positions}
     write_csv(table | {name: lazy_rows(values, name) for name, values in columns.items()}, target, escaped)
 
 
 def checked_axes(positions: LazyRows, columns: Mapping[str, np.ndarray], further: str) -> tuple[str, ...]:
-    """Return the names of the axes of a map; refuse other dimensions and columns that are called as its own are."""
+    """Return the names of the axes of a map; refuse other dimensions and columns with names of axes."""
     n_axes = positions.shape[1]
     if n_axes not in (2, 3):
         raise ConfigError(f"a map has two or three dimensions, this embedding has {n_axes}: export it without a map")
