@@ -49,7 +49,7 @@ def new_figure(width: float, height: float) -> Any:
 
 
 def draw_curves(axes: Any, curves: Mapping[str, Curve]) -> None:
-    """Draw a line for each curve (x, y), in a colour of its own, with some twelve markers, over a grid."""
+    """Draw a line for each curve (x, y), in a separate colour, with some twelve markers, over a grid."""
     colours = class_colours(len(curves))
     for (name, (x, y)), colour, marker in zip(curves.items(), colours, itertools.cycle(MARKERS), strict=False):
         every = max(1, len(x) // MARKED)
@@ -64,7 +64,7 @@ def grid_figure(
 ) -> None:
     """Draw scores over a grid and write them as .png, .svg or .pdf.
 
-    The two names with the most values span heat maps, with curves over the first beside them; others have a panel for
+    The two names with the most values span heat maps, with curves over the first next to them; others have a panel for
     each combination. One name alone gives a curve. Cells without a score stay empty.
 
     Parameters

@@ -1,4 +1,4 @@
-"""How a picture looks: the colours of labels, told apart with any kind of colour vision, its size, legend and theme."""
+"""How a picture looks: the colours of labels, distinct with any kind of colour vision, its size, legend and theme."""
 
 import re
 from dataclasses import dataclass
@@ -91,26 +91,27 @@ def colours_of_labels(labels: Any, n_points: int, no_label: str = NO_LABEL) -> L
     """Return colours by class for strings and up to 256 different integers, along a ramp for all other numbers.
 
     NaN and empty strings are no labels; their colour has the code `no_label`. Classes are in the order of their
-    categories where the labels have one, else in natural order: 2 before 10, in texts too. Categories with a colour of
-    their own have that.
+    categories where the labels have one, else in natural order: 2 before 10, in texts too. Categories that have a
+    colour get it.
     """
     opened = open_labels(labels, n_points)
     values = np.asarray(opened)
     absent = is_absent(values)
-    given, kind = values[~absent], values.dtype.kind
-    whole = kind in "biuU" or bool(np.all(given == np.round(given)))
-    names = np.unique(given) if whole else given
+    present, kind = values[~absent], values.dtype.kind
+    whole = kind in "biuU" or bool(np.all(present == np.round(present)))
+    names = np.unique(present) if whole else present
     if kind == "U" or (whole and len(names) <= LARGEST_CLASSES):
         order = class_order(names, categories_of(opened)) if kind == "U" else range(len(names))
-        codes = np.argsort(order).astype(np.int32)[np.searchsorted(names, given)]
+        codes = np.argsort(order).astype(np.int32)[np.searchsorted(names, present)]
         classes = tuple(str(names[place]) if kind in "iuU" else f"{names[place]:.17g}" for place in order)
-        own, limits = colours_of_categories(opened), None
+        by_category, limits = colours_of_categories(opened), None
         palette = class_colours(len(classes))
-        colours = [rgb(own[name])[0] if name in own else usual for name, usual in zip(classes, palette, strict=True)]
+        named = zip(classes, palette, strict=True)
+        colours = [rgb(by_category[name])[0] if name in by_category else usual for name, usual in named]
     else:
-        finite = given[np.isfinite(given)].astype(np.float64)
+        finite = present[np.isfinite(present)].astype(np.float64)
         low, high = np.percentile(finite, ROBUST_PERCENT) if finite.size else (0.0, 1.0)
-        share = np.clip((given.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
+        share = np.clip((present.astype(np.float64) - low) / max(high - low, 1e-300), 0, 1)
         codes = np.rint(share * (RAMP_STEPS - 1)).astype(np.int32)
         colours, classes, limits = list(ramp(VIRIDIS)), (), (float(low), float(high))
     if not absent.any():
@@ -195,8 +196,8 @@ def checked_look(
     size : the height of a panel in pixels; or that of the whole picture: "paper" (7.2 x 5.4 inches at 300 dpi),
         "slide" (1920 x 1080 pixels), "1600x900" or (1600, 900)
     title : above the picture
-    legend : where the names of classes are: "beside" the panel, on their clusters in the "map", or "auto": beside up to
-        20 classes, on the map of more
+    legend : where the names of classes are: "beside" the panel, on their clusters in the "map", or "auto": "beside" up
+        to 20 classes, "map" for more
     theme : "light" or "dark" background
     point_size : how many times as large discs are as usual, from 0.1 to 20; where points are dense there are no discs
     """

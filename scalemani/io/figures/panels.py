@@ -42,9 +42,9 @@ SAMPLED_ROWS = 200_000
 GOLDEN_RATIO = 0.6180339887498949  # its multiples modulo one spread rows evenly over a strip
 CORE_PERCENT = (2, 98)
 REACH = 3.0  # extents of the core beyond which, on either side, points count as outliers
-LARGEST_STRETCH = 4.0  # beyond this ratio of extents, axes are scaled one by one
+LARGEST_EXTENT_RATIO = 4.0  # beyond this ratio of extents, axes are scaled one by one
 MARGIN = 0.02  # around what is shown, as a share of it
-CELLS = 96  # a side of a panel: by them the densest place of each class is found
+CELLS = 96  # a side of a panel: by them the densest place of each class is located
 Pair = tuple[int, int]
 
 
@@ -121,7 +121,7 @@ def shade(layers: np.ndarray, theme: Theme = THEMES["light"], enlarged: float = 
         colours = ramp(theme.density)[np.rint((palest + (1 - palest) * level) * 255).astype(int)]
         opacity = np.maximum(np.minimum(sharp, 1), share)
     else:
-        weight = 4 if layers.shape[2] > 4 else 0  # without one of their own colours weigh as points count
+        weight = 4 if layers.shape[2] > 4 else 0  # without a colour weight, by the counts of points
         means = [part[..., 1:4] / np.maximum(part[..., weight, None], 1e-9) for part in (smooth, discs)]
         colours = share[..., None] * means[0] + (1 - share[..., None]) * means[1]
         one_by_one = np.where(sharp < 1, lone * sharp, lone + (1 - lone) * disc_level)
@@ -133,7 +133,7 @@ def shade(layers: np.ndarray, theme: Theme = THEMES["light"], enlarged: float = 
 def smoothed(layers: np.ndarray, few: float) -> tuple[np.ndarray, np.ndarray]:
     """Return layers (h, w, c), counts first, averaged over enough points, and how far (h, w) there are enough: 0 to 1.
 
-    A blur is used where it holds enough points, as the next wider one tells, which has less noise; else a wider one.
+    A blur is used where it holds enough points, as the next wider one shows, which has less noise; else a wider one.
     `few` is how many points the widest blur holds where there are not enough at all.
     """
     sigmas = np.array(SIGMAS) * max(min(layers.shape[:2]) / USUAL_SIDE, 1.0)
@@ -209,7 +209,7 @@ def robust_limits(sample: np.ndarray, ends: np.ndarray) -> np.ndarray:
     within = (shown >= low - reach) & (shown <= high + reach)
     low = shown.min(axis=0, where=within, initial=np.inf)
     high = shown.max(axis=0, where=within, initial=-np.inf)
-    # A constant column gets an extent that its own rounding does not fill.
+    # A constant column gets an extent that its rounding does not fill.
     constant = high - low <= 1e-12 * np.maximum(np.abs(low), np.abs(high))
     widened = np.where(constant, np.maximum(np.abs(low), 1.0) * 0.5, 0.0)
     return np.stack([low - widened, high + widened], axis=1)
@@ -223,7 +223,7 @@ def panel_limits(limits: np.ndarray, width: int, height: int) -> np.ndarray:
     middle = limits.mean(axis=1)
     extents = np.ptp(limits, axis=1) * (1 + 2 * MARGIN)
     unit = extents / (width, height)
-    if unit.max() <= LARGEST_STRETCH * unit.min():
+    if unit.max() <= LARGEST_EXTENT_RATIO * unit.min():
         extents = unit.max() * np.array([width, height])
     return middle[:, None] + extents[:, None] * [-0.5, 0.5]
 

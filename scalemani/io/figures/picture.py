@@ -38,7 +38,7 @@ SMALLEST_TEXT, SMALLEST_SHARE = 8, 0.55  # of names on a map: pixels, and of the
 SHRINK = 0.88
 FULLEST = 0.18  # of a panel that names may cover
 FARTHEST = 0.12  # of the diagonal of a panel, from a cluster to its name
-BOX = (0.5, 1.3)  # a name's box: heights of text beside it in sum, and its height
+BOX = (0.5, 1.3)  # a name's box: heights of text left and right of it in sum, and its height
 TURN = math.pi * (3 - math.sqrt(5))  # the golden angle: places on a spiral by it are spread evenly
 TRIED = 1000  # places for a name around its cluster, nearest first
 CROWDED = 0.3  # of its height that a name moves away for each other cluster that it covers
@@ -116,8 +116,8 @@ def densest(densities: np.ndarray) -> np.ndarray:
 def place_boxes(anchors: np.ndarray, extents: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """Return the centres (n, 2) of boxes near their anchors, none over another and all within (0, 0) and the bounds.
 
-    Boxes are placed in the order given, each at the nearest place that is free; one over the anchors of others goes
-    further away. NaN stands for a box that no place was found for. All are in pixels: the anchors (n, 2), width and
+    Boxes are placed in their order, each at the nearest place that is free; one over the anchors of others goes
+    further away. NaN stands for a box without a place. All are in pixels: the anchors (n, 2), width and
     height of each box (n, 2), and the bounds (2,).
     """
     turns = np.arange(TRIED)[:, None]
@@ -141,8 +141,8 @@ def embedding_picture(
 ) -> int:
     """Draw an embedding as .png, .svg or .pdf, and return the number of points that lie outside the view.
 
-    On pages (.svg, .pdf) text, lines and up to 5,000 points stay such; more points are an image of the given size. The
-    same arguments give the same bytes.
+    On pages (.svg, .pdf) text, lines and up to 5,000 points stay such; more points are an image of the requested size.
+    The same arguments give the same bytes.
 
     Parameters
     ----------
@@ -172,7 +172,7 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
 
     Parameters
     ----------
-    embedding : (N, d) array or whatever `open_points` takes; read by blocks of rows, twice
+    embedding : (N, d) array or any input of `open_points`; read by blocks of rows, twice
     labels : one for each point, as `open_labels` takes them: texts and up to 256 whole numbers are classes, which are
         mixed by colour in every pixel; other numbers follow a colour ramp from their 0.5th to their 99.5th percentile;
         points without a label are pale, below all others; several labels by their names give a panel each; None
@@ -196,7 +196,7 @@ def drawn_embedding(embedding: Any, labels: Any = None, look: Look = USUAL, mark
 
 @contextlib.contextmanager
 def styled(look: Look) -> Iterator[None]:
-    """Have Matplotlib draw by its own defaults and a theme, whatever style is in use, while the block lasts."""
+    """Have Matplotlib draw by its defaults and a theme, in place of the style in use, while the block lasts."""
     theme = look.theme
     settings = {
         "figure.facecolor": theme.paper,
@@ -222,7 +222,7 @@ def styled(look: Look) -> Iterator[None]:
 def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs: int = 0) -> tuple[Any, int]:
     """Return a figure of Matplotlib, and the number of points outside the view.
 
-    Up to `most_discs` points are discs of their own, and no part of an image; others are those of `drawn_embedding`.
+    Up to `most_discs` points are separate discs, and no part of an image; others are those of `drawn_embedding`.
     """
     source = open_points(embedding)
     n_points, n_components = source.shape
@@ -248,8 +248,8 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
     ringed = np.flatnonzero(marks)
     ringed = ringed[:: max(1, -(-len(ringed) // MOST_RINGS))]  # spread evenly over the rows
     each = n_points <= most_discs
-    kept = np.arange(n_points) if each else ringed
-    rows = counted(source, panels, kept)
+    drawn_rows = np.arange(n_points) if each else ringed
+    rows = counted(source, panels, drawn_rows)
     n_nameless = 0
     for place, panel in zip(axes, panels, strict=True):
         place.set(xlim=panel.limits[0], ylim=panel.limits[1])
@@ -257,7 +257,7 @@ def draw(embedding: Any, labels: Any, look: Look, marked: Any = None, most_discs
             draw_discs(place, panel, look, rows)
         else:
             draw_pixels(place, panel, look)
-        places, _ = panel.points(ringed, rows[np.searchsorted(kept, ringed)])
+        places, _ = panel.points(ringed, rows[np.searchsorted(drawn_rows, ringed)])
         radius = look.points(RING * look.size.text)
         style = {"facecolors": "none", "edgecolors": look.theme.ink, "zorder": 3}
         place.scatter(*places, (2 * radius) ** 2, linewidths=radius / 4, **style)
@@ -275,15 +275,15 @@ def coloured_columns(labels: Any, n_points: int, theme: Theme) -> Columns:
     return {str(name): colours_of_labels(values, n_points, theme.no_label) for name, values in named.items()}
 
 
-def counted(source: PointsSource, panels: list[Panel], kept: np.ndarray) -> np.ndarray:
-    """Count all points in the panels, block by block, and return the kept rows (n,) of the first three columns."""
-    rows_kept = []
+def counted(source: PointsSource, panels: list[Panel], selected: np.ndarray) -> np.ndarray:
+    """Count all points in the panels, block by block, and return the selected rows (n,) of the first three columns."""
+    parts = []
     for start, rows in blocks(source):
         numbers = np.arange(start, start + len(rows))
         for panel in panels:
             panel.add(numbers, rows)
-        rows_kept.append(rows[np.isin(numbers, kept), :3])
-    return np.concatenate(rows_kept)
+        parts.append(rows[np.isin(numbers, selected), :3])
+    return np.concatenate(parts)
 
 
 def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[Any, list[Any], tuple[int, int]]:
@@ -295,11 +295,11 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
     padding = text / size.dpi / 2
     figure.get_layout_engine().set(w_pad=padding, h_pad=padding, wspace=0, hspace=0)
     grid, pixels = np.array([across, rows]), np.array([size.width, size.height])
-    wanted = pixels // grid
+    target = pixels // grid
     if size.panel:
         side = size.width if across == 1 else size.width * 2 // 3
-        wanted = np.array([side, side // 2 if pairs == [None] else side])
-        pixels = (wanted + 20 * text) * grid
+        target = np.array([side, side // 2 if pairs == [None] else side])
+        pixels = (target + 20 * text) * grid
     if look.title:
         figure.suptitle(look.title, ha="left", fontsize=look.points(1.4 * text))
     figure.supxlabel(" ", ha="left", fontsize=look.points(text), color=look.theme.pale)
@@ -308,15 +308,15 @@ def laid_out(look: Look, columns: Columns, pairs: list[Pair | None]) -> tuple[An
         place = figure.add_subplot(rows, across, number, xticks=[], yticks=[])
         place.set_title(caption(name, pair, len(pairs)), loc="left")
         if pair == pairs[-1]:  # one legend serves all panels of the same labels
-            draw_legend(place, colours, look, int(wanted[1]))
+            draw_legend(place, colours, look, int(target[1]))
         axes.append(place)
     try:
-        for _ in range(2):  # legends and titles have a size of their own: panels get what is left of the second
+        for _ in range(2):  # the size of legends and titles is fixed: panels get what is left of the second
             figure.set_size_inches(*pixels / size.dpi)
             figure.draw_without_rendering()
             box = axes[0].get_window_extent()
             if size.panel:
-                pixels = np.rint(pixels + (wanted - box.size) * grid)
+                pixels = np.rint(pixels + (target - box.size) * grid)
         least = int(min(box.size))
     except UserWarning:
         least = 0
@@ -353,12 +353,12 @@ def caption(name: str, pair: Pair | None, n_pairs: int) -> str:
 
 
 def names_classes(colours: LabelColours, look: Look) -> bool:
-    """Return whether names of classes lie on their clusters: as asked, by default where a legend is too long."""
+    """Return whether names of classes lie on their clusters: as requested, by default where a legend is too long."""
     return look.legend == "map" or (look.legend == "auto" and len(colours.classes) > LARGEST_LEGEND)
 
 
 def draw_legend(axes: Any, colours: LabelColours, look: Look, height: int) -> None:
-    """Draw what colours mean beside a panel of about so many pixels: names of classes, or the bar of a ramp."""
+    """Draw what colours mean next to a panel of about so many pixels: names of classes, or the bar of a ramp."""
     text = look.size.text
     if colours.limits is not None:
         maps = optional_module("matplotlib.colors", "figures")
