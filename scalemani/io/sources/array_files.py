@@ -248,24 +248,24 @@ class NpyParts(SourceOfPieces):
 class PixelRows(Source):
     """The pixels (N, 3 to 7) of an image or a video, frame by frame and row by row; refuses NaN and infinity.
 
-    The features of a pixel are its row and its column, in a video its frame, and its grey or colours as given: float32
+    The features of a pixel are its row and its column, in a video its frame, and its grey or colours unchanged: float32
     where that is exact, else float64. `pixels` is (rows, columns), (rows, columns, colours) with at most four colours,
     (frames, rows, columns) or (frames, rows, columns, colours).
     """
 
     def __init__(self, pixels: Any, description: str) -> None:
-        given = np.asarray(unmasked(pixels, description))
-        kind = check_dtype(given.dtype, description)
-        if given.ndim == 2 or (given.ndim == 3 and given.shape[2] <= MOST_COLOURS):
-            given = given[np.newaxis]
-        if given.ndim == 3:
-            given = given[..., np.newaxis]
-        if given.ndim != 4 or not given.size:
+        values = np.asarray(unmasked(pixels, description))
+        kind = check_dtype(values.dtype, description)
+        if values.ndim == 2 or (values.ndim == 3 and values.shape[2] <= MOST_COLOURS):
+            values = values[np.newaxis]
+        if values.ndim == 3:
+            values = values[..., np.newaxis]
+        if values.ndim != 4 or not values.size:
             raise DataError(f"an image is {IMAGES}; got shape {np.shape(pixels)} of {description}")
-        self.pixels = given
-        frames, rows, columns, colours = given.shape
+        self.pixels = values
+        frames, rows, columns, colours = values.shape
         self.image = (frames, rows, columns)
-        refuse_not_finite(given, description)
+        refuse_not_finite(values, description)
         dtype = np.float32 if kind.name in EXACT_IN_FLOAT32 else np.float64
         super().__init__((frames * rows * columns, 2 + (frames > 1) + colours), dtype, description)
 
@@ -288,21 +288,21 @@ def refuse_not_finite(pixels: np.ndarray, description: str) -> None:
         )
 
 
-def open_pixels(given: Any) -> PointsSource:
+def open_pixels(image: Any) -> PointsSource:
     """Return the pixels of an array, or of the path of an array or a picture; a source stays as it is."""
-    if isinstance(given, PointsSource):
-        return given
-    if not isinstance(given, str | Path):
-        return PixelRows(given, f"{type(given).__name__} in memory")
-    name, _, member = str(given).partition("::")
+    if isinstance(image, PointsSource):
+        return image
+    if not isinstance(image, str | Path):
+        return PixelRows(image, f"{type(image).__name__} in memory")
+    name, _, member = str(image).partition("::")
     path, suffix = Path(name), Path(name).suffix.lower()
     if suffix not in (".npy", ".npz", *PICTURES):
-        raise ConfigError(f"an image is {IMAGES}; got {given}")
+        raise ConfigError(f"an image is {IMAGES}; got {image}")
     with as_opening_errors(name):
         if not path.is_file():
             raise StoreError(f"no file {path}; an image is {IMAGES}")
-        pixels = read_picture(path) if suffix in PICTURES else read_array(path, member or None, dimensions=(2, 3, 4))
-    return PixelRows(pixels, str(given))
+        values = read_picture(path) if suffix in PICTURES else read_array(path, member or None, dimensions=(2, 3, 4))
+    return PixelRows(values, str(image))
 
 
 def read_picture(path: Path) -> np.ndarray:

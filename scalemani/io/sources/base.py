@@ -63,7 +63,7 @@ class PointsSource:
     nonzeros: int | None = None  # about how many values are not zero; None where the rows are better read dense
     file: Path | None = None  # that other processes read rows from as well, where they see it
     remark: str = ""  # a warning for users of the points
-    gaps: bool = False  # whether gaps are given as NaN; else they are refused
+    gaps: bool = False  # whether gaps are read as NaN; else they are refused
     column_names: Sequence[Any] = ()  # of a table whose columns have names
     held_bytes: int = 0  # in memory while rows are read, besides these rows: the largest piece that is read whole
 
@@ -98,8 +98,8 @@ class Source(PointsSource, ABC):
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.reopening or super().__reduce_ex__(protocol)
 
-    def give_gaps(self) -> None:
-        """Give gaps as NaN, where they would be refused."""
+    def accept_gaps(self) -> None:
+        """Read gaps as NaN, where they would be refused."""
         self.gaps = True
 
     @abstractmethod
@@ -120,8 +120,8 @@ class Source(PointsSource, ABC):
 class WrappedPoints(PointsSource):
     """Points (N, D) of another source, with its properties unless a subclass changes them."""
 
-    def __init__(self, points: PointsSource, *told: Any) -> None:
-        self.points, self.told = points, told
+    def __init__(self, points: PointsSource, *arguments: Any) -> None:
+        self.points, self.arguments = points, arguments
         for name in PointsSource.__annotations__:
             setattr(self, name, getattr(points, name))
 
@@ -135,7 +135,7 @@ class WrappedPoints(PointsSource):
 
     def with_points(self, points: PointsSource) -> "WrappedPoints":
         """Return the same wrapper around another source of the same rows."""
-        return type(self)(points, *self.told)
+        return type(self)(points, *self.arguments)
 
 
 def innermost(source: PointsSource) -> PointsSource:
@@ -152,24 +152,24 @@ def with_innermost(source: PointsSource, points: PointsSource) -> PointsSource:
     return points
 
 
-def native_rows(given: Any, start: int, stop: int, points: PointsSource) -> np.ndarray:
+def native_rows(values: Any, start: int, stop: int, points: PointsSource) -> np.ndarray:
     """Return rows [start, stop) of points as (stop - start, D), C-contiguous, of their dtype; refuse any others."""
-    given = unmasked(given, points.description, points.gaps, start)
-    rows = given.toarray() if sp.issparse(given) else np.asarray(given)
-    check_given(rows, start, stop, points)
+    values = unmasked(values, points.description, points.gaps, start)
+    rows = values.toarray() if sp.issparse(values) else np.asarray(values)
+    check_read(rows, start, stop, points)
     with np.errstate(over="ignore"):  # a long double beyond float64 becomes inf, and is then reported as such
         return np.ascontiguousarray(rows, dtype=points.dtype)
 
 
-def check_given(rows: Any, start: int, stop: int, points: PointsSource) -> None:
+def check_read(rows: Any, start: int, stop: int, points: PointsSource) -> None:
     """Refuse what was read for rows [start, stop) of points, dense or sparse, and has another shape or kind."""
     if rows.shape != (stop - start, points.shape[1]):
         raise DataError(
             f"{points.description} gave an array of shape {rows.shape} for rows [{start}, {stop}) of {points.shape}: "
             "it was changed or truncated after it was opened"
         )
-    kept = check_dtype(rows.dtype, points.description)  # what is lazy may say one thing and give another
-    if points.dtype.kind in "iu" and not np.can_cast(kept, points.dtype):
+    dtype = check_dtype(rows.dtype, points.description)  # a lazy array may have another dtype than it says
+    if points.dtype.kind in "iu" and not np.can_cast(dtype, points.dtype):
         raise DataError(
             f"{points.description} says that its values are {points.dtype}, and rows [{start}, {stop}) are "
             f"{rows.dtype}: declare the type that they have"
@@ -184,7 +184,7 @@ class SourceOfPieces(Source):
 
     @abstractmethod
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a piece, counted from its own first row: (last - first, D)."""
+        """Return rows [first, last) of a piece, counted from its first row: (last - first, D)."""
 
     def parts_of(self, start: int, stop: int) -> Iterator[tuple[int, int, int]]:
         """Yield the pieces that hold rows [start, stop), with the first of these rows in each and the one after."""
@@ -294,10 +294,10 @@ class MetricPoints(WrappedPoints):
         if self.nonzeros is not None and not METRICS[metric].keeps_zeros:
             self.nonzeros = None
             size = format_bytes(points.shape[0] * points.shape[1] * self.dtype.itemsize)
-            kept = ", ".join(name for name in METRICS if METRICS[name].keeps_zeros)
+            sparse_metrics = ", ".join(name for name in METRICS if METRICS[name].keeps_zeros)
             self.remark = (
-                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; {kept} "
-                "keep it sparse"
+                f"metric {metric} leaves no zeros in {points.description}, which becomes dense: {size}; "
+                f"{sparse_metrics} keep it sparse"
             )
 
     def read(self, start: int, stop: int) -> np.ndarray:

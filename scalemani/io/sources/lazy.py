@@ -95,7 +95,7 @@ def open_dask_frame(frame: Any, gaps: bool = False) -> "DaskPoints":
 
 
 def exact_part(part: Any) -> Any:
-    """Return a part of a frame; refuse integers that lose digits beside its other columns."""
+    """Return a part of a frame; refuse integers that lose digits next to its other columns."""
     check_exact_columns(part, np.asarray(part), "a partition of the Dask frame")
     return part
 
@@ -116,7 +116,7 @@ class DaskPoints(SparseSource):
 
     def __init__(self, array: "DaskArray") -> None:
         if any(np.isnan(length) for length in array.shape):
-            raise DataError("a Dask array of unknown shape was given: call array.compute_chunk_sizes() first")
+            raise DataError("the Dask array has an unknown shape: call array.compute_chunk_sizes() first")
         super().__init__(array.shape, array.dtype, "dask array")
         self.array = array
         self.starts = np.cumsum([0, *(length for length in array.chunks[0] if length)]).tolist()
@@ -130,9 +130,9 @@ class DaskPoints(SparseSource):
                 self.nonzeros = -(-first.nonzeros * self.shape[0] // self.starts[1])
                 self.held_bytes = self.preferred_rows * sparse_row_bytes(self)
 
-    def give_gaps(self) -> None:
+    def accept_gaps(self) -> None:
         """Give gaps as NaN, in a type that has it where chunks are masked arrays."""
-        super().give_gaps()
+        super().accept_gaps()
         if np.ma.isMaskedArray(self.array._meta):
             self.dtype = with_nan(self.dtype)
 
@@ -200,9 +200,9 @@ class ComputedPoints(SourceOfPieces):
         row = self.shape[1] * self.dtype.itemsize if self.nonzeros is None else sparse_row_bytes(points)
         self.held_bytes = min(piece_rows, self.shape[0]) * row
 
-    def keep(self, start: int, stop: int, given: Any) -> None:
+    def keep(self, start: int, stop: int, computed: Any) -> None:
         """Write computed rows [start, stop); refuse rows of another shape, and masked ones where these are no gaps."""
-        read: Any = (native_rows if self.nonzeros is None else sparse_rows)(given, start, stop, self)
+        read: Any = (native_rows if self.nonzeros is None else sparse_rows)(computed, start, stop, self)
         objects = open_objects(self.root)
         for piece, _, length in self.parts_of(start, stop):
             first = self.starts[piece]
@@ -221,7 +221,7 @@ class ComputedPoints(SourceOfPieces):
             return np.frombuffer(content, self.dtype).reshape(last - first, self.shape[1])
         except (ValueError, OSError, EOFError, zipfile.BadZipFile) as error:
             raise StoreError(
-                f"rows [{first}, {last}) of {self.description}, kept in {self.root}, are gone or were cut short: run "
+                f"rows [{first}, {last}) of {self.description}, stored in {self.root}, are gone or were cut short: run "
                 "the same command again"
             ) from error
 
@@ -233,7 +233,7 @@ class ComputedPoints(SourceOfPieces):
         return sparse.csr_matrix(sparse.vstack(parts, "csr")) if len(parts) > 2 else parts[-1]
 
     def piece_rows(self, piece: int, first: int, last: int) -> np.ndarray:
-        """Return rows [first, last) of a piece, dense, counted from its own first row."""
+        """Return rows [first, last) of a piece, dense, counted from its first row."""
         rows = self.piece(piece)[first:last]
         return rows if self.nonzeros is None else rows.toarray()
 

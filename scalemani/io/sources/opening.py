@@ -156,11 +156,11 @@ def open_points(points: Any, gaps: bool = False, use_rep: str | None = None) -> 
     Parameters
     ----------
     points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a table of Arrow, a list of lists, a
-        source or generator, an AnnData (its obsm["X_pca"], or X), whatever slices of rows become arrays, or the path or
-        URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, or one column of
+        source or generator, an AnnData (its obsm["X_pca"], or X), an object whose row slices become arrays, or the path
+        or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, or one column of
         lists), Arrow or a data set of Hugging Face, .h5ad (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder
         of .npy files
-    gaps : whether values that are missing are given as NaN; else they are refused
+    gaps : whether values that are missing are read as NaN; else they are refused
     use_rep : of an AnnData, or the path of one: "X" or a name in `obsm`
 
     Raises
@@ -176,7 +176,7 @@ def open_points(points: Any, gaps: bool = False, use_rep: str | None = None) -> 
     reader = next((reader for is_kind, reader in READERS if is_kind(taken)), ArrayPoints)
     source = reader(taken, gaps) if reader in (ArrayPoints, open_dask_frame) else reader(taken)
     if gaps and isinstance(source, Source):
-        source.give_gaps()
+        source.accept_gaps()
     return with_names_of(points, source, use_rep)
 
 
@@ -233,7 +233,7 @@ def columns_shown(points: Any, source: PointsSource) -> Any:
 
 
 def points_in_memory(points: Any, name: str = "points", metric: str = EUCLIDEAN) -> np.ndarray:
-    """Return all of (N, D) points, given as anything that `open_points` takes, mapped for a metric: finite, N >= 1."""
+    """Return all of (N, D) points, of any kind that `open_points` takes, mapped for a metric: finite, N >= 1."""
     points = take_representation(points)
     if is_stored(points):
         source = open_points(points)
@@ -330,7 +330,7 @@ def refuse_member(path: Place, member: str | None) -> None:
 
 
 # The kinds of points that are read by blocks, in the order in which they are tried. A table of numbers with two axes is
-# read as one, whatever protocols of tables it speaks as well, as labelled arrays do.
+# read as one, for any protocols of tables that it has as well, as labelled arrays do.
 READERS: tuple[tuple[Callable[[Any], bool], Callable[[Any], PointsSource]], ...] = (
     (lambda points: isinstance(points, str | Path), lambda location: open_location(str(location))),
     (lambda points: isinstance(points, PointsSource), lambda source: source),

@@ -1,4 +1,4 @@
-"""Points in arrays that are read by slices of rows: zarr, HDF5, memory maps, labelled arrays, other libraries' own.
+"""Points in arrays that are read by slices of rows: zarr, HDF5, memory maps, labelled arrays, other libraries.
 
 Sparse rows are three such arrays. What the attributes of an array say of its numbers, by the CF conventions that xarray
 and netCDF follow, is applied: scale, offset, and the values that stand for gaps.
@@ -19,7 +19,7 @@ from scipy import sparse
 
 from scalemani.config.validation import check_dtype, check_exact, refuse_gaps, unmasked, with_nan
 from scalemani.errors import DataError, warn
-from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_given
+from scalemani.io.sources.base import PointsSource, Source, as_damage, as_store_errors, check_read
 from scalemani.io.sources.chunks import chunks_of, missing_chunks
 from scalemani.io.sources.columns import coordinate_names
 
@@ -58,18 +58,18 @@ class Packing:
         if UNSIGNED in attributes and dtype.kind in "iu":
             unsigned = np.asarray(attributes[UNSIGNED], str).item().lower() == "true"
             dtype = np.dtype(f"{'u' if unsigned else 'i'}{dtype.itemsize}")
-        found = {name: attributes[name] for name in (*GAPS, *SCALES) if name in attributes}
+        stated = {name: attributes[name] for name in (*GAPS, *SCALES) if name in attributes}
         if isinstance(array, zarr.Array) and array.metadata.zarr_format == 2 and XARRAY in attributes:
-            found.setdefault("_FillValue", array.fill_value)  # where xarray keeps it in this format
+            stated.setdefault("_FillValue", array.fill_value)  # where xarray keeps it in this format
         with contextlib.suppress(TypeError, ValueError, struct.error):
-            fills = [fill for name in GAPS for fill in fill_values(found.get(name), dtype)]
+            fills = [fill for name in GAPS for fill in fill_values(stated.get(name), dtype)]
             for name in GAPS if dtype != array.dtype else ():
-                fills += np.array(fill_values(found.get(name), array.dtype), array.dtype).astype(dtype).tolist()
-            scale, offset = (float(np.asarray(found.get(name, 1 - place)).item()) for place, name in enumerate(SCALES))
+                fills += np.array(fill_values(stated.get(name), array.dtype), array.dtype).astype(dtype).tolist()
+            scale, offset = (float(np.asarray(stated.get(name, 1 - place)).item()) for place, name in enumerate(SCALES))
             other = None if dtype == array.dtype else dtype
-            return cls(other, tuple(dict.fromkeys(fills)), scale, offset, not found.keys().isdisjoint(SCALES))
+            return cls(other, tuple(dict.fromkeys(fills)), scale, offset, not stated.keys().isdisjoint(SCALES))
         raise DataError(
-            f"{description} has attributes that are not one number: {found}; {' and '.join(SCALES)} are one number "
+            f"{description} has attributes that are not one number: {stated}; {' and '.join(SCALES)} are one number "
             "each, and values of gaps are numbers"
         )
 
@@ -91,16 +91,16 @@ class Packing:
         return numbers
 
 
-def fill_values(given: Any, dtype: Any) -> list[float]:
+def fill_values(attribute: Any, dtype: Any) -> list[float]:
     """Return the values of `dtype` that are gaps by an attribute: none where it is not there, NaN or of another type.
 
     xarray keeps the bytes of a float64 in base64.
     """
-    if isinstance(given, str):
+    if isinstance(attribute, str):
         with contextlib.suppress(ValueError):
-            return fill_values(float(given), dtype)
-        given = struct.unpack("<d", base64.b64decode(given))[0]
-    values = [] if given is None else np.ravel(np.asarray(given)).tolist()
+            return fill_values(float(attribute), dtype)
+        attribute = struct.unpack("<d", base64.b64decode(attribute))[0]
+    values = [] if attribute is None else np.ravel(np.asarray(attribute)).tolist()
     if dtype.kind == "f":
         return [float(np.asarray(value, dtype)) for value in values if value == value]
     limits = np.iinfo(dtype) if dtype.kind in "iu" else np.iinfo(np.uint8)
@@ -113,9 +113,9 @@ class SlicedPoints(Source):
     def __init__(self, array: Any, description: str | None = None) -> None:
         where = description or f"{type(array).__name__} in memory"
         check_dtype(array.dtype, where)  # before its attributes are looked at
-        self.packing, given = Packing.of(array, where), no_rows_of(array)
-        dtype = self.packing.dtype or (array.dtype if given is None else given.dtype)
-        self.gapped = bool(self.packing.fills) or np.ma.isMaskedArray(given)
+        self.packing, no_rows = Packing.of(array, where), no_rows_of(array)
+        dtype = self.packing.dtype or (array.dtype if no_rows is None else no_rows.dtype)
+        self.gapped = bool(self.packing.fills) or np.ma.isMaskedArray(no_rows)
         super().__init__(tuple(array.shape), np.float64 if self.packing.scaled else dtype, where)
         self.array, self.remark = array, missing_chunks(array, self.description)
         most_rows, self.preferred_rows, *_ = chunks_of(array, where)
@@ -131,9 +131,9 @@ class SlicedPoints(Source):
                 release_pages(self.array)
         return self.packing.unpacked(np.asarray(unmasked(rows, self.description, self.gaps, start)), start, self)
 
-    def give_gaps(self) -> None:
+    def accept_gaps(self) -> None:
         """Give gaps as NaN; a dtype of integers that has gaps becomes one of floats."""
-        super().give_gaps()
+        super().accept_gaps()
         if self.gapped:
             self.dtype = with_nan(self.dtype)
 
@@ -206,21 +206,21 @@ class SparseRows(SparseSource):
         if columns.size and (columns.min() < 0 or columns.max() >= self.shape[1]):
             raise DataError(f"{self.description}: column indices of rows [{start}, {stop}) leave [0, {self.shape[1]})")
         parts = (values, columns, self.indptr[start : stop + 1] - first)
-        # Sums of small integers written twice could overflow their dtype; the points' own dtype is what counts. True
+        # Sums of small integers written twice could overflow their dtype; that of the points counts. True
         # written twice is True, and wide integers are checked before they become float64.
         as_stored = values.dtype.kind == "b" or (values.dtype.kind in "iu" and values.dtype.itemsize == 8)
         dtype = values.dtype if as_stored else self.dtype
         return sparse.csr_matrix(parts, shape=(stop - start, self.shape[1]), dtype=dtype)
 
 
-def sparse_rows(given: Any, start: int, stop: int, points: PointsSource) -> sparse.csr_matrix:
+def sparse_rows(values: Any, start: int, stop: int, points: PointsSource) -> sparse.csr_matrix:
     """Return rows [start, stop) of points, sparse or not, as `PointsSource.read_sparse` does; refuse any others."""
-    rows = sparse.csr_matrix(given)
+    rows = sparse.csr_matrix(values)
     if not rows.has_canonical_format or not rows.data.all():
         rows = rows.copy()  # the parts may be those of somebody's matrix
         rows.sum_duplicates()
         rows.eliminate_zeros()
-    check_given(rows, start, stop, points)
+    check_read(rows, start, stop, points)
     return rows.astype(points.dtype, copy=False)
 
 
@@ -228,7 +228,7 @@ def sparse_file(path: Path) -> SparseRows:
     """Open a file of `scipy.sparse.save_npz`, or the parts of compressed rows, in memory."""
     with as_damage(path):
         with np.load(path, allow_pickle=False) as parts:
-            if "format" not in parts:  # then the row pointers tell whether these are rows
+            if "format" not in parts:  # then the row pointers show whether these are rows
                 data, indices, indptr = (parts[name] for name in SPARSE_PARTS)
                 return SparseRows(data, indices, indptr, tuple(parts["shape"].tolist()), str(path))
         return sparse_matrix(sparse.load_npz(path), str(path))

@@ -47,7 +47,7 @@ COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator
 
 
 def with_numbers(frame: Any, where: str, gaps: bool = False) -> Any:
-    """Return a frame of pandas with float64 in the place of columns that are nullable or hold Python objects.
+    """Return a frame of pandas with float64 columns for those that are nullable or hold Python objects.
 
     The first column that does not convert is refused by its name and row, as are integers that would lose digits;
     missing values are NaN where there may be `gaps`.
@@ -82,11 +82,11 @@ def column_of_numbers(column: Any, name: Any, where: str, with_gaps: bool) -> np
 
 
 def refuse_wide(
-    numbers: np.ndarray, given: Callable[[int], Any], name: str, where: str, first_row: int = 0, width: int = 1
+    numbers: np.ndarray, value_at: Callable[[int], Any], name: str, where: str, first_row: int = 0, width: int = 1
 ) -> None:
-    """Refuse values that are integers, as they were `given`, of which float64 `numbers` lose digits."""
+    """Refuse values that `value_at` returns as integers, of which float64 `numbers` lose digits."""
     large = np.flatnonzero(np.abs(numbers) >= LARGEST_EXACT)
-    wide = [entry // width for entry in large.tolist() if is_wide_integer(given(entry))]
+    wide = [entry // width for entry in large.tolist() if is_wide_integer(value_at(entry))]
     if wide:
         raise lost_digits(where, np.unique(wide), (first_row, first_row + len(numbers) // width), name)
 
@@ -106,7 +106,7 @@ class PointColumns:
     """The columns of a table that are coordinates, and the dtype that holds all of them.
 
     `lists` says that there is one, which holds a list of coordinates in each row; `width` is the number of coordinates,
-    None where the type of the column does not tell it.
+    None where the type of the column does not fix it.
     """
 
     names: tuple[str, ...]
@@ -131,7 +131,7 @@ class PointColumns:
 
 
 class Table(Source):
-    """Points in columns of a table; where their type does not tell the width, that of the first list does."""
+    """Points in columns of a table; where their type does not fix the width, the first list does."""
 
     def __init__(self, columns: PointColumns, n_rows: int, first_rows: Iterator[np.ndarray], description: str) -> None:
         self.columns, width = columns, columns.width
@@ -140,9 +140,9 @@ class Table(Source):
         super().__init__((n_rows, width), columns.dtype, description)
         self.column_names = () if columns.lists else columns.names
 
-    def give_gaps(self) -> None:
-        """Give gaps as NaN; columns of integers then become floats."""
-        super().give_gaps()
+    def accept_gaps(self) -> None:
+        """Read gaps as NaN; columns of integers then become floats."""
+        super().accept_gaps()
         self.columns = replace(self.columns, dtype=with_nan(self.columns.dtype))
         self.dtype = check_dtype(self.columns.dtype)
 
@@ -233,7 +233,7 @@ def check_names(where: Place | str, missing: Sequence[str], names: Sequence[str]
 def check_distinct_names(names: Sequence[Any], where: Place | str) -> None:
     """Refuse two columns of one name; those that are no texts are numbers of columns, and name none."""
     if repeated := sorted(name for name, count in Counter(names).items() if count > 1 and isinstance(name, str)):
-        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each a name of its own")
+        raise DataError(f"{where} has more than one column {', '.join(repeated[:5])}: give each another name")
 
 
 def matched_columns(
@@ -308,9 +308,9 @@ def numbers_of(column: Any, name: str, where: str, first_row: int, width: int = 
         )
     kind = str(column.type)
     if kind.startswith("decimal"):
-        given, column = column, column.cast("float64")
+        decimals, column = column, column.cast("float64")
         filled = column.fill_null(0).to_numpy(zero_copy_only=False)
-        refuse_wide(filled, lambda entry: given[entry].as_py(), name, where, first_row, width)
+        refuse_wide(filled, lambda entry: decimals[entry].as_py(), name, where, first_row, width)
     elif kind in ("int64", "uint64"):  # before columns become one type
         integers = column.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, width)
         check_exact(integers, first_row, where, (name,) if width == 1 else None)
@@ -439,10 +439,10 @@ def columns_of(member: str | None) -> tuple[str, ...] | None:
     return tuple(name.strip() for name in member.split(",")) if member else None
 
 
-def check_same(found: Any, expected: Any, path: Place, first: Place) -> None:
+def check_same(columns: Any, expected: Any, path: Place, first: Place) -> None:
     """Refuse a file whose columns, which are said as text, are not the expected ones, those of the first file."""
-    if found != expected:
-        raise DataError(f"all files must have the same columns: {path} has {found}, {first} has {expected}")
+    if columns != expected:
+        raise DataError(f"all files must have the same columns: {path} has {columns}, {first} has {expected}")
 
 
 def table_files(path: Place) -> list[Place]:
