@@ -41,7 +41,7 @@ class Chunks(NamedTuple):
 
 
 def chunks_of(array: Any, description: str) -> Chunks:
-    """Return the chunks of an array, of one shape or, in zarr, of several; none of an array that tells of none."""
+    """Return the chunks of an array, of one shape or, in zarr, of several; none of an array without them."""
     try:
         read = getattr(array, "chunks", None)
     except NotImplementedError:  # of zarr, which from 3.2 on has other names for those of several shapes
@@ -74,20 +74,20 @@ def missing_chunks(array: Any, description: str) -> str:
     """
     in_hdf5 = is_dataset(array)
     if isinstance(array, zarr.Array):
-        wanted, there = chunks_in_zarr(array, description)
+        expected, there = chunks_in_zarr(array, description)
     elif not in_hdf5:
         return ""
     elif array.chunks:
-        wanted, there = math.prod(chunks_of(array, description).grid), array.id.get_num_chunks()
+        expected, there = math.prod(chunks_of(array, description).grid), array.id.get_num_chunks()
     else:
-        wanted, there = 1, int(not array.size or array.id.get_storage_size() > 0)
+        expected, there = 1, int(not array.size or array.id.get_storage_size() > 0)
     fill = array.fillvalue if in_hdf5 else array.fill_value
     read_as = f"read as {0 if fill is None else fill}: {LOOK}"
-    if there >= wanted:
+    if there >= expected:
         uncounted = not in_hdf5 and has_shards_within(array)
         lacked = f"chunks that nested or encoded shards of {description} lack are not counted, and"
         return f"{lacked} {read_as}" if uncounted else ""
-    what = f"{wanted - there} of {wanted} chunks of {description}"
+    what = f"{expected - there} of {expected} chunks of {description}"
     if not in_hdf5 or array.id.get_create_plist().fill_value_defined() == FILL_DECLARED:
         return f"{what} are missing and {read_as}"
     raise DataError(
@@ -123,7 +123,7 @@ def stored_places(array: zarr.Array, grid: Place) -> list[Place] | None:
     """Return the places in the grid of all chunks or shards that are stored; None where the store lists none."""
     root, encoded = array.store_path, array.metadata.encode_chunk_key
 
-    async def found() -> list[Place]:
+    async def listed_places() -> list[Place]:
         below, places = f"{root.path}/" if root.path else "", []
         async for key in root.store.list_prefix(root.path):
             name = key.removeprefix(below)
@@ -137,21 +137,21 @@ def stored_places(array: zarr.Array, grid: Place) -> list[Place] | None:
         with contextlib.suppress(
             Exception
         ):  # servers that list nothing say so in many ways, and rows are read all the same
-            return sync(found())
+            return sync(listed_places())
     return None
 
 
 async def chunks_in_shard(array: Any, place: Place) -> int:
     """Return how many chunks of an array are in a shard; all that belong there where its index cannot be read.
 
-    Reading rows tells of a damaged index.
+    Reading rows reports a damaged index.
     """
     (sharding,) = array.metadata.to_dict()["codecs"]
-    told, inner = sharding["configuration"], pieces(array.shards, array.chunks)
-    codecs = {codec["name"]: codec.get("configuration", {}) for codec in told["index_codecs"]}
+    configuration, inner = sharding["configuration"], pieces(array.shards, array.chunks)
+    codecs = {codec["name"]: codec.get("configuration", {}) for codec in configuration["index_codecs"]}
     size = 2 * 8 * math.prod(inner)
     with_checksum = size + CHECKSUM_BYTES * ("crc32c" in codecs)
-    at_start = told["index_location"] == "start"
+    at_start = configuration["index_location"] == "start"
     part = RangeByteRequest(0, with_checksum) if at_start else SuffixByteRequest(with_checksum)
     root = array.store_path / array.metadata.encode_chunk_key(place)
     content = await root.store.get(root.path, default_buffer_prototype(), byte_range=part)

@@ -39,7 +39,7 @@ def names_of(source: Any) -> tuple[str, ...]:
 
 
 def names_of_var(names: Sequence[str]) -> list[str]:
-    """Return the names of the columns of an AnnData; none where they are the numbers that it gives those without."""
+    """Return the names of the columns of an AnnData; none where they are the numbers that it sets by default."""
     names = list(names)
     return [] if names == list(map(str, range(len(names)))) else names
 
@@ -57,18 +57,18 @@ def in_order_of(source: PointsSource, names: Sequence[str], whose: str) -> Point
 
     DataError for points that have other columns than `whose` names these are.
     """
-    own, wanted = names_of(source), tuple(names)
-    if not own or not wanted or own == wanted:
+    current, target = names_of(source), tuple(names)
+    if not current or not target or current == target:
         return source
-    places = {name: place for place, name in enumerate(own)}
-    missing, others = [name for name in wanted if name not in places], sorted(places.keys() - set(wanted))
+    places = {name: place for place, name in enumerate(current)}
+    missing, others = [name for name in target if name not in places], sorted(places.keys() - set(target))
     if missing or others:
         raise DataError(
             f"{source.description} must have the columns of {whose}, in any order: "
             f"{'; '.join(filter(None, (listed('missing', missing), listed('not among these', others))))}. Rename them, "
             "or choose columns: adata[:, names] of an AnnData, FILE::x,y of a table in a file"
         )
-    return OrderedColumns(source, np.array([places[name] for name in wanted]), wanted)
+    return OrderedColumns(source, np.array([places[name] for name in target]), target)
 
 
 def listed(problem: str, names: Sequence[str]) -> str:

@@ -47,7 +47,7 @@ LAYERS, VAR, INDEX = (
     "var",
     "_index",
 )  # its matrices like X, what it says of their columns, and where the names are
-UNEVEN = {"array.rectilinear_chunks": True}  # zarr reads chunks of several shapes where it is asked to
+UNEVEN = {"array.rectilinear_chunks": True}  # with which zarr reads chunks of several shapes
 
 
 def check_codecs(metadata: Any, description: str) -> None:
@@ -74,7 +74,7 @@ def codec_names(described: Any) -> Iterator[str]:
 
 
 class RegularFiles(LocalStore):
-    """A local zarr store that reads regular files in its own folder only.
+    """A local zarr store that reads regular files in its folder only.
 
     Descriptions are of a bounded size, and codecs that could run code are refused before zarr makes any of them.
     """
@@ -96,7 +96,7 @@ class RegularFiles(LocalStore):
 
 
 class UrlStore(ObjectStore):
-    """A zarr store in a bucket or at an http(s) address; each process opens it with credentials of its own.
+    """A zarr store in a bucket or at an http(s) address; each process opens it with its credentials.
 
     Requests wait in threads of Python. Answers to asynchronous ones come from threads of obstore, and one that still
     waits for the interpreter when this ends aborts the process, before Python 3.14.
@@ -138,10 +138,10 @@ class UrlStore(ObjectStore):
 
     async def getsize(self, key: str) -> int:
         """Return the bytes of the object under `key`, as the server says; FileNotFoundError where there is none."""
-        found = await self._answer("read", key, self.store.head)
-        if found is None:
+        metadata = await self._answer("read", key, self.store.head)
+        if metadata is None:
             raise FileNotFoundError(f"{self}/{key}")
-        return int(found["size"])
+        return int(metadata["size"])
 
     async def set(self, key: str, value: Buffer) -> None:
         """Write the object under `key` in one request, whether or not there is one."""
@@ -169,17 +169,17 @@ class UrlStore(ObjectStore):
     async def list_dir(self, prefix: str) -> AsyncGenerator[str, None]:
         """Yield the names of objects and folders directly below `prefix`."""
         there = await self._answer("list", prefix, self.store.list_with_delimiter)
-        for path in (*there["common_prefixes"], *(found["path"] for found in there["objects"])):
+        for path in (*there["common_prefixes"], *(metadata["path"] for metadata in there["objects"])):
             yield path.removeprefix(prefix.rstrip("/")).lstrip("/")
 
     async def _list(self, prefix: str | None = None) -> AsyncGenerator[Any, None]:
-        for found in await self._answer("list", prefix or "", lambda below: self.store.list(below).collect()):
-            yield found
+        for metadata in await self._answer("list", prefix or "", lambda below: self.store.list(below).collect()):
+            yield metadata
 
-    async def _answer(self, verb: str, key: str, request: Callable[..., Any], *given: Any) -> Any:
-        """Return what a request for a key gives, None where there is no such object; errors say what was asked."""
+    async def _answer(self, verb: str, key: str, request: Callable[..., Any], *arguments: Any) -> Any:
+        """Return the answer to a request for a key, None where there is no such object; errors name the request."""
         with contextlib.suppress(MissingObjectError):
-            return await asyncio.to_thread(ask, f"{verb} {self}/{key}", functools.partial(request, key, *given))
+            return await asyncio.to_thread(ask, f"{verb} {self}/{key}", functools.partial(request, key, *arguments))
 
     def _read(self, key: str, part: ByteRequest | None) -> Any:
         if isinstance(part, RangeByteRequest):
@@ -209,25 +209,25 @@ def zarr_points(array: zarr.Array, description: str = "zarr array") -> SlicedPoi
 
 
 def names_in_zarr(node: Any, source: Source, dimension: Any = None) -> list[str]:
-    """Return the names of the columns of a matrix in a zarr store, where they stand beside it."""
+    """Return the names of the columns of a matrix in a zarr store, where these are stored next to it."""
 
     def node_at(place: str) -> Any:
         with contextlib.suppress(FileNotFoundError), zarr.config.set(UNEVEN):
             mode: Any = "r" if node.store.read_only else "r+"  # not every store has a copy that is read alone
             opened = zarr.open(node.store, path=place, mode=mode, zarr_format=node.metadata.zarr_format)
-            found = with_attributes(opened, f"{source.description}, {place}")
-            if isinstance(found, zarr.Array):
-                check_codecs(dict(found.metadata.to_dict()), f"{source.description}, {place}")
-            return found
+            member = with_attributes(opened, f"{source.description}, {place}")
+            if isinstance(member, zarr.Array):
+                check_codecs(dict(member.metadata.to_dict()), f"{source.description}, {place}")
+            return member
 
-    beside = node.path and isinstance(dimension, str)
-    coordinate = f"{node.path.rpartition('/')[0]}/{dimension}".lstrip("/") if beside else ""
+    has_dimension = node.path and isinstance(dimension, str)
+    coordinate = f"{node.path.rpartition('/')[0]}/{dimension}".lstrip("/") if has_dimension else ""
     with as_zarr_errors(source.description, f"cannot read the names of the columns of {source.description}"):
-        return names_beside(source, node.path, coordinate, node_at)
+        return stored_column_names(source, node.path, coordinate, node_at)
 
 
-def names_beside(source: Source, member: str, coordinate: str, node_at: Callable[[str], Any]) -> list[str]:
-    """Return the names of the columns (D,) of a matrix that its file or store keeps; none where it keeps none.
+def stored_column_names(source: Source, member: str, coordinate: str, node_at: Callable[[str], Any]) -> list[str]:
+    """Return the names of the columns (D,) of a matrix that its file or store has; none where it has none.
 
     AnnData has those of X and layers, not of obsm, in the index of `var`; xarray and netCDF have a variable of the name
     of the columns' dimension.
@@ -360,7 +360,7 @@ def zarr_names(location: str, member: str | None = None) -> str:
         names = sorted(group.keys()) if group.store.supports_listing else []
     except Exception:  # only a hint inside another error's message
         return ""
-    return f"; found {', '.join(names) or 'nothing'}"
+    return f"; it holds {', '.join(names) or 'nothing'}"
 
 
 def open_h5(path: Place) -> Any:
@@ -385,7 +385,7 @@ def h5ad_node(path: Place, member: str) -> Any:
         file.close()
         raise DataError(f"{path}::{member} is a link to nothing: put the values in its place") from error
     file.close()
-    raise ConfigError(f"{path} has no {member!r}; beside it there is {', '.join(names) or 'nothing'}")
+    raise ConfigError(f"{path} has no {member!r}; next to it there is {', '.join(names) or 'nothing'}")
 
 
 def refuse_other_files(file: Any, member: str, path: Place | str) -> None:
@@ -427,7 +427,7 @@ def dataset_points(dataset: Any) -> SlicedPoints:
 
 
 def names_in_h5(node: Any, source: Source, path: Place | str) -> list[str]:
-    """Return the names of the columns of a matrix in an HDF5 file, where they stand beside it."""
+    """Return the names of the columns of a matrix in an HDF5 file, where these are stored next to it."""
 
     def node_at(place: str) -> Any:
         refuse_other_files(node.file, place, path)
@@ -436,4 +436,4 @@ def names_in_h5(node: Any, source: Source, path: Place | str) -> list[str]:
     coordinate = ""
     with contextlib.suppress(ValueError, RuntimeError, KeyError, AttributeError):  # dimensions that lead nowhere
         coordinate = node.dims[1][0].name.strip("/")
-    return names_beside(source, node.name, coordinate, node_at)
+    return stored_column_names(source, node.name, coordinate, node_at)

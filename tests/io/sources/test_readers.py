@@ -375,7 +375,7 @@ def test_zarr_groups_and_members(tmp_path):
     group.create_array("two", data=POINTS)
     with pytest.raises(StoreError, match=r"found one, two"):
         open_points(tmp_path / "g.zarr")
-    with pytest.raises(StoreError, match=r"no zarr array at .*three; found one, two"):
+    with pytest.raises(StoreError, match=r"no zarr array at .*three; it holds one, two"):
         open_points(f"{tmp_path}/g.zarr::three")
     (tmp_path / "broken.zarr").mkdir()
     with pytest.raises(StoreError, match="not a complete zarr store"):
@@ -395,7 +395,7 @@ def test_damaged_zarr_chunk(tmp_path):
 
 def test_h5ad_members(tmp_path):
     path = h5ad(tmp_path)
-    with pytest.raises(ConfigError, match="beside it there is X_pca"):
+    with pytest.raises(ConfigError, match="next to it there is X_pca"):
         open_points(f"{path}::obsm/X_umap")
     with pytest.raises(DataError, match="csr_matrix only"):
         open_points(f"{path}::layers/columns")
