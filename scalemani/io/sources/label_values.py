@@ -25,7 +25,7 @@ NOT_AVAILABLE = "NAType"  # of pandas, which has no truth value
 
 
 class OrderedLabels(np.ndarray):
-    """Texts (N,) whose categories have an order or colours (#rrggbb) of their own, which rows chosen from them keep."""
+    """Texts (N,) whose categories have an order or colours (#rrggbb), which rows chosen from them keep."""
 
     categories: tuple[str, ...] = ()
     colours: Mapping[str, str] = MappingProxyType({})
@@ -36,7 +36,7 @@ class OrderedLabels(np.ndarray):
 
 
 def categories_of(labels: Any) -> tuple[str, ...]:
-    """Return the categories of labels in an order of their own; none where that is the order of texts.
+    """Return the ordered categories of labels; none where their order is that of texts.
 
     `labels` is anything with `categories` or a dtype that has them: `OrderedLabels`, categorical columns.
     """
@@ -48,7 +48,7 @@ def categories_of(labels: Any) -> tuple[str, ...]:
 
 
 def colours_of_categories(labels: Any) -> Mapping[str, str]:
-    """Return the colours (#rrggbb) of labels by their categories; empty where these have none of their own."""
+    """Return the colours (#rrggbb) of labels by their categories; empty where these have none."""
     return labels.colours if isinstance(labels, OrderedLabels) else MappingProxyType({})
 
 
@@ -67,25 +67,25 @@ def values_of_texts(texts: Sequence[str], where: str = "labels") -> np.ndarray:
     """Return texts (N,) as integers where all are; else as numbers where all are, missing ones as NaN; else as texts.
 
     Missing are empty texts and `nan`, which among texts are empty, and with a warning the words for a gap: each of GAPS
-    beside numbers alone, each of GAPS_AMONG_TEXTS beside texts. Codes such as 007, and integers that a float64 does not
-    hold beside numbers with fractions, stay texts.
+    among numbers alone, each of GAPS_AMONG_TEXTS among texts. Codes such as 007, and integers that a float64 does not
+    hold among numbers with fractions, stay texts.
     """
     if texts and all(map(INTEGER.fullmatch, texts)):
         numbers = [int(text) for text in texts]
         for kind in (np.int64, np.uint64):
             if np.iinfo(kind).min <= min(numbers) and max(numbers) <= np.iinfo(kind).max:
                 return np.array(numbers, kind)
-    given = ["" if text.casefold() in MISSING else text for text in texts]
-    gaps = [text for text in given if text.casefold() in GAPS]
-    filled = ["" if text.casefold() in GAPS else text for text in given] if gaps else given
+    without_nan = ["" if text.casefold() in MISSING else text for text in texts]
+    gaps = [text for text in without_nan if text.casefold() in GAPS]
+    filled = ["" if text.casefold() in GAPS else text for text in without_nan] if gaps else without_nan
     if all(not text or is_number(text) for text in filled) and (any(filled) or not gaps):
         if gaps:
-            warn(f"{where}: {len(gaps)} of {len(texts)} values are {gaps[0]} beside numbers: they are taken as missing")
+            warn(f"{where}: {len(gaps)} of {len(texts)} values are {gaps[0]} among numbers: they are taken as missing")
         return np.array([float(text) if text else np.nan for text in filled])
-    words = [text for text in given if text in GAPS_AMONG_TEXTS]
+    words = [text for text in without_nan if text in GAPS_AMONG_TEXTS]
     if words:
         warn(f"{where}: {len(words)} of {len(texts)} values are {words[0]}: they are taken as missing")
-    return np.array(["" if text in GAPS_AMONG_TEXTS else text for text in given], dtype=str)
+    return np.array(["" if text in GAPS_AMONG_TEXTS else text for text in without_nan], dtype=str)
 
 
 def is_number(text: str) -> bool:
@@ -152,9 +152,9 @@ def with_missing(values: np.ndarray, missing: np.ndarray) -> np.ndarray:
     if not missing.any():
         return values
     wide = values.dtype.kind in "iu" and bool(np.any(values > LARGEST_EXACT) or np.any(values < -LARGEST_EXACT))
-    found = values.astype(np.float64 if values.dtype.kind in "biuf" and not wide else object)
-    found[missing] = None
-    return found
+    filled = values.astype(np.float64 if values.dtype.kind in "biuf" and not wide else object)
+    filled[missing] = None
+    return filled
 
 
 def texts_of(values: Sequence[Any], where: str) -> np.ndarray:

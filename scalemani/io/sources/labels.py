@@ -132,7 +132,7 @@ def obs_columns(path: Path, member: str | None) -> Columns | np.ndarray:
 class Annotated:
     """An AnnData on this machine, .h5ad or .zarr, whose arrays and groups are opened by their paths in it.
 
-    So each is checked on its own to take nothing from another file.
+    So each is checked to take nothing from another file.
     """
 
     def __init__(self, path: Path) -> None:
@@ -222,7 +222,7 @@ ALLOWED = (
 def open_labels(labels: Any, n_points: int | None = None, noun: str = "label") -> np.ndarray:
     """Return labels as a 1-D array of integers, floats or strings; missing ones are NaN or empty strings.
 
-    Texts that are categories with an order or colours of their own keep these: see `OrderedLabels`. Labels that differ
+    Texts that are categories with an order or colours keep these: see `OrderedLabels`. Labels that differ
     stay different: `001`, `01` and `1` of a text are three, and lists of several types become texts; `nan` in a text is
     missing.
 
@@ -262,12 +262,12 @@ def open_columns(location: str | Path, n_points: int | None = None, noun: str = 
                 f"no file of {noun}s {name}: " + ("it is a directory" if path.is_dir() else "nothing is there")
             )
         with as_damage(name):
-            found = READERS[suffix](path, member or None)
-    if isinstance(found, np.ndarray):
-        return {printable_name(Path(location).name): checked_labels(found, str(location), n_points, noun)}
-    if not found:
+            columns = READERS[suffix](path, member or None)
+    if isinstance(columns, np.ndarray):
+        return {printable_name(Path(location).name): checked_labels(columns, str(location), n_points, noun)}
+    if not columns:
         raise DataError(f"{location} has no column of numbers or texts: give a file with one")
-    return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in found.items()}
+    return {key: checked_labels(values, f"{location}, column {key}", n_points, noun) for key, values in columns.items()}
 
 
 def printable_name(name: str) -> str:
@@ -276,13 +276,13 @@ def printable_name(name: str) -> str:
 
 
 def named_labels(labels: Any, n_points: int) -> Columns:
-    """Return labels (N,) each by their names: those they are given under, of their files, or by their numbers."""
+    """Return labels (N,) each by their names: those of the mapping, of their files, or by their numbers."""
     if isinstance(labels, Mapping):
-        return {str(name): open_labels(given, n_points) for name, given in labels.items()}
+        return {str(name): open_labels(source, n_points) for name, source in labels.items()}
     collected: Columns = {}
-    for number, given in enumerate(labels if isinstance(labels, list | tuple) else [labels], start=1):
-        in_file = isinstance(given, str | Path)
-        named = open_columns(given, n_points) if in_file else {f"labels {number}": open_labels(given, n_points)}
+    for number, source in enumerate(labels if isinstance(labels, list | tuple) else [labels], start=1):
+        in_file = isinstance(source, str | Path)
+        named = open_columns(source, n_points) if in_file else {f"labels {number}": open_labels(source, n_points)}
         for name, values in named.items():
             collected[name if name not in collected else f"{name} ({number})"] = values
     return collected
@@ -291,7 +291,7 @@ def named_labels(labels: Any, n_points: int) -> Columns:
 def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.ndarray]) -> Any:
     """Return what `choose` returns for one set of labels (N,), or for several by name; None for none."""
     if isinstance(labels, Mapping):
-        return {str(name): choose(open_labels(given, n_points)) for name, given in labels.items()}
+        return {str(name): choose(open_labels(values, n_points)) for name, values in labels.items()}
     return None if labels is None else choose(open_labels(labels, n_points))
 
 

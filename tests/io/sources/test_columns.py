@@ -219,7 +219,7 @@ def test_empty_lines_at_the_end_of_a_table_are_skipped_and_others_are_refused(tm
 @pytest.mark.parametrize("gap", ["NA", "#N/A", "null", "None", "<NA>", "N/A"])
 def test_words_for_a_gap_are_missing_with_a_warning(tmp_path, gap):
     (tmp_path / "cells.csv").write_text(f"age,country,code\n31,{gap},007\n{gap},DE,{gap}\n2.5,FR,010\n")
-    with pytest.warns(UserWarning, match=rf"cells.csv, column age: 1 of 3 values are {gap} beside numbers") as told:
+    with pytest.warns(UserWarning, match=rf"cells.csv, column age: 1 of 3 values are {gap} among numbers") as told:
         found = open_columns(tmp_path / "cells.csv", 3)
     among_texts = gap if gap == "None" else ""  # which may well be the name of a class
     assert len(told) == (1 if among_texts else 3)
