@@ -1,4 +1,4 @@
-"""Affinities in the place of points, of every kind that is read, and what opens what is given instead of points."""
+"""Precomputed affinities, of every kind that is read, and the openers of precomputed input."""
 
 import functools
 from collections.abc import Callable
@@ -20,8 +20,9 @@ from scalemani.kernels.graph.components import LEAST_ENTRY
 from scalemani.kernels.rows.metrics import PRECOMPUTED
 
 AFFINITY_KINDS = (
-    "a matrix of affinities (N, N), sparse with those above zero or dense with all, whatever has `tocsr()`, an AnnData "
-    "with obsp['connectivities'], or the path of one of these (.npz, .npy, .zarr, .h5ad, .h5ad::obsp/connectivities)"
+    "a matrix of affinities (N, N), sparse with those above zero or dense with all, any object with `tocsr()`, an "
+    "AnnData with obsp['connectivities'], or the path of one of these (.npz, .npy, .zarr, .h5ad, "
+    ".h5ad::obsp/connectivities)"
 )
 AFFINITY_REMEDY = (
     "Affinities are above zero between near points and not stored between others; correct these rows, or leave them "
@@ -35,7 +36,7 @@ AFFINITY_BYTES = 2**26  # of dense rows that become sparse at once
 
 
 def opener_instead(metric: str, distances: str, affinity: str | None) -> Callable[[Any], PointsSource] | None:
-    """Return the opener of precomputed affinities or neighbours; None where points are given.
+    """Return the opener of precomputed affinities or neighbours; None where the input is points.
 
     `metric` and `distances` are parameters of `points`.
     """
@@ -44,15 +45,15 @@ def opener_instead(metric: str, distances: str, affinity: str | None) -> Callabl
     return functools.partial(open_lists, form=distances) if metric == PRECOMPUTED else None
 
 
-def open_affinities(given: Any) -> "GivenAffinities":
+def open_affinities(affinities: Any) -> "GivenAffinities":
     """Return affinities of any of `AFFINITY_KINDS`; refuse unusable ones."""
-    if isinstance(given, GivenAffinities):
-        return given
-    matrix = take_pairwise(given, CONNECTIVITIES)
+    if isinstance(affinities, GivenAffinities):
+        return affinities
+    matrix = take_pairwise(affinities, CONNECTIVITIES)
     if hasattr(matrix, "tocsr"):
         matrix = matrix.tocsr()
     elif not (isinstance(matrix, str | Path | PointsSource) or hasattr(matrix, "__array__")):
-        raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(given).__name__}")
+        raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(affinities).__name__}")
     with as_pairwise_errors("affinities", matrix):
         return GivenAffinities(open_points(matrix))
 
@@ -81,8 +82,8 @@ class GivenAffinities(Source):
         remedy = "give the affinities of each point to all, or points with another affinity than precomputed"
         check_square(matrix, "affinities between points", remedy)
         super().__init__(matrix.shape, AFFINITY_DTYPE, description)
-        given = checked_affinities(whole_matrix(matrix), description)
-        self.matrix, self.remark = symmetric_mean(given, description)
+        entries = checked_affinities(whole_matrix(matrix), description)
+        self.matrix, self.remark = symmetric_mean(entries, description)
         self.nonzeros = int(self.matrix.nnz)
         isolated = {"have no affinity to another point": np.diff(self.matrix.indptr) == 0}
         refuse_rows(isolated, f"the affinities in {description}", AFFINITY_REMEDY)
@@ -99,8 +100,8 @@ class GivenAffinities(Source):
 def joining(matrix: sparse.csr_matrix) -> sparse.csr_matrix:
     """Return the edges of W (N, N) that join their ends: those that count in D^-1/2 W D^-1/2."""
     entries, roots = matrix.tocoo(copy=False), np.sqrt(matrix.sum(axis=1, dtype=np.float64)).A1
-    kept = entries.data >= LEAST_ENTRY * roots[entries.row] * roots[entries.col]
-    return sparse.csr_matrix((kept[kept], (entries.row[kept], entries.col[kept])), matrix.shape)
+    joins = entries.data >= LEAST_ENTRY * roots[entries.row] * roots[entries.col]
+    return sparse.csr_matrix((joins[joins], (entries.row[joins], entries.col[joins])), matrix.shape)
 
 
 def whole_matrix(matrix: PointsSource) -> sparse.csr_matrix:
@@ -128,22 +129,22 @@ def checked_affinities(matrix: sparse.csr_matrix, description: str) -> sparse.cs
         ),
     }
     refuse_rows(faults, f"the affinities in {description}", AFFINITY_REMEDY)
-    kept = entries.row != entries.col
-    parts = (data[kept].astype(np.float64), (entries.row[kept], entries.col[kept]))
+    off_diagonal = entries.row != entries.col
+    parts = (data[off_diagonal].astype(np.float64), (entries.row[off_diagonal], entries.col[off_diagonal]))
     return sparse.csr_matrix(parts, matrix.shape)
 
 
-def symmetric_mean(given: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:
+def symmetric_mean(affinities: sparse.csr_matrix, description: str) -> tuple[sparse.csr_matrix, str]:
     """Return the mean (N, N) float32 of affinities and their transpose, and a warning where they differ.
 
-    Symmetric affinities are their own mean, to the last bit. Those that vanish in float32 are zeros.
+    Symmetric affinities stay as they are, to the last bit. Those that vanish in float32 are zeros.
     """
-    transposed = given.T.tocsr()
-    difference = float(abs(given - transposed).max())
-    mean = ((given + transposed) * 0.5).astype(AFFINITY_DTYPE)
+    transposed = affinities.T.tocsr()
+    difference = float(abs(affinities - transposed).max())
+    mean = ((affinities + transposed) * 0.5).astype(AFFINITY_DTYPE)
     mean.eliminate_zeros()
     mean.sort_indices()
-    if difference <= ROUNDING * given.max():
+    if difference <= ROUNDING * affinities.max():
         return mean, ""
     return mean, (
         f"{description} is not symmetric, affinities of the same two points differ by up to {difference:.3g}: the mean "

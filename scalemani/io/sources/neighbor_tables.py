@@ -19,13 +19,13 @@ LIST_KINDS = (
 LIST_REMEDY = (
     "Give distances as they were computed, and lists as the search returned them, each neighbour once with its distance"
 )
-NOT_FOUND = -1
+NO_NEIGHBOR = -1
 # Of points.distances: what the values of lists are.
-AUTO, AS_GIVEN, SQUARED, INNER_PRODUCT = "auto", "distances", "squared", "inner-product"
+AUTO, AS_DISTANCES, SQUARED, INNER_PRODUCT = "auto", "distances", "squared", "inner-product"
 
 
 class NeighborTable(NamedTuple):
-    """Neighbours (N, k), NOT_FOUND for those that a search did not find, the value of each, and where from.
+    """Neighbours (N, k), NO_NEIGHBOR where the search returned none, the value of each, and where from.
 
     `shortened` is a remark on lists of which some were longer.
     """
@@ -49,7 +49,7 @@ class NeighborTable(NamedTuple):
                 f"{values.dtype} in {description}"
             )
         floats = values if values.dtype.kind == "f" else values.astype(np.float64)
-        return cls(with_not_found(indices), floats, description)
+        return cls(with_no_neighbor(indices), floats, description)
 
     @property
     def themselves(self) -> np.ndarray:
@@ -59,23 +59,23 @@ class NeighborTable(NamedTuple):
     @property
     def outside(self) -> np.ndarray:
         """Which lists have entries that are no points, (N,) bool."""
-        return np.any((self.indices < NOT_FOUND) | (self.indices >= len(self.indices)), axis=1)
+        return np.any((self.indices < NO_NEIGHBOR) | (self.indices >= len(self.indices)), axis=1)
 
 
 def rows_of_one_length(part: Any) -> np.ndarray:
-    """Return an array, or a table of rows of different lengths, the shorter ones filled with NOT_FOUND."""
+    """Return an array, or a table of rows of different lengths, the shorter ones filled with NO_NEIGHBOR."""
     with contextlib.suppress(ValueError):
         return np.asarray(part)
     try:
-        return np.array([*itertools.zip_longest(*part, fillvalue=NOT_FOUND)]).T
+        return np.array([*itertools.zip_longest(*part, fillvalue=NO_NEIGHBOR)]).T
     except (TypeError, ValueError) as error:
         raise DataError(
             f"metric='precomputed' takes {LIST_KINDS}; got a {type(part).__name__} of no rows of numbers"
         ) from error
 
 
-def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return (indices, distances) of two tables (N, k) in either order, told apart by their values.
+def indices_first(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return (indices, distances) of two tables (N, k) in either order, by their values.
 
     Of two tables that both could be indices, those are that hold integers; of two such, what ascends is distances.
     """
@@ -90,25 +90,25 @@ def told_apart(one: np.ndarray, other: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def could_be_indices(table: np.ndarray) -> bool:
-    """Return whether a table (N, k) holds whole numbers of rows, none twice in a row but NOT_FOUND."""
+    """Return whether a table (N, k) holds whole numbers of rows, none twice in a row but NO_NEIGHBOR."""
     if table.ndim != 2 or table.dtype.kind not in "iuf" or not table.size:
         return False
-    indices = with_not_found(table)
-    listed = indices[indices != NOT_FOUND]
+    indices = with_no_neighbor(table)
+    listed = indices[indices != NO_NEIGHBOR]
     rows = (listed >= 0) & (listed < len(table)) & (listed == np.rint(listed))
     return bool(rows.all()) and not has_repeats(indices).any()
 
 
-def with_not_found(indices: np.ndarray) -> np.ndarray:
-    """Return indices with NOT_FOUND for the largest number of their dtype, which cuVS writes for it."""
+def with_no_neighbor(indices: np.ndarray) -> np.ndarray:
+    """Return indices with NO_NEIGHBOR for the largest number of their dtype, which cuVS writes for it."""
     unknown = indices == np.iinfo(indices.dtype).max if indices.dtype.kind in "iu" else np.zeros(1, bool)
-    return np.where(unknown, NOT_FOUND, indices.astype(np.int64)) if unknown.any() else indices
+    return np.where(unknown, NO_NEIGHBOR, indices.astype(np.int64)) if unknown.any() else indices
 
 
 def has_repeats(indices: np.ndarray) -> np.ndarray:
-    """Return which rows of indices (N, k) hold one twice, (N,) bool; NOT_FOUND may be."""
+    """Return which rows of indices (N, k) hold one twice, (N,) bool; NO_NEIGHBOR may be."""
     ordered = np.sort(indices, axis=1)
-    return ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NOT_FOUND)).any(axis=1)
+    return ((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_NEIGHBOR)).any(axis=1)
 
 
 def table_of_matrix(rows: SparseRows, form: str) -> NeighborTable:
@@ -139,7 +139,7 @@ def table_of_matrix(rows: SparseRows, form: str) -> NeighborTable:
 def nearest_entries(owners: np.ndarray, columns: np.ndarray, values: np.ndarray, n_neighbors: int) -> np.ndarray:
     """Return which entries (n,) of sparse rows are the point itself or among its nearest, in the order of the rows.
 
-    What is not finite is kept, as nearest, so that it is refused later.
+    What is not finite is retained, as nearest, so that it is refused later.
     """
     themselves = columns == owners
     order = np.lexsort((columns, np.where(np.isfinite(values), values, -np.inf), ~themselves, owners))

@@ -1,7 +1,7 @@
-"""Neighbour lists and all distances, of every kind that is read, in the place of points.
+"""Precomputed neighbour lists and distances between all points, of every kind that is read.
 
-Whatever is given becomes a table of neighbours (N, k) with the values that came with them, or a matrix of all
-distances, which gives such tables. `NeighborLists` makes lists of distances of a table, and refuses what are none.
+Each input becomes a table of neighbours (N, k) with the values that came with them, or a matrix of all distances,
+which gives such tables. `NeighborLists` makes lists of distances of a table, and refuses what are none.
 """
 
 import contextlib
@@ -19,20 +19,20 @@ from scalemani.config.validation import check_finite_block, check_squares
 from scalemani.errors import ConfigError, DataError, DimensionsError, StoreError, warn
 from scalemani.io.sources.base import PointsSource, Source
 from scalemani.io.sources.neighbor_tables import (
-    AS_GIVEN,
+    AS_DISTANCES,
     AUTO,
     INNER_PRODUCT,
     LIST_KINDS,
     LIST_REMEDY,
-    NOT_FOUND,
+    NO_NEIGHBOR,
     SQUARED,
     NeighborTable,
     check_square,
     has_repeats,
+    indices_first,
     refuse_rows,
     rows_of_one_length,
     table_of_matrix,
-    told_apart,
 )
 from scalemani.io.sources.opening import open_points
 from scalemani.io.sources.sliced import SparseRows
@@ -54,9 +54,9 @@ NEGLIGIBLE = 1e-4  # of the largest distance: below, no digit of these is left
 # How far 1 - S of equal rows lies below zero, of the largest distance or of the 1, and in units of the precision; and
 # what no rounding exceeds, of the largest distance.
 ROUNDED_BELOW_ZERO, UNITS_BELOW_ZERO, MOST_BELOW_ZERO = 1e-6, 4, 0.1
-QUANTISED = 0.25  # of the larger: what codes in the place of points typically change of a distance, at most
+QUANTISED = 0.25  # of the larger: how much codes instead of points typically change a distance, at most
 TYPICAL_DIFFERENCES = 10  # by directions: one so many times as large is an error and no rounding of points to codes
-FEWEST_FOUND = 0.5  # of the longest list: lists are not shortened further for those that miss entries
+FEWEST_LISTED = 0.5  # of the longest list: lists are not shortened further for those that miss entries
 ROOTED = (SQUARED, INNER_PRODUCT)  # compared as squares, whose roots have fewer digits near zero
 UNIT = 1e-2  # of rows that are to be at unit length: how far the square of that may be from one
 # Triangles of neighbours whose longest side exceeds the sum of the others by more than codes of points explain, of the
@@ -65,27 +65,27 @@ TRIED_LISTS, FEWEST_TRIANGLES, TOO_LONG, BROKEN = 300, 30, 1.1, 0.01
 DISTANCE_BYTES = 2**24  # of the distances that are searched at once
 
 
-def open_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix":
+def open_lists(neighbors: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix":
     """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; refuse unusable ones.
 
     `form` says what the values are: distances, squared, inner-product of rows at unit length, or auto.
     """
-    found = read_lists(given, form)
-    if not isinstance(found, NeighborTable):
-        return found
-    form, remark = recognized(found) if form == AUTO else (form, "")
-    return NeighborLists(found, form, remark)
+    lists = read_lists(neighbors, form)
+    if not isinstance(lists, NeighborTable):
+        return lists
+    form, remark = recognized(lists) if form == AUTO else (form, "")
+    return NeighborLists(lists, form, remark)
 
 
 def recognized(table: NeighborTable) -> tuple[str, str]:
     """Return the form of the values of a table, by their order, and a remark; refuse what may be either."""
-    known = table.indices != NOT_FOUND
+    known = table.indices != NO_NEIGHBOR
     ordered = np.where(known, table.values, -np.inf)
     value, before = ordered[:, 1:], ordered[:, :-1]
     if not (value <= before).all() or not (value < before)[known[:, 1:]].any():
         return AUTO, ""
-    own = table.values[table.themselves]
-    if 2 * len(own) > len(ordered) and (np.abs(own - 1) <= UNIT).all() and ordered.max() <= 1 + UNIT:
+    to_itself = table.values[table.themselves]
+    if 2 * len(to_itself) > len(ordered) and (np.abs(to_itself - 1) <= UNIT).all() and ordered.max() <= 1 + UNIT:
         return INNER_PRODUCT, (
             f"values in {table.description} descend from one: they are used as inner products of rows at unit length; "
             "points.distances=inner-product says so, and points.distances=distances that they are none"
@@ -97,17 +97,17 @@ def recognized(table: NeighborTable) -> tuple[str, str]:
     )
 
 
-def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return lists (N, k) that accompany N points: indices int32, NOT_FOUND at the end, and distances of any form.
+def open_graph(neighbors: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) that accompany N points: indices int32, NO_NEIGHBOR at the end, and distances of any form.
 
-    A point itself, repeated neighbours and those that were not found are NOT_FOUND.
+    A point itself, repeated and missing neighbours are NO_NEIGHBOR.
 
     Raises
     ------
     DataError
         For distances between all points, other numbers of points, and rows out of range.
     """
-    table = read_lists(given)
+    table = read_lists(neighbors)
     if isinstance(table, DistanceMatrix):
         raise DataError(
             f"graph takes the lists of the nearest neighbours of each point, got the distances between all points in "
@@ -124,12 +124,12 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
         )
     where = f"the neighbour lists in {table.description}"
     refuse_rows({f"list rows outside [0, {n_points})": table.outside}, where, KEYS_REMEDY)
-    indices = np.where(table.themselves, NOT_FOUND, table.indices).astype(np.int32)
+    indices = np.where(table.themselves, NO_NEIGHBOR, table.indices).astype(np.int32)
     places = np.argsort(indices, axis=1, kind="stable")
     ordered = np.take_along_axis(indices, places, axis=1)
-    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NOT_FOUND
+    ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = NO_NEIGHBOR
     np.put_along_axis(indices, places, ordered, axis=1)
-    indices, distances = found_first(indices, table.values.astype(np.float32))
+    indices, distances = missing_last(indices, table.values.astype(np.float32))
     # Where most points list themselves, those that do not have one neighbour more, which the others would miss.
     width = indices.shape[1] - bool(np.count_nonzero(table.themselves) * 2 > n_points)
     if not (indices[:, :width] >= 0).any():
@@ -137,31 +137,32 @@ def open_graph(given: Any, n_points: int) -> tuple[np.ndarray, np.ndarray]:
     return indices[:, :width], distances[:, :width]
 
 
-def found_first(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return lists (N, k) with the entries that are NOT_FOUND behind the others."""
+def missing_last(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return lists (N, k) with the entries that are NO_NEIGHBOR behind the others."""
     order = np.argsort(indices < 0, axis=1, kind="stable")
     return np.take_along_axis(indices, order, axis=1), np.take_along_axis(distances, order, axis=1)
 
 
-def read_lists(given: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix | NeighborTable":
+def read_lists(lists: Any, form: str = AUTO) -> "NeighborLists | DistanceMatrix | NeighborTable":
     """Return neighbour lists, or distances between all points, of any of `LIST_KINDS`; values of tables as they are."""
-    if isinstance(given, NeighborLists | DistanceMatrix):
-        return given
-    given = take_pairwise(given, DISTANCES)
-    if isinstance(given, str | Path):
-        with as_pairwise_errors("distances", given):
-            found = open_stored_lists(str(given))
-    elif sparse.issparse(given) or hasattr(given, "__array__"):
-        with as_pairwise_errors("distances", given):
-            found = open_points(given)
+    if isinstance(lists, NeighborLists | DistanceMatrix):
+        return lists
+    lists = take_pairwise(lists, DISTANCES)
+    if isinstance(lists, str | Path):
+        with as_pairwise_errors("distances", lists):
+            source = open_stored_lists(str(lists))
+    elif sparse.issparse(lists) or hasattr(lists, "__array__"):
+        with as_pairwise_errors("distances", lists):
+            source = open_points(lists)
     else:
-        parts = given if isinstance(given, tuple | list) else [getattr(given, name, None) for name in LIST_ARRAYS]
+        parts = lists if isinstance(lists, tuple | list) else [getattr(lists, name, None) for name in LIST_ARRAYS]
         if len(parts) not in (2, 3) or any(part is None for part in parts[:2]):  # umap's third is its search index
-            raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(given).__name__}")
-        found = NeighborTable.of(*told_apart(*map(rows_of_one_length, parts[:2])), f"{type(given).__name__} in memory")
-    if isinstance(found, SparseRows):
-        return NeighborLists(table_of_matrix(found, form), form)
-    return DistanceMatrix(found, form) if isinstance(found, PointsSource) else found
+            raise DataError(f"metric='precomputed' takes {LIST_KINDS}; got {type(lists).__name__}")
+        pair = indices_first(*map(rows_of_one_length, parts[:2]))
+        source = NeighborTable.of(*pair, f"{type(lists).__name__} in memory")
+    if isinstance(source, SparseRows):
+        return NeighborLists(table_of_matrix(source, form), form)
+    return DistanceMatrix(source, form) if isinstance(source, PointsSource) else source
 
 
 def open_stored_lists(location: str) -> PointsSource | NeighborTable:
@@ -177,33 +178,33 @@ def open_stored_lists(location: str) -> PointsSource | NeighborTable:
 
 
 @contextlib.contextmanager
-def as_pairwise_errors(what: str, given: Any) -> Iterator[None]:
-    """Say of an array that is no table, given for values between points, how these are given."""
+def as_pairwise_errors(what: str, pairwise: Any) -> Iterator[None]:
+    """Say of an array that is no table, passed for values between points, how to pass these."""
     try:
         yield
     except DimensionsError as error:
-        where = given if isinstance(given, str | Path) else f"of shape {np.shape(given)}"
+        where = pairwise if isinstance(pairwise, str | Path) else f"of shape {np.shape(pairwise)}"
         raise DataError(
             f"{what} between points must be a matrix (N, N), got an array {where} that is no table: those of pairs one "
             "after another, as SciPy's pdist gives them, become one by scipy.spatial.distance.squareform, and stacked "
-            "arrays are given as a tuple (indices, distances)"
+            "arrays are passed as a tuple (indices, distances)"
         ) from error
 
 
-def take_pairwise(given: Any, name: str) -> Any:
+def take_pairwise(container: Any, name: str) -> Any:
     """Return the matrix `obsp[name]` of an AnnData, or its location; anything else as it is."""
-    if isinstance(given, str | Path):
-        location = str(given)
+    if isinstance(container, str | Path):
+        location = str(container)
         annotated = "::" not in location and (location.lower().endswith(".h5ad") or is_anndata(location))
-        return f"{location}::obsp/{name}" if annotated else given
-    if not (hasattr(given, "obsp") and hasattr(given, "obs_names")):
-        return given
-    if name not in given.obsp:
+        return f"{location}::obsp/{name}" if annotated else container
+    if not (hasattr(container, "obsp") and hasattr(container, "obs_names")):
+        return container
+    if name not in container.obsp:
         raise DataError(
-            f"{type(given).__name__} has no obsp[{name!r}], got {', '.join(given.obsp) or 'nothing'}: find the "
+            f"{type(container).__name__} has no obsp[{name!r}], got {', '.join(container.obsp) or 'nothing'}: find the "
             "neighbours first, or give points, with neither metric nor affinity precomputed"
         )
-    return given.obsp[name]
+    return container.obsp[name]
 
 
 class NeighborLists(Source):
@@ -218,26 +219,26 @@ class NeighborLists(Source):
     Raises
     ------
     DataError
-        For rows out of range, repeated neighbours, points that are their own neighbours at a distance, distances that
-        are negative, not finite or differ by direction, and lists half of which was not found.
+        For rows out of range, repeated neighbours, points that list themselves at a distance, distances that are
+        negative, not finite or differ by direction, and lists half of which is missing.
 
     A point that lists itself first, or at a distance of nearly zero, is taken out. Where some points list themselves
-    and others do not, or neighbours were not found, the farthest neighbours of longer lists are left out. Distances
+    and others do not, or neighbours are missing, the farthest neighbours of longer lists are left out. Distances
     that lie below zero by rounding are zeros. Those from points to codes of others, which differ by direction
     throughout, are averaged over both. Squares are compared as such: their roots have fewer digits near zero.
     """
 
     def __init__(self, table: NeighborTable, form: str = AUTO, remark: str = "") -> None:
         indices, distances, description, self.shortened = table
-        not_found, themselves = indices == NOT_FOUND, table.themselves
+        missing, themselves = indices == NO_NEIGHBOR, table.themselves
         if form == INNER_PRODUCT:
-            distances = squares_of_cosines(distances, ~not_found, themselves, description)
-        rounding = rounding_of(distances, distances.dtype, ~not_found)
+            distances = squares_of_cosines(distances, ~missing, themselves, description)
+        rounding = rounding_of(distances, distances.dtype, ~missing)
         distances = np.where(themselves & (distances <= rounding), 0, without_rounding(distances, rounding))
-        others = np.where(themselves | not_found, np.inf, distances)
-        negligible = SYMMETRIC * np.max(distances, initial=0, where=~not_found)
+        others = np.where(themselves | missing, np.inf, distances)
+        negligible = SYMMETRIC * np.max(distances, initial=0, where=~missing)
         small = np.maximum(others.min(axis=1, keepdims=True), negligible)
-        wrong = ~((distances >= 0) & (distances < np.inf) | not_found)
+        wrong = ~((distances >= 0) & (distances < np.inf) | missing)
         where, listed = f"the neighbour lists in {description}", np.isfinite(others).sum(axis=1)
         refuse_rows({f"list rows outside [0, {len(indices)})": table.outside}, where, KEYS_REMEDY)
         faults = {
@@ -246,7 +247,7 @@ class NeighborLists(Source):
             "list a neighbour twice": has_repeats(indices),
         }
         refuse_rows(faults, where, LIST_REMEDY)
-        told = check_found(listed, not_found, description)
+        missing_remark = check_missing(listed, missing, description)
         refuse_rows({"list no other point": listed == 0}, where, LIST_REMEDY)
         order = np.lexsort((indices, others), axis=1)[:, : int(listed.min())]
         self.indices, self.distances, differing = agreed(
@@ -258,7 +259,7 @@ class NeighborLists(Source):
             self.distances = np.sqrt(self.distances)
         check_squares(float(self.distances.max(initial=0)), f"distances in {description}")
         squared = remark_on_squares(self.indices, self.distances, description) if form == AUTO else ""
-        self.remark = "; ".join(filter(None, (remark, self.shortened, told, differing, squared)))
+        self.remark = "; ".join(filter(None, (remark, self.shortened, missing_remark, differing, squared)))
         super().__init__((len(indices), 2 * self.n_neighbors), np.float64, description)
 
     @property
@@ -289,7 +290,7 @@ def squares_of_cosines(cosines: np.ndarray, known: Any, themselves: np.ndarray, 
         raise DataError(
             f"inner products must be those of rows at unit length, at most 1 and of a row with itself 1: in "
             f"{description} they reach {largest:.3g}, and those of rows with themselves differ from 1 by up to "
-            f"{lengths:.3g}. Divide rows by their lengths before the search, or give lists beside the points (graph=, "
+            f"{lengths:.3g}. Divide rows by their lengths before the search, or pass lists with the points (graph=, "
             "--graph)"
         )
     return 2 - 2 * cosines
@@ -329,25 +330,24 @@ def without_rounding(distances: np.ndarray, slack: Any) -> np.ndarray:
     return np.where(below, distances.dtype.type(0), distances) if below.any() else distances
 
 
-def check_found(listed: np.ndarray, not_found: np.ndarray, description: str) -> str:
+def check_missing(listed: np.ndarray, missing: np.ndarray, description: str) -> str:
     """Return a remark on neighbours that a search did not find; refuse lists of which too few are left.
 
     Parameters
     ----------
     listed : (N,) the neighbours that each list has
-    not_found : (N, k) bool
+    missing : (N, k) bool
     """
-    missed = not_found.sum(axis=1)
-    if not missed.any():
+    counts = missing.sum(axis=1)
+    if not counts.any():
         return ""
     least, most = int(listed.min()), int(listed.max())
-    told = f"have neighbours that the search did not find (-1), up to {missed.max()} in a row"
-    remedy = "search more cells (nprobe), or give these lists beside the points (graph=, --graph), which completes them"
-    too_few = {f"{told}, so that lists of {most} would have {least}": listed < max(FEWEST_FOUND * most, 1)}
+    fault = f"have neighbours that the search did not find (-1), up to {counts.max()} in a row"
+    remedy = "search more cells (nprobe), or pass these lists with the points (graph=, --graph), which completes them"
+    too_few = {f"{fault}, so that lists of {most} would have {least}": listed < max(FEWEST_LISTED * most, 1)}
     refuse_rows(too_few, description, f"Ask for fewer neighbours, {remedy}")
-    return (
-        f"{np.count_nonzero(missed)} rows of {description} {told}: of every list the nearest {least} are used; {remedy}"
-    )
+    n_rows = np.count_nonzero(counts)
+    return f"{n_rows} rows of {description} {fault}: of every list the nearest {least} are used; {remedy}"
 
 
 def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tuple[np.ndarray, np.ndarray, str]:
@@ -368,11 +368,11 @@ def agreed(indices: np.ndarray, distances: np.ndarray, description: str) -> tupl
     refuse_rows(faults, f"the neighbour lists in {description}", LIST_REMEDY)
     means = np.where(np.isnan(back), distances, (distances + back) / 2)
     order = np.lexsort((indices, means), axis=1)
-    told = (
+    remark = (
         f"distances in {description} differ by direction, as those to quantised points do, by up to "
         f"{np.nanmax(difference):.3g}: the means of both directions are used"
     )
-    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(means, order, axis=1), told
+    return np.take_along_axis(indices, order, axis=1), np.take_along_axis(means, order, axis=1), remark
 
 
 def of_other_direction(indices: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -419,20 +419,20 @@ class DistanceMatrix(Source):
         return self.shape[0] - 1
 
     def rows(self, start: int, stop: int) -> np.ndarray:
-        """Return rows [start, stop) as they were given."""
+        """Return rows [start, stop) of the matrix that was passed."""
         return self.distances.read(start, stop)
 
     def nearest(self, n_neighbors: int) -> NeighborLists:
         """Return the lists of the nearest neighbours of every point, ties by index; refuse distances that are none."""
-        points, found = np.arange(self.shape[0]), []
+        points, lists = np.arange(self.shape[0]), []
         for _, block in self._apart(points, points):
             for away in block:
                 near = np.flatnonzero(away <= np.partition(away, n_neighbors - 1)[n_neighbors - 1])
                 listed = near[np.argsort(away[near], kind="stable")][:n_neighbors]
-                found.append((listed, away[listed]))
-        indices, distances = map(np.array, zip(*found, strict=True))
+                lists.append((listed, away[listed]))
+        indices, distances = map(np.array, zip(*lists, strict=True))
         table = NeighborTable(indices, distances, self.description)
-        return NeighborLists(table, AUTO if self.form == AUTO else AS_GIVEN)
+        return NeighborLists(table, AUTO if self.form == AUTO else AS_DISTANCES)
 
     def closest_pairs(self, lists: NeighborLists) -> Bridges | None:
         """Return the closest pairs that join the pieces of neighbour lists; None where these are connected.
@@ -440,20 +440,20 @@ class DistanceMatrix(Source):
         Each round reads the rows of all pieces but the largest, and leaves half as many pieces.
         """
         edges = graph_of(lists.indices, np.ones(lists.indices.shape, bool))
-        (_, labels), found = connected_components(edges, directed=False), []
+        (_, labels), rounds = connected_components(edges, directed=False), []
         while labels.any():
             queries = np.flatnonzero(labels != np.argmax(np.bincount(labels)))
             nearest, away = np.empty(len(labels), np.int64), np.empty(len(labels))
             for rows, block in self._apart(queries, labels):
                 nearest[rows], away[rows] = block.argmin(axis=1), block.min(axis=1)
             bridges, (labels, _) = boruvka_round(labels, queries, nearest[queries], away[queries])
-            found.append(bridges)
-        return Bridges(*map(np.concatenate, zip(*found, strict=True))) if found else None
+            rounds.append(bridges)
+        return Bridges(*map(np.concatenate, zip(*rounds, strict=True))) if rounds else None
 
     def _apart(self, rows: np.ndarray, labels: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Yield some rows, ascending, and their distances (n, N), infinite to points of one label.
 
-        Values of a block that are no distances are refused, whichever of its rows are wanted.
+        Values of a block that are no distances are refused, for any requested rows of it.
         """
         n_points = self.shape[0]
         step = max(1, DISTANCE_BYTES // (n_points * self.dtype.itemsize))

@@ -14,7 +14,7 @@ from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import open_points, points_in_memory, with_same_columns
-from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, found_first, open_graph
+from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, missing_last, open_graph
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
@@ -26,7 +26,7 @@ NUMBERS_IN_TEXT = (".csv", ".txt")  # files of row numbers; points are in none o
 ROWS_AT_ONCE = 65_536  # of a source that prefers no number
 LARGEST_INIT = 1e6  # a descent ends with an error where a coordinate comes beyond ten times this
 LARGEST_WEIGHT = 1e18  # sums of affinities times these, over as many points as there may be, stay within float32
-LEFT_OUT = -1  # in the place of a point: the row is of one that was left out
+LEFT_OUT = -1  # instead of a point: the row is of one that was left out
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,13 +52,13 @@ class Labels:
                 f"labels must name the class of every point, and {len(rows)} of {len(labels)} points have none, in "
                 f"row(s) {first_few(rows)}: leave these points out, or give each a class"
             )
-        given = labels[known]
-        if given.dtype.kind == "f" and not np.array_equal(given, np.rint(given)):
+        labels_of_points = labels[known]
+        if labels_of_points.dtype.kind == "f" and not np.array_equal(labels_of_points, np.rint(labels_of_points)):
             raise DataError(
                 "labels must be classes, got numbers with fractions (Unknown label type: continuous): round them, or "
                 "group them first"
             )
-        names, places, counts = np.unique(given, return_inverse=True, return_counts=True)
+        names, places, counts = np.unique(labels_of_points, return_inverse=True, return_counts=True)
         codes = np.full(len(labels), NO_CLASS, np.int32)
         codes[known] = places
         return cls(codes, names, counts, partial)
@@ -107,7 +107,7 @@ class Weights:
         return digest(self.values.tobytes())
 
     def fewest_neighbors(self, n_neighbors: int) -> float:
-        """Return how many points so many neighbours stand for at least, whichever they are."""
+        """Return how many points any so many neighbours stand for at least."""
         return float(np.partition(self.values, n_neighbors - 1)[:n_neighbors].sum())
 
     def of_rows(self, rows: np.ndarray) -> "Weights":
@@ -135,7 +135,7 @@ class Init:
 class Landmarks:
     """Landmarks (L, D) float64 that the user chose, as the metric maps them.
 
-    `are_rows` says that they were given as row numbers of the points.
+    `are_rows` says that the input was row numbers of the points.
     """
 
     points: np.ndarray
@@ -143,7 +143,7 @@ class Landmarks:
 
     @cached_property
     def digest(self) -> str:
-        """The digest of the landmarks and their shape, which keys hold; how they were given is not in it."""
+        """The digest of the landmarks and their shape, which keys hold; the kind of the input is not in it."""
         return digest(f"{self.points.shape} ".encode() + self.points.tobytes())
 
     def of_rows(self, rows: np.ndarray) -> "Landmarks":
@@ -203,12 +203,12 @@ class GivenLists:
         """Return the lists of some points, without the others."""
         numbers = np.full(len(self.indices) + 1, LEFT_OUT, np.int32)  # the last one is that of entries without a row
         numbers[rows] = np.arange(len(rows))
-        return GivenLists(*found_first(numbers[self.indices[rows]], self.distances[rows]))
+        return GivenLists(*missing_last(numbers[self.indices[rows]], self.distances[rows]))
 
 
 @dataclass(frozen=True, eq=False)
 class Pairs:
-    """The closest pairs of points of pieces of neighbour lists, where the distances between all points were given."""
+    """The closest pairs of points of pieces of neighbour lists, where the input is the distances between all points."""
 
     bridges: Bridges
 
@@ -223,7 +223,7 @@ class Pairs:
 
 @dataclass(frozen=True, eq=False)
 class SideData:
-    """What accompanies points (N, D), each part None where it was not given; all of it is in this process."""
+    """What accompanies points (N, D), each part None where there is none; all of it is in this process."""
 
     labels: Labels | None = None
     weights: Weights | None = None
@@ -284,21 +284,21 @@ def with_lists(source: PointsSource, graph: Any) -> AccompaniedPoints:
     Lists may miss entries, and distances may be squares, inner products or those of codes: they are computed anew.
     """
     if isinstance(points_of(source), NeighborLists | DistanceMatrix | GivenAffinities):
-        raise ConfigError("graph accompanies points, and what is precomputed takes their place: leave out one")
+        raise ConfigError("graph accompanies points, and precomputed input replaces them: leave out one")
     return with_side_data(source, lists=GivenLists(*open_graph(graph, source.shape[0])))
 
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
     """Return points with initial coordinates (N, d), rows of NaN for those without any; errors call them `name`."""
-    given = np.asarray(unmasked(coordinates, name))
-    check_dtype(given.dtype, name)
-    check_shape(given.shape, name)
+    values = np.asarray(unmasked(coordinates, name))
+    check_dtype(values.dtype, name)
+    check_shape(values.shape, name)
     n_points = source.shape[0]
-    if len(given) != n_points:
+    if len(values) != n_points:
         raise DataError(
-            f"{name} has {len(given)} rows for {n_points} points: give each point one, of NaN where it has no start"
+            f"{name} has {len(values)} rows for {n_points} points: give each point one, of NaN where it has no start"
         )
-    initial = np.array(given, np.float64, order="C")
+    initial = np.array(values, np.float64, order="C")
     unknown = np.isnan(initial)
     without = unknown.all(axis=1)
     wrong = np.flatnonzero((unknown.any(axis=1) & ~without) | (np.abs(initial) > LARGEST_INIT).any(axis=1))
@@ -320,7 +320,7 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     `metric`, a name of `METRICS`, is that in which points and landmarks are compared.
     """
     if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
-        raise ConfigError("landmarks stand among points, and what is precomputed takes their place: leave out one")
+        raise ConfigError("landmarks stand among points, and precomputed input replaces them: leave out one")
     numbers = row_numbers(landmarks, source.shape)
     if numbers is not None:
         landmarks = rows_at(source, np.sort(numbers))
@@ -338,7 +338,7 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
 
 
 def row_numbers(landmarks: Any, shape: tuple[int, int]) -> np.ndarray | None:
-    """Return the rows (L,) of landmarks that are given by their numbers among points of a shape (N, D); else None.
+    """Return the rows (L,) of landmarks that are named by their numbers among points of a shape (N, D); else None.
 
     They are integers in one column, or in an array of one dimension, or the path of a file of these.
     """
@@ -347,7 +347,7 @@ def row_numbers(landmarks: Any, shape: tuple[int, int]) -> np.ndarray | None:
 
 
 def whole_column(landmarks: Any, n_features: int) -> np.ndarray | None:
-    """Return landmarks that are given as integers in one column, or as an array of one dimension; None of others."""
+    """Return landmarks that are integers in one column, or in an array of one dimension; None of others."""
     if isinstance(landmarks, str | Path):
         path = str(landmarks)
         if path.lower().endswith(NUMBERS_IN_TEXT) and "://" not in path:
@@ -399,26 +399,26 @@ def rows_at(source: PointsSource, rows: np.ndarray) -> np.ndarray:
     """Return points (L, D) at ascending rows, read with those next to them; raise DataError for one with a gap."""
     parts = []
     for some in slices(source.shape[0], source.preferred_rows or ROWS_AT_ONCE):
-        wanted = rows[np.searchsorted(rows, some.start) : np.searchsorted(rows, some.stop)]
-        if len(wanted):
-            parts.append(source.read(some.start, some.stop)[wanted - some.start])
-    found = np.concatenate(parts) if parts else np.empty((0, source.shape[1]))
-    gaps = rows[np.isnan(found).any(axis=1)] if found.dtype.kind == "f" else rows[:0]
+        rows_here = rows[np.searchsorted(rows, some.start) : np.searchsorted(rows, some.stop)]
+        if len(rows_here):
+            parts.append(source.read(some.start, some.stop)[rows_here - some.start])
+    points = np.concatenate(parts) if parts else np.empty((0, source.shape[1]))
+    gaps = rows[np.isnan(points).any(axis=1)] if points.dtype.kind == "f" else rows[:0]
     if len(gaps):
         raise DataError(f"landmarks name row {gaps[0]}, which has a gap, and {len(gaps) - 1} more: name other rows")
-    return found
+    return points
 
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
     if isinstance(points, GivenAffinities):
         if metric not in (EUCLIDEAN, PRECOMPUTED):
-            raise ConfigError(f"affinities are given, and metric={metric!r} compares points: leave out one of the two")
+            raise ConfigError(f"affinities are precomputed, and metric={metric!r} compares points: leave out one")
         return points
     if isinstance(points, NeighborLists | DistanceMatrix) != (metric == PRECOMPUTED):
         raise ConfigError(
             "neighbour lists go with metric='precomputed', and points with another metric: this metric is "
-            f"{metric!r}, and what was given is {points.description}"
+            f"{metric!r}, and the input is {points.description}"
         )
     return points if metric in (EUCLIDEAN, PRECOMPUTED) else MetricPoints(points, metric)
 
@@ -444,21 +444,21 @@ def check_classes(labels: Labels) -> Labels:
 
 def check_weights(weights: Any, n_points: int, where: str = "sample_weight") -> np.ndarray:
     """Return the weights (N,) float64 of points, finite and at least one: how many equal points each stands for."""
-    given = np.asarray(weights)
-    if given.dtype.kind not in "biuf":
-        raise DataError(f"{where} must be real numbers, got dtype {given.dtype}: give each point how often it counts")
-    if given.shape != (n_points,):
+    values = np.asarray(weights)
+    if values.dtype.kind not in "biuf":
+        raise DataError(f"{where} must be real numbers, got dtype {values.dtype}: give each point how often it counts")
+    if values.shape != (n_points,):
         raise DataError(
-            f"{where} must have one weight a point, ({n_points},), got shape {given.shape}: give them in the points' "
+            f"{where} must have one weight a point, ({n_points},), got shape {values.shape}: give them in the points' "
             "order"
         )
-    counts = given.astype(np.float64)
+    counts = values.astype(np.float64)
     wrong = np.flatnonzero(~((counts >= 1.0) & (counts <= LARGEST_WEIGHT)))
     if len(wrong):
         raise DataError(
             f"{where} must be finite, at least 1 and at most {LARGEST_WEIGHT:g}, as a weight counts the equal points "
-            f"that one stands for: {len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {given[wrong[0]]}. "
-            "Leave points of weight zero out, divide smaller weights by the least, and larger ones by what they share"
+            f"that one stands for: {len(wrong)} are not, in row(s) {first_few(wrong)}; the first is {values[wrong[0]]}"
+            ". Leave points of weight zero out, divide smaller weights by the least, and larger ones by what they share"
         )
     return counts
 
