@@ -1,4 +1,4 @@
-"""What an audit found: one finding a claim, the table of all, and how a claim is judged."""
+"""The result of an audit: one finding a claim, the table of all, and how a claim is judged."""
 
 import json
 import math
@@ -15,16 +15,16 @@ Number = float | int | str | None
 
 @dataclass(frozen=True)
 class Finding:
-    """One claim of a run and what an audit found.
+    """One claim of a run and the value that the audit computed.
 
     Attributes
     ----------
     stage : the stage that claims it
     claim : what is claimed, in words
     value : what the run says
-    found : what was found
-    error : standard error of what was found, and of what is claimed where that was measured on a sample; None of what
-        was computed of all rows
+    found : what the audit computed
+    error : standard error of `found`, and of `value` where that was measured on a sample; None of what was computed of
+        all rows
     verdict : "holds", "fails", or "not checked" for what cannot be computed again
     note : what was compared, or why it was not
     """
@@ -136,7 +136,7 @@ def finite(value: Any) -> Any:
 
 
 def unchecked(stage: str, claim: str, why: str, value: Number = None) -> Finding:
-    """Return a finding without a value found: `why` says why the claim cannot be computed again."""
+    """Return a finding without a computed value: `why` says why the claim cannot be computed again."""
     return Finding(stage, claim, value, note=why)
 
 
@@ -152,26 +152,26 @@ def none_wrong(stage: str, claim: str, wrong: int, note: str = "", examples: Ite
     return Finding(stage, claim, 0, int(wrong), None, verdict_of(wrong == 0), noted)
 
 
-def equal(stage: str, claim: str, value: Any, found: Number, tolerance: float = 0.0, note: str = "") -> Finding:
+def equal(stage: str, claim: str, value: Any, result: Number, tolerance: float = 0.0, note: str = "") -> Finding:
     """Return the finding of a number that was computed again: it may differ by a tolerance."""
-    if not is_number(value) or not is_number(found):
-        return Finding(stage, claim, str(value), found, None, verdict_of(value == found), note)
-    return Finding(stage, claim, value, found, None, verdict_of(abs(float(value) - float(found)) <= tolerance), note)
+    if not is_number(value) or not is_number(result):
+        return Finding(stage, claim, str(value), result, None, verdict_of(value == result), note)
+    return Finding(stage, claim, value, result, None, verdict_of(abs(float(value) - float(result)) <= tolerance), note)
 
 
-def at_most(stage: str, claim: str, value: Any, found: float, slack: float = 0.0, note: str = "") -> Finding:
-    """Return the finding of a bound: what was found exceeds it by no more than `slack`."""
+def at_most(stage: str, claim: str, value: Any, result: float, slack: float = 0.0, note: str = "") -> Finding:
+    """Return the finding of a bound: the result exceeds it by no more than `slack`."""
     if not is_number(value):
         return unchecked(stage, claim, "the record does not say it", str(value))
-    return Finding(stage, claim, value, float(found), None, verdict_of(found <= value + slack), note)
+    return Finding(stage, claim, value, float(result), None, verdict_of(result <= value + slack), note)
 
 
-def measured(stage: str, claim: str, value: Any, found: float, error: float, slack: float = 0.0) -> Finding:
+def measured(stage: str, claim: str, value: Any, result: float, error: float, slack: float = 0.0) -> Finding:
     """Return the finding of a number that was estimated: it may be off by three standard errors, and `slack`."""
     if not is_number(value):
         return unchecked(stage, claim, "the record does not say it", str(value))
-    holds = abs(float(value) - found) <= STANDARD_ERRORS * error + slack
-    return Finding(stage, claim, value, found, error, verdict_of(holds))
+    holds = abs(float(value) - result) <= STANDARD_ERRORS * error + slack
+    return Finding(stage, claim, value, result, error, verdict_of(holds))
 
 
 def is_number(value: Any) -> TypeGuard[int | float]:

@@ -33,13 +33,13 @@ class View:
     def __getitem__(self, rows: Any) -> np.ndarray:
         if self._held:
             with self._lock:
-                values = np.asarray(self._array[...]) if self._values is None else self._values
-                self._values = values
-            found = values[rows]
+                whole = np.asarray(self._array[...]) if self._values is None else self._values
+                self._values = whole
+            values = whole[rows]
         else:
-            found = np.asarray(self._array[rows])
-        self._counter.read = getattr(self._counter, "read", 0) + found.size
-        return found
+            values = np.asarray(self._array[rows])
+        self._counter.read = getattr(self._counter, "read", 0) + values.size
+        return values
 
 
 class AuditedArrays:
@@ -83,12 +83,12 @@ def check_invariants(audit: Audit, descriptions: Descriptions) -> Iterator[Findi
 def paths_of(group: StoredGroup, description: ArrayDescription) -> list[list[str]]:
     """Return the paths of the arrays that a description is of; all parts of one pattern are one array."""
     patterns = [numberless(path) for path in description.paths]
-    found: dict[str, list[str]] = {}
+    groups: dict[str, list[str]] = {}
     for name in group.names:
         if numberless(name) in patterns:
             of_blocks = description.kind == "part"
-            found.setdefault(numberless_block(name) if of_blocks else name, []).append(name)
-    return list(found.values())
+            groups.setdefault(numberless_block(name) if of_blocks else name, []).append(name)
+    return list(groups.values())
 
 
 def numberless_block(path: str) -> str:
@@ -112,10 +112,10 @@ def blocks_of(audit: Audit, arrays: AuditedArrays, description: ArrayDescription
 def broken_invariants(
     audit: Audit, arrays: AuditedArrays, description: ArrayDescription, paths: Sequence[str]
 ) -> Iterator[Finding]:
-    """Yield what of an array breaks its invariants: one finding of an array that keeps them all."""
+    """Yield what of an array breaks its invariants: one finding of an array that breaks none."""
     places = blocks_of(audit, arrays, description, paths)
     name = paths[0] if description.kind != "part" else numberless_block(paths[0]).replace("block/", "block-N/")
-    kept = []
+    holding = []
     for invariant in description.invariants:
         try:
             broken, looked_at = count(audit, arrays, description, invariant, places)
@@ -125,9 +125,9 @@ def broken_invariants(
         if broken:
             yield none_wrong(description.stage, f"{name}: {invariant.text}", broken, note)
         else:
-            kept.append(f"{invariant.text} ({note})" if note else invariant.text)
-    if kept:
-        yield none_wrong(description.stage, f"{name}: {len(kept)} invariants", 0, "; ".join(kept))
+            holding.append(f"{invariant.text} ({note})" if note else invariant.text)
+    if holding:
+        yield none_wrong(description.stage, f"{name}: {len(holding)} invariants", 0, "; ".join(holding))
 
 
 def count(

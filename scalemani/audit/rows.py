@@ -61,7 +61,7 @@ class Audit:
 
     @cached_property
     def points(self) -> "Points | None":
-        """The points in work order; None where neighbours or affinities were given in their place."""
+        """The points in work order; None where neighbours or affinities were precomputed."""
         if self.run.param("points", "metric") == PRECOMPUTED or self.run.param("affinities", "kind") == PRECOMPUTED:
             return None
         stage = "work_points" if self.run.has("work_points") else "points"
@@ -99,7 +99,7 @@ class Audit:
         return side_by_side(act, self.panels(bytes_a_row))
 
     def summed(self, act: Callable[[tuple[int, int]], tuple[Any, ...]], bytes_a_row: int) -> tuple[Any, ...]:
-        """Return the sums of the arrays act(range) over all panels of rows; as many are kept as there are threads."""
+        """Return the sums of the arrays act(range) over all panels of rows; as many are in memory as threads."""
         panels, total = self.panels(bytes_a_row), None
         for first in range(0, len(panels), processors()):
             for part in side_by_side(act, panels[first : first + processors()]):
@@ -108,13 +108,13 @@ class Audit:
         return total
 
     def rows_of(self, group: StoredGroup, name: str, rows: np.ndarray) -> np.ndarray:
-        """Return rows (m,) of a row array, in the order asked for; each block is read once."""
+        """Return rows (m,) of a row array, in the requested order; each block is read once."""
         array = group.array(name)
-        found = np.empty((len(rows), *array.shape[1:]), array.dtype)
+        values = np.empty((len(rows), *array.shape[1:]), array.dtype)
         for block, places in by_block(rows, self.run.block_rows):
             start = block * self.run.block_rows
-            found[places] = group.read(name, start, start + self.run.block_rows)[rows[places] - start]
-        return found
+            values[places] = group.read(name, start, start + self.run.block_rows)[rows[places] - start]
+        return values
 
 
 def by_block(rows: np.ndarray, block_rows: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -147,13 +147,13 @@ class Points:
         return sp.csr_matrix((values, indices.astype(np.int64), indptr), shape=shape)
 
     def gather(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows (m, D) float64, in the order asked for."""
-        found = np.empty((len(rows), self.run.n_features))
+        """Return rows (m, D) float64, in the requested order."""
+        gathered = np.empty((len(rows), self.run.n_features))
         for block, places in by_block(rows, self.run.block_rows):
             start = block * self.run.block_rows
             stop = min(start + self.run.block_rows, self.run.n_points)
-            found[places] = dense(self.rows(start, stop)[rows[places] - start])
-        return found
+            gathered[places] = dense(self.rows(start, stop)[rows[places] - start])
+        return gathered
 
 
 def dense(rows: Any) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""A run as whoever received it finds it: objects, digests and zarr arrays, read as `FORMAT.md` says.
+"""A run as its recipient reads it: objects, digests and zarr arrays, by `FORMAT.md`.
 
 A run may be damaged or forged: sizes and paths are checked before anything is read by them.
 """
@@ -87,7 +87,7 @@ class Place:
         return value if intact else None
 
     def write(self, name: str, content: bytes) -> str:
-        """Write an object beside what the run has, whole; return where it is."""
+        """Write an object into the run, whole; return where it is."""
         if self.folder is None:
             self.store.store.put(name, content)
             return f"{self.root.rstrip('/')}/{name}"
@@ -112,8 +112,8 @@ class StoredGroup:
     @property
     def certificates(self) -> dict[str, Any]:
         """The certificates in the record, by name; empty where there are none or the record is damaged."""
-        found = self.record.get("certificates")
-        return found if isinstance(found, dict) else {}
+        certificates = self.record.get("certificates")
+        return certificates if isinstance(certificates, dict) else {}
 
     @cached_property
     def units(self) -> dict[str, dict[str, Committed]]:
@@ -158,20 +158,20 @@ class StoredGroup:
         if not self.holds(name):
             raise StoreError(f"{where} is not there: the format says that it must be")
         try:
-            found = zarr.open_array(self.place.store, path=where, mode="r", zarr_format=3)
-        except Exception as error:  # zarr's own are of many kinds
+            array = zarr.open_array(self.place.store, path=where, mode="r", zarr_format=3)
+        except Exception as error:  # those of zarr are of many kinds
             raise StoreError(f"{where} cannot be opened: {error}") from error
-        codecs = {codec.to_dict()["name"] for codec in getattr(found.metadata, "codecs", ())}
+        codecs = {codec.to_dict()["name"] for codec in getattr(array.metadata, "codecs", ())}
         chunks = sum(1 for key in self.committed if key.startswith(f"{name}/c"))
-        chunk_bytes = math.prod(found.chunks) * found.dtype.itemsize
-        if codecs != CODECS or (found.size and math.prod(found.cdata_shape) != chunks):
+        chunk_bytes = math.prod(array.chunks) * array.dtype.itemsize
+        if codecs != CODECS or (array.size and math.prod(array.cdata_shape) != chunks):
             raise StoreError(
                 f"{where} has codecs {sorted(codecs)} and {chunks} chunks, which must be those of the format and of "
                 "its shape"
             )
         if chunk_bytes > MOST_CHUNK_BYTES:
             raise StoreError(f"{where} has chunks of {chunk_bytes} bytes, at most {MOST_CHUNK_BYTES} are written")
-        return found
+        return array
 
     def read(self, name: str, start: int = 0, stop: int | None = None) -> np.ndarray:
         """Return rows [start, stop) of an array, by default all of it."""

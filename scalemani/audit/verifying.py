@@ -1,4 +1,4 @@
-"""The audit: every check of a run's stages, in their order, and the file beside the run that says what was found."""
+"""The audit: every check of a run's stages, in their order, and the files in the run that list the findings."""
 
 import secrets
 from collections.abc import Callable, Iterable, Iterator
@@ -69,7 +69,7 @@ def verify(
     """
     drawn_by = secrets.randbelow(LARGEST_SEED) if seed is None else seed
     audit = Audit(StoredRun(root), rows, drawn_by, memory)
-    with threadpool_limits(1):  # threads read blocks side by side; those of BLAS would wait for each other
+    with threadpool_limits(1):  # threads read blocks in parallel; those of BLAS would wait for each other
         findings = tuple(with_unnamed(audit.run, all_findings(audit, descriptions)))
     return Verification(findings, audit.run.method, audit.run.keys, drawn_by, len(audit.sample))
 
@@ -141,8 +141,8 @@ def of_embedding(audit: Audit) -> Iterator[Finding]:
         yield from landmarks.check_by_landmarks(audit)
 
 
-def write_beside(root: str | Path, found: Verification) -> str:
-    """Write what was found beside the run, as JSON and as a table; return where the JSON is."""
+def write_beside(root: str | Path, findings: Verification) -> str:
+    """Write the findings into the run, as JSON and as a table; return where the JSON is."""
     place = StoredRun(root).place
-    place.write(TEXT_NAME, f"{found}\n".encode())
-    return place.write(JSON_NAME, found.as_json().encode())
+    place.write(TEXT_NAME, f"{findings}\n".encode())
+    return place.write(JSON_NAME, findings.as_json().encode())
