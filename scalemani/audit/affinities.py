@@ -21,28 +21,28 @@ COPIES_OF_EDGES = 6
 class Edges(NamedTuple):
     """The edges of some rows of the graph, as far as they have affinities.
 
-    `counts` (n, k) are the weights of the neighbours, `own` (n,) those of the rows; None: one. `twins` (n,) is the
-    affinity of a copy of a row to each of its others.
+    `counts` (n, k) are the weights of the neighbours, `row_counts` (n,) those of the rows; None: one. `copies` (n,) is
+    the affinity of a copy of a row to each of its others.
     """
 
     indices: np.ndarray
     squares: np.ndarray
     values: np.ndarray
     counts: np.ndarray | None
-    own: np.ndarray | None
-    twins: np.ndarray | None
+    row_counts: np.ndarray | None
+    copies: np.ndarray | None
 
     @property
     def masses(self) -> tuple[np.ndarray, np.ndarray]:
         """How many copies each neighbour (n, k) stands for, and how many others each row (n,) has."""
-        if self.counts is None or self.own is None:
+        if self.counts is None or self.row_counts is None:
             return np.ones(self.values.shape), np.zeros(len(self.values))
-        return self.counts, self.own - 1.0
+        return self.counts, self.row_counts - 1.0
 
     @property
     def of_copies(self) -> np.ndarray:
         """The affinity (n,) of a row's copies to each other; 0 where rows are single."""
-        return np.zeros(len(self.values)) if self.twins is None else self.twins
+        return np.zeros(len(self.values)) if self.copies is None else self.copies
 
 
 def read_edges(audit: Audit, start: int, stop: int) -> Edges:
@@ -55,12 +55,12 @@ def read_edges(audit: Audit, start: int, stop: int) -> Edges:
     if audit.weights is None:
         return Edges(indices, squares, values, None, None, None)
     safe = np.clip(indices, 0, audit.run.n_points - 1)
-    twins = group.read("twins", start, stop) if group.holds("twins") else np.zeros(stop - start)
-    return Edges(indices, squares, values, audit.weights[safe], audit.weights[start:stop], twins)
+    copies = group.read("twins", start, stop) if group.holds("twins") else np.zeros(stop - start)
+    return Edges(indices, squares, values, audit.weights[safe], audit.weights[start:stop], copies)
 
 
 def check_affinities(audit: Audit) -> Iterator[Finding]:
-    """Check the affinities of all rows: entropic ones, or kernels; none of pixels and given matrices."""
+    """Check the affinities of all rows: entropic ones, or kernels; none of pixels and precomputed matrices."""
     kind = audit.run.param(STAGE, "kind")
     if kind in (PRECOMPUTED, "ensemble") or audit.run.param("neighbors", "method") == WINDOW:
         return
@@ -111,7 +111,7 @@ def entropic_panel(audit: Audit, start: int, stop: int) -> OfEntropic:
     missed = np.abs(entropies(edges) - target)[~saturated]
     expected, copies = entropic(edges, beta)
     off = np.abs(edges.values - expected) > ROUNDING * expected + 1e-7
-    off_copies = np.abs(edges.of_copies - copies) > 1e-6 * copies + 1e-9 if edges.twins is not None else False
+    off_copies = np.abs(edges.of_copies - copies) > 1e-6 * copies + 1e-9 if edges.copies is not None else False
     return OfEntropic(
         float(missed.max(initial=0.0)),
         float(np.abs(residuals)[~saturated].max(initial=0.0)),
@@ -126,11 +126,11 @@ def entropic_panel(audit: Audit, start: int, stop: int) -> OfEntropic:
 def entropies(edges: Edges) -> np.ndarray:
     """Return the entropy (n,) of the affinities of each row, in nat, over all copies."""
     counts, others = edges.masses
-    values, twins = edges.values.astype(np.float64), edges.of_copies
-    total = (counts * values).sum(axis=1) + others * twins
+    values, copies = edges.values.astype(np.float64), edges.of_copies
+    total = (counts * values).sum(axis=1) + others * copies
     total = np.where(total > 0, total, 1.0)
     of_edges = (counts * scipy.special.entr(values / total[:, np.newaxis])).sum(axis=1)
-    return of_edges + others * scipy.special.entr(twins / total)
+    return of_edges + others * scipy.special.entr(copies / total)
 
 
 def entropic(edges: Edges, beta: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -172,7 +172,7 @@ def check_kernel(audit: Audit, kind: str) -> Iterator[Finding]:
             expected = np.maximum(np.exp(-x), LEAST)
         wrong = (np.abs(edges.values - expected) > 1e-5 * expected + 2 * LEAST).any(axis=1)
         at_floor = int((edges.values <= np.float32(LEAST)).sum())
-        return int(wrong.sum()), at_floor, float(np.exp(entropies(edges._replace(counts=None, own=None))).sum())
+        return int(wrong.sum()), at_floor, float(np.exp(entropies(edges._replace(counts=None, row_counts=None))).sum())
 
     parts = audit.over(panel, 8 * COPIES_OF_EDGES * width)
     wrong, at_floor, effective = (sum(column) for column in zip(*parts, strict=True))
@@ -187,5 +187,5 @@ def self_tuning(squares: np.ndarray, nth: int) -> np.ndarray:
     """Return the distance (n,) to the nth neighbour, or to the first beyond it that is not at the point itself."""
     beyond = squares[:, nth - 1 :]
     first = np.argmax(beyond > 0, axis=1)
-    found = np.sqrt(beyond[np.arange(len(beyond)), first])
-    return np.where(found > 0, found, 1.0)
+    distances = np.sqrt(beyond[np.arange(len(beyond)), first])
+    return np.where(distances > 0, distances, 1.0)

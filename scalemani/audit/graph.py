@@ -18,7 +18,7 @@ COMPONENTS = "components"
 FLOAT32 = float(np.finfo(np.float32).eps)
 # Entries of D^-1/2 W D^-1/2 below the rounding of float32 join nothing in a run; of those near it either may be said.
 MAY_JOIN, JOINS = 0.5 * FLOAT32, 2 * FLOAT32
-EDGES_TOGETHER = 2**22  # whose pieces are found at once
+EDGES_TOGETHER = 2**22  # whose pieces are computed at once
 EXAMPLES = 3
 
 
@@ -87,7 +87,7 @@ def check_rows(audit: Audit) -> Iterator[Finding]:
         yield unchecked(STAGE, "rows of W", "trees of an image are drawn at random" if kind == "ensemble" else why)
         return
     stored = sp.vstack([rows for _, rows in sampled_rows(audit, STAGE)], format="csr")
-    expected = given_rows(audit) if kind == PRECOMPUTED else expected_rows(audit)
+    expected = precomputed_rows(audit) if kind == PRECOMPUTED else expected_rows(audit)
     wrong = different_rows(stored, expected, 4 * FLOAT32)
     yield none_wrong(
         STAGE,
@@ -106,8 +106,8 @@ def sampled_rows(audit: Audit, stage: str) -> Iterator[tuple[int, sp.csr_matrix]
         yield block, read_block(audit, stage, block)[audit.sample[first:last] - start]
 
 
-def given_rows(audit: Audit) -> sp.csr_matrix:
-    """Return the rows of a W that was given in the place of points, of the rows drawn."""
+def precomputed_rows(audit: Audit) -> sp.csr_matrix:
+    """Return the rows of a precomputed W, of the rows drawn."""
     points = Points(audit.run, audit.run.groups["points"], "")
     rows = [
         sp.csr_matrix(points.rows(*audit.run.blocks[block]))[audit.sample[first:last] - audit.run.blocks[block][0]]
@@ -126,32 +126,32 @@ def expected_rows(audit: Audit) -> sp.csr_matrix:
     def of_panel(panel: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         edges, rows = read_edges(audit, *panel), np.arange(*panel)
         summed, targets = over_copies(edges), edges.indices.astype(np.int64)
-        own = np.flatnonzero(place[rows] >= 0)
+        drawn = np.flatnonzero(place[rows] >= 0)
         to_sample = place[np.clip(targets, 0, n_points - 1)]
         into, column = np.nonzero(to_sample >= 0)
         parts = [
-            (np.repeat(place[rows[own]], width), targets[own].ravel(), 0.5 * summed[own].ravel()),
+            (np.repeat(place[rows[drawn]], width), targets[drawn].ravel(), 0.5 * summed[drawn].ravel()),
             (to_sample[into, column], rows[into], 0.5 * summed[into, column]),
         ]
-        if edges.own is not None:
-            loops = edges.own * (edges.own - 1.0) * edges.of_copies
-            parts.append((place[rows[own]], rows[own], loops[own]))
+        if edges.row_counts is not None:
+            loops = edges.row_counts * (edges.row_counts - 1.0) * edges.of_copies
+            parts.append((place[rows[drawn]], rows[drawn], loops[drawn]))
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
 
     parts = audit.over(of_panel, 8 * 6 * width)
     parts.append(bridges_into(audit, place))
     rows, columns, values = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    kept = (values > 0) & (columns >= 0) & (columns < n_points)
-    matrix = sp.coo_matrix((values[kept], (rows[kept], columns[kept])), shape=(len(audit.sample), n_points))
+    inside = (values > 0) & (columns >= 0) & (columns < n_points)
+    matrix = sp.coo_matrix((values[inside], (rows[inside], columns[inside])), shape=(len(audit.sample), n_points))
     return following_classes(audit, matrix.tocsr())
 
 
 def over_copies(edges: Edges) -> np.ndarray:
     """Return the affinities (n, k) of edges, summed over the copies at both ends."""
     values = edges.values.astype(np.float64)
-    if edges.counts is None or edges.own is None:
+    if edges.counts is None or edges.row_counts is None:
         return values
-    return (values * (edges.own[:, np.newaxis] * edges.counts)).astype(np.float32).astype(np.float64)
+    return (values * (edges.row_counts[:, np.newaxis] * edges.counts)).astype(np.float32).astype(np.float64)
 
 
 def read_bridges(audit: Audit) -> tuple[np.ndarray, np.ndarray]:
@@ -169,8 +169,8 @@ def bridges_into(audit: Audit, place: np.ndarray) -> tuple[np.ndarray, np.ndarra
     """Return what bridges add to rows that are drawn: rows, columns, values."""
     ends, values = read_bridges(audit)
     both, twice = np.concatenate([ends, ends[:, ::-1]]), np.tile(values, 2)
-    own = place[both[:, 0]] if len(both) else np.empty(0, np.int64)
-    return own[own >= 0], both[own >= 0, 1], twice[own >= 0]
+    places = place[both[:, 0]] if len(both) else np.empty(0, np.int64)
+    return places[places >= 0], both[places >= 0, 1], twice[places >= 0]
 
 
 def following_classes(audit: Audit, rows: sp.csr_matrix) -> sp.csr_matrix:
@@ -179,9 +179,9 @@ def following_classes(audit: Audit, rows: sp.csr_matrix) -> sp.csr_matrix:
     if not weight or not audit.run.has("classes"):
         return rows
     codes = audit.run.groups["classes"].read("codes")
-    own = np.repeat(codes[audit.sample], np.diff(rows.indptr))
-    others = codes[rows.indices]
-    between = (own >= 0) & (others >= 0) & (own != others)
+    row_codes = np.repeat(codes[audit.sample], np.diff(rows.indptr))
+    column_codes = codes[rows.indices]
+    between = (row_codes >= 0) & (column_codes >= 0) & (row_codes != column_codes)
     lowered = np.maximum(rows.data * (1 - weight), np.minimum(rows.data, LEAST))
     return sp.csr_matrix((np.where(between, lowered, rows.data), rows.indices, rows.indptr), shape=rows.shape)
 
@@ -215,7 +215,7 @@ def check_normalized(audit: Audit) -> Iterator[Finding]:
 
 
 class Pass(NamedTuple):
-    """What one pass over W finds.
+    """What one pass over W computes.
 
     `products` (N, m) float64 are W times the vectors, `asymmetry` (N,) how far W r and W^T r differ for a random r,
     over the degrees; `labels` (N,) number the pieces that the edges of W join.
@@ -255,7 +255,7 @@ def pass_over(audit: Audit, stage: str, vectors: np.ndarray) -> Pass:
 
 
 class Pieces:
-    """The pieces that edges join points to; edges are kept until many have come."""
+    """The pieces that edges join points to; edges are stored until there are many."""
 
     def __init__(self, n_points: int) -> None:
         self._labels = np.arange(n_points, dtype=np.int32)
@@ -267,16 +267,16 @@ class Pieces:
         self._edges.append((sources.astype(np.int32), targets.astype(np.int32)))
         self._n_edges += len(sources)
         if self._n_edges > EDGES_TOGETHER:
-            self._join_kept()
+            self._join_pending()
 
     @property
     def labels(self) -> np.ndarray:
         """The number (N,) of each point's piece, from 0 on, of all edges so far."""
         if self._edges:
-            self._join_kept()
+            self._join_pending()
         return self._labels
 
-    def _join_kept(self) -> None:
+    def _join_pending(self) -> None:
         sources, targets = (self._labels[np.concatenate(ends)] for ends in zip(*self._edges, strict=True))
         self._edges, self._n_edges = [], 0
         apart = sources != targets
@@ -289,17 +289,17 @@ class Pieces:
             self._labels = connected_components(graph, directed=False)[1].astype(np.int32)[self._labels]
 
 
-def check_pass(audit: Audit, stage: str, found: Pass) -> Iterator[Finding]:
-    """Judge what one pass over W has found."""
+def check_pass(audit: Audit, stage: str, result: Pass) -> Iterator[Finding]:
+    """Judge the results of one pass over W."""
     said = audit.run.groups[stage].certificates
-    yield none_wrong(stage, "degrees are the sums of rows", found.degrees_off, "rows of W that differ")
-    wrong = np.flatnonzero(found.asymmetry > 1e-9)
+    yield none_wrong(stage, "degrees are the sums of rows", result.degrees_off, "rows of W that differ")
+    wrong = np.flatnonzero(result.asymmetry > 1e-9)
     yield none_wrong(
         stage, "W is symmetric", len(wrong), "W r and W^T r of a random r, rows that differ", wrong[:EXAMPLES].tolist()
     )
     if "nonzeros" in said:
-        yield equal(stage, "nonzeros", said["nonzeros"], found.nonzeros)
-    for name, value in (("least_degree", found.degrees.min()), ("largest_degree", found.degrees.max())):
+        yield equal(stage, "nonzeros", said["nonzeros"], result.nonzeros)
+    for name, value in (("least_degree", result.degrees.min()), ("largest_degree", result.degrees.max())):
         yield equal(stage, name, said.get(name), float(value), 1e-9 * abs(float(value)))
 
 
@@ -360,8 +360,8 @@ def degrees_of_edges(audit: Audit) -> np.ndarray:
         summed, targets = over_copies(edges), np.clip(edges.indices, 0, audit.run.n_points - 1)
         degrees[start:stop] += summed.sum(axis=1)
         degrees += np.bincount(targets.ravel(), summed.ravel(), minlength=len(degrees))
-        if edges.own is not None:
-            degrees[start:stop] += 2.0 * edges.own * (edges.own - 1.0) * edges.of_copies
+        if edges.row_counts is not None:
+            degrees[start:stop] += 2.0 * edges.row_counts * (edges.row_counts - 1.0) * edges.of_copies
     return degrees
 
 
@@ -390,6 +390,6 @@ def check_bridge_entries(audit: Audit, ends: np.ndarray, values: np.ndarray) -> 
     for block in np.unique(ends[:, 0] // audit.run.block_rows).tolist() if len(ends) else ():
         here = np.flatnonzero(ends[:, 0] // audit.run.block_rows == block)
         rows = read_block(audit, STAGE, block)
-        found = np.asarray(rows[ends[here, 0] - audit.run.blocks[block][0], ends[here, 1]]).ravel()
-        missing += int((found < values[here] * (1 - float(audit.run.param(STAGE, "target_weight", 0.0))) * 0.999).sum())
+        in_w = np.asarray(rows[ends[here, 0] - audit.run.blocks[block][0], ends[here, 1]]).ravel()
+        missing += int((in_w < values[here] * (1 - float(audit.run.param(STAGE, "target_weight", 0.0))) * 0.999).sum())
     yield none_wrong(STAGE, f"entries of {len(ends)} bridges", missing, "bridges that W lacks")
