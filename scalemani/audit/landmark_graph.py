@@ -25,7 +25,7 @@ from scalemani.audit.landmarks import (
     local_problems,
     squared_distances,
 )
-from scalemani.audit.neighbors import MOST_OF_OWN_ERROR
+from scalemani.audit.neighbors import MOST_OF_ERROR
 from scalemani.audit.rows import Audit, dense
 from scalemani.audit.stored import StoredGroup
 
@@ -75,8 +75,8 @@ def check_eigenmaps(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> 
     kernel[rows, columns] = kernel[columns, rows] = np.exp(-0.5 * squares / sigma**2)
     roots = np.sqrt(kernel.sum(axis=1))
     ends = [max(0, n_landmarks - 1 - len(values)), n_landmarks - 2]
-    found = 1 - scipy.linalg.eigvalsh(kernel / np.outer(roots, roots), subset_by_index=ends)[::-1]
-    off = float(np.abs(found - values[: len(found)]).max())
+    smallest = 1 - scipy.linalg.eigvalsh(kernel / np.outer(roots, roots), subset_by_index=ends)[::-1]
+    off = float(np.abs(smallest - values[: len(smallest)]).max())
     yield at_most(GRAPH, "eigenvalues", 0.0, off, 1e-9, "off the smallest of the Laplacian, but for that of constants")
 
 
@@ -107,8 +107,8 @@ def made_of_landmarks(
         weights /= weights.sum(axis=1, keepdims=True)
         made[some] = np.einsum("mk,mkd->md", weights, vectors[nearest]) * gains
         reach[some] = np.sqrt(np.take_along_axis(squares, order[:, joined : joined + 1], 1)[:, 0])
-        own = spacings[nearest[:, 0]]
-        ratios[some] = np.where(near[:, 0] > 0, np.sqrt(near[:, 0]) / np.where(own > 0, own, 1e-300), 0.0)
+        spacing = spacings[nearest[:, 0]]
+        ratios[some] = np.where(near[:, 0] > 0, np.sqrt(near[:, 0]) / np.where(spacing > 0, spacing, 1e-300), 0.0)
     return made, reach, ratios
 
 
@@ -140,13 +140,15 @@ def judge_residual(audit: Audit, values: np.ndarray, sigma: float, n_landmarks: 
     away = missed[:, extended][:, worst] - shares[worst] * lengths[:, extended][:, worst]
     per_row = float(away.std() / lengths[:, extended][:, worst].mean() * 0.5 / np.sqrt(max(shares[worst], 1e-300)))
     of_run = min(max(n_landmarks // LANDMARKS_A_SAMPLE, FEWEST_SAMPLED), MOST_SAMPLED, n_points)
-    own, other = (per_row * np.sqrt(max(0.0, 1 / count - 1 / n_points)) for count in (len(rows), of_run))
+    audit_error, run_error = (per_row * np.sqrt(max(0.0, 1 / count - 1 / n_points)) for count in (len(rows), of_run))
     claimed = said.get("residual_error")
-    believed = float(np.clip(claimed, other, MOST_OF_OWN_ERROR * other)) if is_number(claimed) else other
-    found, error, value = float(np.sqrt(shares[worst])), float(np.hypot(own, believed)), said.get(name)
+    believed = float(np.clip(claimed, run_error, MOST_OF_ERROR * run_error)) if is_number(claimed) else run_error
+    residual, error, value = float(np.sqrt(shares[worst])), float(np.hypot(audit_error, believed)), said.get(name)
     if not is_number(value):
         return unchecked("embedding", name, "the record does not say it", value)
     # By ratios: residuals of small samples err in proportion to themselves, and more often far up than down.
-    least, most = (max(found, 1e-12) * np.exp(sign * STANDARD_ERRORS * error / max(found, 1e-12)) for sign in (-1, 1))
-    holds = value <= max(1e-12, most) and (value >= least or found <= 1e-12)
-    return Finding("embedding", name, value, found, error, verdict_of(bool(holds)), f"by {len(rows)} rows")
+    least, most = (
+        max(residual, 1e-12) * np.exp(sign * STANDARD_ERRORS * error / max(residual, 1e-12)) for sign in (-1, 1)
+    )
+    holds = value <= max(1e-12, most) and (value >= least or residual <= 1e-12)
+    return Finding("embedding", name, value, residual, error, verdict_of(bool(holds)), f"by {len(rows)} rows")

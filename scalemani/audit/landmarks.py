@@ -47,24 +47,24 @@ def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarra
 
 def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Iterator[Finding]:
     """Check that spacings are gaps of landmarks times one number, and that it is the one that points have."""
-    spacings, (own, lacking) = group.read("spacings"), landmark_gaps(landmarks)
-    known = np.isfinite(own)
-    scales = np.where(known, own, np.median(own[known]) if known.any() else 0.0)
+    spacings, (gaps, lacking) = group.read("spacings"), landmark_gaps(landmarks)
+    known = np.isfinite(gaps)
+    scales = np.where(known, gaps, np.median(gaps[known]) if known.any() else 0.0)
     factor = float(np.median(spacings[scales > 0] / scales[scales > 0])) if (scales > 0).any() else 1.0
     wrong = int((np.abs(spacings - factor * scales) > TIE * spacings).sum())
     yield none_wrong(LANDMARKS, "spacings are the gaps of landmarks times one number", wrong, "third nearest others")
     n_drawn, n_points = min(SPACING_ROWS, audit.run.n_points), audit.run.n_points
     rows = np.sort(audit.generator.choice(n_points, n_drawn, replace=False))
-    (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, own, lacking), n_points
+    (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, gaps, lacking), n_points
     if n_points > SPACING_SAMPLE:  # drawn with replacement
         of_run = int(n_points * -np.expm1(-SPACING_SAMPLE / n_points))
     left = [1 / drawn - 1 / n_points for drawn in (n_drawn, of_run)]
     error = STANDARD_ERRORS * float(np.sqrt(SHARE * (1 - SHARE) * sum(left))) + 2 / n_drawn
-    least, found = usual_ratio(low, SHARE - error), usual_ratio(low, SHARE)
+    least, usual = usual_ratio(low, SHARE - error), usual_ratio(low, SHARE)
     most = usual_ratio(high, min(1.0, SHARE + error))
     holds = least * (1 - TIE) <= factor <= most * (1 + TIE)
     note = f"within [{least:.4g}, {most:.4g}], by {n_drawn} rows"
-    yield Finding(LANDMARKS, "spacings over gaps", factor, found, None, verdict_of(holds), note)
+    yield Finding(LANDMARKS, "spacings over gaps", factor, usual, None, verdict_of(holds), note)
 
 
 def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -73,17 +73,17 @@ def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Infinite where there are more copies than that.
     """
     last = min(GAP + 1, len(landmarks) - 1) - 1  # of the others that are looked at
-    column, found = max(0, min(GAP, last) - 1), np.empty((2, len(landmarks)))
+    column, gaps = max(0, min(GAP, last) - 1), np.empty((2, len(landmarks)))
     for first in range(0, len(landmarks), QUERIES_AT_ONCE):
         some = slice(first, first + QUERIES_AT_ONCE)
         squares = np.sort(squared_distances(landmarks[some], landmarks), axis=1)[:, 1 : last + 2]
         apart = np.where(squares > 0, np.sqrt(squares), np.inf)
-        found[:, some] = [apart[:, one:].min(axis=1) for one in (column, min(column + 1, last))]
-    return found[0], found[1]
+        gaps[:, some] = [apart[:, one:].min(axis=1) for one in (column, min(column + 1, last))]
+    return gaps[0], gaps[1]
 
 
 def ratios_to_gaps(
-    audit: Audit, rows: np.ndarray, landmarks: np.ndarray, own: np.ndarray, lacking: np.ndarray
+    audit: Audit, rows: np.ndarray, landmarks: np.ndarray, gaps: np.ndarray, lacking: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the distance of points (m,) to the nearest landmark over the gap of that one, the least and the most.
 
@@ -98,9 +98,9 @@ def ratios_to_gaps(
         itself = squares.min(axis=1) == 0
         squares[itself, squares[itself].argmin(axis=1)] = np.inf
         nearest = squares.min(axis=1)
-        gaps = np.where(itself[:, np.newaxis] & (np.sqrt(squares) <= own * (1 + TIE)), lacking, own)
+        point_gaps = np.where(itself[:, np.newaxis] & (np.sqrt(squares) <= gaps * (1 + TIE)), lacking, gaps)
         tied = squares <= nearest[:, np.newaxis] * (1 + TIE)
-        widest, narrowest = (np.where(tied, gaps, other) for other in (-np.inf, np.inf))
+        widest, narrowest = (np.where(tied, point_gaps, other) for other in (-np.inf, np.inf))
         for row, scales in enumerate((widest.max(axis=1), narrowest.min(axis=1))):
             ratios[row, some] = np.sqrt(nearest) / np.where(scales > 0, scales, np.inf)
     return ratios[0], ratios[1]
@@ -121,7 +121,7 @@ def usual_ratio(ratios: np.ndarray, share: float) -> float:
 
 
 def squared_distances(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
-    """Return squared distances (m, L) float64 by products, exact where they are small beside the lengths."""
+    """Return squared distances (m, L) float64 by products, exact where they are small against the lengths."""
     center = np.median(landmarks, axis=0)  # which a few that lie far off leave where the others are
     rows, columns = points - center, landmarks - center
     squares = -2.0 * rows @ columns.T
@@ -261,12 +261,12 @@ def check_affinity_weights(audit: Audit) -> Iterator[Finding]:
         (affinities.data[selection], (of_row, numbers[affinities.indices[selection]])),
         shape=(len(audit.sample), len(rows)),
     )
-    own, totals = numbers[audit.sample], np.asarray(direct.sum(axis=1)).ravel()
+    row_numbers, totals = numbers[audit.sample], np.asarray(direct.sum(axis=1)).ravel()
     scale = np.where(totals > 0, totals, 1.0)
-    expected = (sp.diags_array((own < 0) / scale) @ direct).tolil()
-    landmarks = np.flatnonzero(own >= 0)
-    expected[landmarks, own[landmarks]] = 1.0
-    known = np.flatnonzero((totals > 0) | (own >= 0))
+    expected = (sp.diags_array((row_numbers < 0) / scale) @ direct).tolil()
+    landmarks = np.flatnonzero(row_numbers >= 0)
+    expected[landmarks, row_numbers[landmarks]] = 1.0
+    known = np.flatnonzero((totals > 0) | (row_numbers >= 0))
     off = abs(z[audit.sample[known]] - expected.tocsr()[known]).max(axis=1).toarray().ravel()
     wrong = int((off > 1e-9).sum())
     yield none_wrong(BY_AFFINITIES, f"weights of {len(known)} rows", wrong, "affinities to landmarks over their sum")

@@ -19,16 +19,16 @@ WINDOW = "window"
 JACCARD = "jaccard"
 TIE = 1e-6  # by how much, relative to them, distances differ that were rounded to float32 on their way
 ROUNDING = 1e-12  # of squared lengths, in squared distances by products in float64
-MOST_OF_OWN_ERROR = 2.0  # that a claim of an error may be, for as many rows
-MANY = 8  # candidates over those that are wanted: then the nearest are selected
+MOST_OF_ERROR = 2.0  # that a claim of an error may be, for as many rows
+MANY = 8  # candidates over neighbours: beyond, the nearest are selected
 FLOAT32 = float(np.finfo(np.float32).eps)
 ROWS_AT_ONCE, QUERIES_AT_ONCE = 1024, 128  # of products: what is made of them stays in the caches of processors
 
 
 def last_round(group: StoredGroup) -> int:
     """Return the number of the round whose lists are the graph; as certified where no array says it."""
-    found = group.number("last_round")
-    return int(group.certificates.get("rounds", 0) if found is None else found)
+    number = group.number("last_round")
+    return int(group.certificates.get("rounds", 0) if number is None else number)
 
 
 def lists_of(group: StoredGroup) -> tuple[str, str]:
@@ -44,7 +44,7 @@ def check_neighbors(audit: Audit) -> Iterator[Finding]:
         return  # the pixels of a window are no lists: W says what they are
     if audit.points is None:
         yield unchecked(
-            STAGE, "recall", "neighbours were given, and no points to search", group.certificates.get("recall")
+            STAGE, "recall", "precomputed neighbours, no points to search", group.certificates.get("recall")
         )
         return
     names = lists_of(group)
@@ -86,8 +86,8 @@ class Search:
         self.unit = largest if 0.0 < largest < np.inf else 1.0  # in which nothing near leaves the range of float32
         self.in_units = (self.shifted / self.unit).astype(np.float32)
         self.listed = np.full(indices.shape, np.nan)
-        self.wanted = min(indices.shape[1], audit.run.n_points - 1)
-        # What is claimed is where to look: a claim that is too low is found out, as fewer points lie within it.
+        self.n_neighbors = min(indices.shape[1], audit.run.n_points - 1)
+        # What is claimed is where to look: a claim that is too low shows, as fewer points lie within it.
         self.limits = (distances.max(axis=1).astype(np.float64) * (1 + 1e-5)) ** 2
         self.reach = np.full(len(indices), np.inf)
         self.order = np.argsort(self.indices, axis=None, kind="stable")
@@ -108,9 +108,9 @@ class Search:
             order = np.lexsort((squares, rows))
             rows, squares = rows[order], squares[order]
             first = np.searchsorted(rows, np.arange(len(self.queries)))
-            enough = np.append(first[1:], len(rows)) - first >= self.wanted
-            if self.wanted:
-                self.reach[enough] = squares[first[enough] + self.wanted - 1]
+            enough = np.append(first[1:], len(rows)) - first >= self.n_neighbors
+            if self.n_neighbors:
+                self.reach[enough] = squares[first[enough] + self.n_neighbors - 1]
 
     def of_panel(self, panel: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
         """Return which queries (c,) have a point of a panel within their limits, and its squared distance (c,)."""
@@ -127,10 +127,14 @@ class Search:
         """Return what `of_panel` does of consecutive rows by products in float64, of all queries or of `some`."""
         some = np.arange(len(self.queries)) if some is None else some
         scores = self.squared(rows, some)
-        scores[self.own(some, start, rows.shape[0])] = np.inf
+        scores[self.themselves(some, start, rows.shape[0])] = np.inf
         near = scores <= self.limits[some, np.newaxis]
-        if self.wanted and np.count_nonzero(near) > MANY * self.wanted * len(some) and scores.shape[1] > self.wanted:
-            scores = np.partition(scores, self.wanted - 1, axis=1)[:, : self.wanted]
+        if (
+            self.n_neighbors
+            and np.count_nonzero(near) > MANY * self.n_neighbors * len(some)
+            and scores.shape[1] > self.n_neighbors
+        ):
+            scores = np.partition(scores, self.n_neighbors - 1, axis=1)[:, : self.n_neighbors]
             near = scores <= self.limits[some, np.newaxis]
             self.limits[some] = np.minimum(self.limits[some], scores[:, -1])
         return some[np.nonzero(near)[0]], scores[near]
@@ -151,21 +155,21 @@ class Search:
             least = (0.5 * (squares - self.limits / self.unit**2) - slack).astype(np.float32)
             near = ~(products < least[:, np.newaxis])
         near[self.limits < 0] = False
-        near[self.own(np.arange(len(near)), start, len(rows))] = False
-        crowded = np.flatnonzero(near.sum(axis=1) > MANY * max(1, self.wanted))
+        near[self.themselves(np.arange(len(near)), start, len(rows))] = False
+        crowded = np.flatnonzero(near.sum(axis=1) > MANY * max(1, self.n_neighbors))
         near[crowded] = False
         queries, places = np.nonzero(near)
-        found = self.apart(queries, rows, places)
-        inside = found <= self.limits[queries]
+        distances = self.apart(queries, rows, places)
+        inside = distances <= self.limits[queries]
         of_crowded = (crowded[first : first + QUERIES_AT_ONCE] for first in range(0, len(crowded), QUERIES_AT_ONCE))
-        parts = [(queries[inside], found[inside]), *(self.by_products(rows, start, some) for some in of_crowded)]
+        parts = [(queries[inside], distances[inside]), *(self.by_products(rows, start, some) for some in of_crowded)]
         return tuple(np.concatenate(arrays) for arrays in zip(*parts, strict=True))  # type: ignore[return-value]
 
-    def own(self, queries: np.ndarray, start: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    def themselves(self, queries: np.ndarray, start: int, n_rows: int) -> tuple[np.ndarray, np.ndarray]:
         """Return which of some queries are among consecutive rows, and where."""
-        places = self.audit.sample[queries] - start
-        here = np.flatnonzero((places >= 0) & (places < n_rows))
-        return here, places[here]
+        offsets = self.audit.sample[queries] - start
+        here = np.flatnonzero((offsets >= 0) & (offsets < n_rows))
+        return here, offsets[here]
 
     def squared(self, rows: Any, some: np.ndarray) -> np.ndarray:
         """Return the squared distances (m, n) of points to some queries (m,), by products."""
@@ -185,16 +189,16 @@ class Search:
 
     def apart(self, queries: np.ndarray, rows: Any, places: np.ndarray) -> np.ndarray:
         """Return the squared distances (c,) of queries (c,) to rows of a panel, by differences."""
-        found, width = np.empty(len(places)), max(1, 2**18 // self.queries.shape[1])
+        distances, width = np.empty(len(places)), max(1, 2**18 // self.queries.shape[1])
         for first in range(0, len(places), width):
             some = slice(first, first + width)
-            others, own = dense(rows[places[some]]), self.queries[queries[some]]
+            others, points = dense(rows[places[some]]), self.queries[queries[some]]
             if self.sets:
-                found[some] = jaccard_of_pairs(as_sets(others), own)
+                distances[some] = jaccard_of_pairs(as_sets(others), points)
             else:
-                others -= own
-                found[some] = np.einsum("ij,ij->i", others, others)
-        return found
+                others -= points
+                distances[some] = np.einsum("ij,ij->i", others, others)
+        return distances
 
     def measure_listed(self, rows: Any, start: int, stop: int) -> None:
         """Compute the distances of listed neighbours that lie in a panel."""
@@ -240,25 +244,25 @@ def judge_distances(search: Search) -> Iterator[Finding]:
 
 def judge_recall(audit: Audit, group: StoredGroup, search: Search) -> Finding:
     """Compare the share of true neighbours with the recall that is claimed."""
-    if not search.wanted:
+    if not search.n_neighbors:
         return unchecked(STAGE, "recall", "there is one point")
     slack = ROUNDING * (search.squares.max() + search.reach)
     true = search.listed <= (search.reach * (1 + TIE) ** 2 + slack)[:, np.newaxis]
-    shares = distinct_true(search.indices, true, audit.sample) / search.wanted
-    found, error = audit.mean(shares)
+    shares = distinct_true(search.indices, true, audit.sample) / search.n_neighbors
+    recall, error = audit.mean(shares)
     claimed = group.certificates.get("recall")
     claim = f"recall, distinct true neighbours of {len(shares)} rows"
     if not is_number(claimed):
         return unchecked(STAGE, claim, "the record does not say it", claimed)
     of_claim = group.certificates.get("recall_error", 0.0)
-    trials = len(shares) * search.wanted
-    least = np.sqrt(max(found * (1 - found), 1 / trials) / trials) * audit.sample_error
+    trials = len(shares) * search.n_neighbors
+    least = np.sqrt(max(recall * (1 - recall), 1 / trials) / trials) * audit.sample_error
     # The error that is claimed is believed as far as as many rows would err here.
-    believed = MOST_OF_OWN_ERROR * max(error, least) * np.sqrt(len(shares) / max(1, n_queries(group)))
+    believed = MOST_OF_ERROR * max(error, least) * np.sqrt(len(shares) / max(1, n_queries(group)))
     both = float(np.hypot(max(error, least), min(of_claim, believed) if is_number(of_claim) else 0.0))
-    holds = found >= claimed - STANDARD_ERRORS * both - 1e-9
+    holds = recall >= claimed - STANDARD_ERRORS * both - 1e-9
     note = "a repeated neighbour counts once, a point is no neighbour of itself"
-    return Finding(STAGE, claim, claimed, found, both, verdict_of(holds), note)
+    return Finding(STAGE, claim, claimed, recall, both, verdict_of(holds), note)
 
 
 def n_queries(group: StoredGroup) -> int:
@@ -267,10 +271,10 @@ def n_queries(group: StoredGroup) -> int:
     return int(count) if is_number(count) else 1
 
 
-def distinct_true(indices: np.ndarray, true: np.ndarray, own: np.ndarray) -> np.ndarray:
+def distinct_true(indices: np.ndarray, true: np.ndarray, rows: np.ndarray) -> np.ndarray:
     """Return how many different true neighbours (m,) rows list, themselves left out."""
     order = np.argsort(indices, axis=1, kind="stable")
-    ascending, kept = np.take_along_axis(indices, order, 1), np.take_along_axis(true, order, 1)
+    ascending, true_ascending = np.take_along_axis(indices, order, 1), np.take_along_axis(true, order, 1)
     first = np.ones(indices.shape, bool)
     first[:, 1:] = ascending[:, 1:] != ascending[:, :-1]
-    return (first & kept & (ascending != own[:, np.newaxis])).sum(axis=1)
+    return (first & true_ascending & (ascending != rows[:, np.newaxis])).sum(axis=1)
