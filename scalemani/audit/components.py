@@ -19,7 +19,7 @@ from scalemani.audit.stored import StoredGroup, block_folder
 
 PRINCIPAL, OF_KERNEL, LOCAL = "principal_components", "kernel_components", "local_reconstruction"
 RECONSTRUCTION = "reconstruction_weights"
-FOLLOWING = 4  # pairs beyond those kept that certify these
+FOLLOWING = 4  # pairs beyond those of the result that certify these
 NEAR_ZERO = 1e-14  # of the largest eigenvalue
 COPIES_OF_WEIGHTS, COPIES_OF_PRODUCT, BYTES_OF_ENTRY = 3, 12, 12  # of Z, of rows times Z, and of a sparse matrix
 ROWS_OF_R = 100  # that are solved for anew: the neighbours of each are read
@@ -127,14 +127,14 @@ def check_mean(stage: str, sums: np.ndarray, total: float, mean: np.ndarray, n_p
     return at_most(stage, "mean", 0.0, off, SAME, "off that of the points, over their standard deviation")
 
 
-def pairs_of_points(audit: Audit, values: np.ndarray, residuals: np.ndarray, n_kept: int, total: float) -> Pairs:
+def pairs_of_points(audit: Audit, values: np.ndarray, residuals: np.ndarray, n_components: int, total: float) -> Pairs:
     """Return pairs of Y Y^T in units of variance; zero follows where there are no more features."""
     free = audit.run.n_points - 1
-    largest = values[n_kept - 1] + max(0.0, float(total) - float(values.sum()))
-    if len(values) == audit.run.n_features == n_kept:
+    largest = values[n_components - 1] + max(0.0, float(total) - float(values.sum()))
+    if len(values) == audit.run.n_features == n_components:
         values, residuals = np.append(values, 0.0), np.append(residuals, 0.0)
     scale = float(values[0] / free) or 1.0
-    return Pairs(values / free, residuals / free, n_kept, scale, float(largest) / free)
+    return Pairs(values / free, residuals / free, n_components, scale, float(largest) / free)
 
 
 # Components of a kernel
@@ -145,24 +145,24 @@ def check_of_kernel(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
     values, vectors, ritz_values, ritz, means = (
         group.read(name) for name in ("eigenvalues", "vectors", "ritz_values", "ritz_vectors", "ritz_means")
     )
-    gram, n_kept = gram_of(audit, len(vectors)), len(values)
+    gram, count = gram_of(audit, len(vectors)), len(values)
     pencil = Pencil(centred_kernel(audit, gram), gram)
-    yield at_most(OF_KERNEL, "eigenvalues", 0.0, off_by(ritz_values[:n_kept], values), SAME, "those of unit scores")
-    scores = ritz[:, :n_kept] * np.sqrt(values)
+    yield at_most(OF_KERNEL, "eigenvalues", 0.0, off_by(ritz_values[:count], values), SAME, "those of unit scores")
+    scores = ritz[:, :count] * np.sqrt(values)
     yield at_most(OF_KERNEL, "scores of landmarks", 0.0, off_by(scores, vectors), SAME, "unit scores at their lengths")
-    kept = ritz_values > NEAR_ZERO**0.5 * ritz_values[0]  # the others are no longer of unit length, centred
-    yield from check_solution(OF_KERNEL, pencil, ritz_values[kept], ritz[:, kept])
-    yield check_leading(OF_KERNEL, pencil, ritz_values[:n_kept])
+    significant = ritz_values > NEAR_ZERO**0.5 * ritz_values[0]  # the others are no longer of unit length, centred
+    yield from check_solution(OF_KERNEL, pencil, ritz_values[significant], ritz[:, significant])
+    yield check_leading(OF_KERNEL, pencil, ritz_values[:count])
     said, name, slack = group.certificates, "least_eigenvalue", SAME * float(ritz_values[0])
     yield equal(OF_KERNEL, name, said.get(name), pencil.least, slack, "of the landmarks' problem")
     unit = times_weights(audit, ritz)
     images = times_kernel(audit, unit)
-    found = images.mean(axis=0)
+    mean = images.mean(axis=0)
     scale = max(float(np.abs(ritz_values).max()) / np.sqrt(len(images)), 1e-300)
-    off = float(np.abs(found - means).max() / scale)
+    off = float(np.abs(mean - means).max() / scale)
     yield at_most(OF_KERNEL, "means of the kernel", 0.0, off, SAME, "of K Z v over all points, relative")
-    residuals = np.linalg.norm(images - found - unit * ritz_values, axis=0)
-    yield from judge_pairs(OF_KERNEL, said, Pairs(ritz_values, residuals, n_kept, float(ritz_values[0])))
+    residuals = np.linalg.norm(images - mean - unit * ritz_values, axis=0)
+    yield from judge_pairs(OF_KERNEL, said, Pairs(ritz_values, residuals, count, float(ritz_values[0])))
 
 
 def centred_kernel(audit: Audit, gram: np.ndarray) -> np.ndarray:
@@ -194,9 +194,9 @@ def check_local(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
     pencil = Pencil(reconstruction_errors(audit, len(vectors)), gram, np.ones(len(vectors)))
     yield from check_solution(LOCAL, pencil, values, vectors)
     yield check_leading(LOCAL, pencil, values)
-    found, following = pencil.leading(len(values) + FOLLOWING)
+    eigenvalues, following = pencil.leading(len(values) + FOLLOWING)
     pairs = np.column_stack([vectors, following[:, len(values) :]])
-    thetas = np.maximum(np.append(values, found[len(values) :]), 0.0)
+    thetas = np.maximum(np.append(values, eigenvalues[len(values) :]), 0.0)
     unit = times_weights(audit, pairs)
     residuals = np.linalg.norm(times_errors(audit, unit) - unit * thetas, axis=0)
     said, zero = group.certificates, int((values <= NEAR_ZERO * pencil.norm).sum())
@@ -212,7 +212,7 @@ def read_taken(audit: Audit, block: int) -> sp.csr_matrix:
 
 
 def check_taken(audit: Audit) -> Finding:
-    """Solve for some rows of R anew: what a point takes of neighbours that are given."""
+    """Solve for some rows of R anew: what a point takes of its stored neighbours."""
     assert audit.points is not None
     rows = audit.sample[:: -(-len(audit.sample) // ROWS_OF_R)]
     parts = [
@@ -221,16 +221,16 @@ def check_taken(audit: Audit) -> Finding:
     ]
     taken, wrong = sp.vstack(parts, format="csr"), 0
     near, places = np.unique(taken.indices, return_inverse=True)
-    others, own = audit.points.gather(near), audit.points.gather(rows)
-    for number, point in enumerate(own):
+    others, points = audit.points.gather(near), audit.points.gather(rows)
+    for number, point in enumerate(points):
         entries = slice(*taken.indptr[number : number + 2])
         differences = others[places[entries]] - point
         gram = differences @ differences.T
         gram += float(audit.run.param(LOCAL, "reg", REG)) * np.trace(gram) * np.eye(len(gram))
         if np.trace(gram) > 0:
-            found = np.linalg.solve(gram, np.ones(len(gram)))
-            found /= found.sum()
-            wrong += int((np.abs(found - taken.data[entries]) > TAKEN * np.abs(found).max()).any())
+            expected = np.linalg.solve(gram, np.ones(len(gram)))
+            expected /= expected.sum()
+            wrong += int((np.abs(expected - taken.data[entries]) > TAKEN * np.abs(expected).max()).any())
     return none_wrong(RECONSTRUCTION, f"{len(rows)} rows of R, made anew", wrong, "by neighbours that are stored")
 
 

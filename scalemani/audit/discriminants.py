@@ -106,15 +106,15 @@ def check_linear(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
     """Check shares, directions and their certificates by one pass over the points."""
     shares, mean, axes, span = (group.read(name) for name in ("eigenvalues", "mean", "axes", "span"))
     counts = audit.run.groups[CLASSES].read("counts").astype(np.float64)
-    found = scatter_of(audit, mean, span, axes, len(counts))
-    yield check_mean(LINEAR, found.sums.sum(axis=0), float(found.total), mean, audit.run.n_points)
-    yield from check_span(found.moments, span)
-    means = found.sums / counts[:, np.newaxis]
+    scatter = scatter_of(audit, mean, span, axes, len(counts))
+    yield check_mean(LINEAR, scatter.sums.sum(axis=0), float(scatter.total), mean, audit.run.n_points)
+    yield from check_span(scatter.moments, span)
+    means = scatter.sums / counts[:, np.newaxis]
     inside = means @ span
-    pencil = Pencil(inside.T @ (counts[:, np.newaxis] * inside), found.within_span)
+    pencil = Pencil(inside.T @ (counts[:, np.newaxis] * inside), scatter.within_span)
     directions = span.T @ axes
     yield at_most(LINEAR, "directions lie in the span", 0.0, off_by(span @ directions, axes), SAME, "off it, relative")
-    lengths = np.sqrt(np.einsum("ij,ij->j", directions, found.within_span @ directions))
+    lengths = np.sqrt(np.einsum("ij,ij->j", directions, scatter.within_span @ directions))
     missed = solution_missed(pencil, shares, directions / lengths)
     yield at_most(LINEAR, "directions solve their problem", 0.0, missed, SAME, "|S_b w - lambda S_t w| by S_t^-1")
     yield check_leading(LINEAR, pencil, shares)
@@ -123,7 +123,7 @@ def check_linear(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
     yield at_most(
         LINEAR, "variances within classes are one", 0.0, off, SAME + 1e-12 / (1e-10 + 1 - float(shares.max()))
     )
-    yield from judge_linear(group, found, means, counts, pencil)
+    yield from judge_linear(group, scatter, means, counts, pencil)
 
 
 def check_span(moments: np.ndarray, span: np.ndarray) -> Iterator[Finding]:
@@ -138,23 +138,23 @@ def check_span(moments: np.ndarray, span: np.ndarray) -> Iterator[Finding]:
 
 
 def judge_linear(
-    group: StoredGroup, found: Scatter, means: np.ndarray, counts: np.ndarray, pencil: Pencil
+    group: StoredGroup, scatter: Scatter, means: np.ndarray, counts: np.ndarray, pencil: Pencil
 ) -> Iterator[Finding]:
     """Compare the certificates with what the scatter of all features says."""
     shares, axes, span = (group.read(name) for name in ("eigenvalues", "axes", "span"))
-    said, total = group.certificates, float(found.total)
-    outside = max(0.0, 1.0 - float(np.trace(found.within_span)) / total) if total > 0 else 0.0
+    said, total = group.certificates, float(scatter.total)
+    outside = max(0.0, 1.0 - float(np.trace(scatter.within_span)) / total) if total > 0 else 0.0
     yield equal(LINEAR, "outside_share", said.get("outside_share"), outside, SAME * outside + ROUNDING)
-    missed = means.T @ (counts[:, np.newaxis] * (means @ axes)) - found.images * shares
+    missed = means.T @ (counts[:, np.newaxis] * (means @ axes)) - scatter.images * shares
     lengths = np.linalg.norm(axes, axis=0)
     between_norm = float(np.linalg.norm(np.sqrt(counts)[:, np.newaxis] * means, 2)) ** 2
-    total_norm = max(between_norm, float((np.linalg.norm(found.images, axis=0) / lengths).max()))
+    total_norm = max(between_norm, float((np.linalg.norm(scatter.images, axis=0) / lengths).max()))
     residual = float((np.linalg.norm(missed, axis=0) / (between_norm + shares * total_norm) / lengths).max())
     yield equal(LINEAR, "residual", said.get("residual"), residual, SAME * residual + ROUNDING, "over all points")
     bound = np.minimum(1.0 - shares, np.sqrt(shares * (1.0 - shares)))
     if span.shape[0] == span.shape[1] or outside <= NO_SCATTER:
-        own = np.sqrt(np.einsum("ij,ij->j", axes, found.images))
-        bound = np.linalg.norm(pencil.span.T @ (span.T @ missed), axis=0) / own
+        total_lengths = np.sqrt(np.einsum("ij,ij->j", axes, scatter.images))
+        bound = np.linalg.norm(pencil.span.T @ (span.T @ missed), axis=0) / total_lengths
     claimed, slack = said.get("share_error_bound"), SAME * bound.max() + 1e-9
     yield equal(LINEAR, "share_error_bound", claimed, float(bound.max()), slack, "by residuals over all points")
     yield at_most(LINEAR, "errors", 0.0, errors_off(group), 0.0, "off the certificates")
@@ -184,7 +184,7 @@ def check_kernel_projection(audit: Audit) -> Finding:
 class KernelSums(NamedTuple):
     """Sums over rows R = [K Z, K 1] (N, L + 1): R^T R, and those of each class (C, L + 1).
 
-    `images` (N, d) are W times the vectors that were given.
+    `images` (N, d) are W times the vectors passed.
     """
 
     products: np.ndarray
@@ -201,9 +201,9 @@ def kernel_sums(audit: Audit, codes: np.ndarray, n_classes: int, vectors: np.nda
         affinities = read_block(audit, stage, block)
         images[start:stop] = affinities @ vectors
         for part in parts_of(audit, affinities, z.nnz // z.shape[0]):
-            own, place = affinities[part], slice(start + part.start, start + part.stop)
-            degrees = sp.csr_matrix(1 + own.sum(axis=1).reshape(-1, 1))
-            rows = sp.hstack([own @ z + z[place], degrees], format="csr")
+            part_rows, place = affinities[part], slice(start + part.start, start + part.stop)
+            degrees = sp.csr_matrix(1 + part_rows.sum(axis=1).reshape(-1, 1))
+            rows = sp.hstack([part_rows @ z + z[place], degrees], format="csr")
             products += (rows.T @ rows).toarray()
             sums += (class_members(codes[place], n_classes) @ rows).toarray()
     return KernelSums(products, sums, images)
@@ -217,26 +217,26 @@ def check_of_kernel(audit: Audit, group: StoredGroup) -> Iterator[Finding]:
     positions = group.read("embedding")[audit.order]
     left = class_members(codes, len(counts)).T @ (class_members(codes, len(counts)) @ positions / counts[:, None])
     left -= positions * shares
-    found = kernel_sums(audit, codes, len(counts), left, len(gram))
-    weights, sums = gram.sum(axis=1), found.sums.sum(axis=0)
+    kernel = kernel_sums(audit, codes, len(counts), left, len(gram))
+    weights, sums = gram.sum(axis=1), kernel.sums.sum(axis=0)
     centring = np.vstack([np.eye(len(gram)), -weights / n_points])
-    products = centring.T @ (found.products - np.outer(sums, sums) / n_points) @ centring
+    products = centring.T @ (kernel.products - np.outer(sums, sums) / n_points) @ centring
     expected = float(audit.run.param(OF_KERNEL, "ridge", RIDGE)) * np.trace(products) / np.trace(gram)
     yield equal(OF_KERNEL, "ridge", ridge, float(expected), SAME * expected)
     off = off_by(sums / n_points @ directions, group.read("mean"))
     yield at_most(OF_KERNEL, "mean", 0.0, off, SAME, "of [K Z, K 1] @ directions, relative")
     off = float(np.abs(weights @ directions[:-1] / n_points + directions[-1]).max() / np.abs(directions).max())
     yield at_most(OF_KERNEL, "directions are centred", 0.0, off, SAME, "what K 1 takes, relative to what K Z takes")
-    means = (found.sums / counts[:, np.newaxis] - sums / n_points) @ centring
+    means = (kernel.sums / counts[:, np.newaxis] - sums / n_points) @ centring
     pencil = Pencil(means.T @ (counts[:, np.newaxis] * means), products + ridge * gram)
-    own = directions[:-1]
-    lengths = np.sqrt(np.einsum("ij,ij->j", own, pencil.masses @ own))
-    missed = solution_missed(pencil, shares, own / lengths)
+    over_z = directions[:-1]
+    lengths = np.sqrt(np.einsum("ij,ij->j", over_z, pencil.masses @ over_z))
+    missed = solution_missed(pencil, shares, over_z / lengths)
     yield at_most(OF_KERNEL, "directions solve their problem", 0.0, missed, SAME, "|S_b p - lambda S_t p| by S_t^-1")
     yield check_leading(OF_KERNEL, pencil, shares)
-    images = left + found.images
+    images = left + kernel.images
     images -= images.mean(axis=0)
-    yield from judge_of_kernel(group, images, times_weights(audit, own), positions)
+    yield from judge_of_kernel(group, images, times_weights(audit, over_z), positions)
 
 
 def judge_of_kernel(
@@ -250,6 +250,6 @@ def judge_of_kernel(
     missed = np.square(images - points * (ridge * shares)).sum(axis=0)
     lengths = np.square(positions).sum(axis=0) + ridge * np.square(points).sum(axis=0)
     residuals = np.minimum(np.sqrt(missed / (ridge * lengths)), np.sqrt(shares * (1.0 - shares)))
-    for name, found in (("residual", residuals), ("share_error_bound", np.minimum(residuals, 1.0 - shares))):
-        slack = SAME * float(found.max()) + 1e-9
-        yield equal(OF_KERNEL, name, said.get(name), float(found.max()), slack, "over all points")
+    for name, values in (("residual", residuals), ("share_error_bound", np.minimum(residuals, 1.0 - shares))):
+        slack = SAME * float(values.max()) + 1e-9
+        yield equal(OF_KERNEL, name, said.get(name), float(values.max()), slack, "over all points")

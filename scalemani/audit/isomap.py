@@ -36,7 +36,7 @@ def read_parts(group: StoredGroup, name: str, count: int, step: str = "") -> Ite
 
 
 def check_geodesics(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
-    """Find the shortest paths from some landmarks and points anew and compare their lengths.
+    """Compute the shortest paths from some landmarks and points anew and compare their lengths.
 
     `drawn` (L, m) are the lengths that are stored of paths from all landmarks to the rows drawn.
     """
@@ -50,25 +50,25 @@ def check_geodesics(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
         return
     graph = edges_with_bridges(audit)
     part = int(audit.generator.integers(-(-len(sources) // PATHS)))
-    own = sources[part * PATHS : (part + 1) * PATHS]
-    found = dijkstra(graph, directed=False, indices=own)
-    for name, expected in (("distances", found[:, sources]), ("to_points", found)):
+    starts = sources[part * PATHS : (part + 1) * PATHS]
+    lengths = dijkstra(graph, directed=False, indices=starts)
+    for name, expected in (("distances", lengths[:, sources]), ("to_points", lengths)):
         stored = group.read(f"{block_folder(part)}/{name}")
-        yield compared(f"shortest paths from {len(own)} landmarks: {name}", stored, expected)
+        yield compared(f"shortest paths from {len(starts)} landmarks: {name}", stored, expected)
     some = slice(None, None, -(-len(audit.sample) // (2 * PATHS)))
     ends, stored = audit.sample[some], drawn[:, some]
-    found = dijkstra(graph, directed=False, indices=ends)[:, sources].T
-    yield compared(f"shortest paths from all landmarks to {len(ends)} points", stored, found)
+    lengths = dijkstra(graph, directed=False, indices=ends)[:, sources].T
+    yield compared(f"shortest paths from all landmarks to {len(ends)} points", stored, lengths)
     part = int(audit.generator.integers(-(-len(sampled) // PATHS)))
-    own = sampled[part * PATHS : (part + 1) * PATHS]
+    starts = sampled[part * PATHS : (part + 1) * PATHS]
     stored = group.read(f"{block_folder(part, 'sample')}/from_sample")
     yield compared(
-        f"shortest paths from {len(own)} sampled points", stored, dijkstra(graph, directed=False, indices=own)
+        f"shortest paths from {len(starts)} sampled points", stored, dijkstra(graph, directed=False, indices=starts)
     )
 
 
 def compared(claim: str, stored: np.ndarray, expected: np.ndarray) -> Finding:
-    """Compare the lengths of paths with those that were found anew; edges between copies are not quite of no length."""
+    """Compare the lengths of paths with those computed anew; edges between copies are not quite of no length."""
     allowed = 1e-5 * expected + NO_LENGTH * N_COPIES * expected.max(initial=0.0)
     return none_wrong(GEODESICS, claim, int((np.abs(stored - expected) > allowed).sum()), "made anew")
 
@@ -90,8 +90,8 @@ def edges_with_bridges(audit: Audit) -> sp.csr_matrix:
     order = np.lexsort((values, high, low))
     first = np.ones(len(order), bool)
     first[1:] = (np.diff(low[order]) != 0) | (np.diff(high[order]) != 0)
-    kept = order[first]
-    return sp.csr_matrix((values[kept], (low[kept], high[kept])), shape=(len(indices),) * 2)
+    shortest = order[first]
+    return sp.csr_matrix((values[shortest], (low[shortest], high[shortest])), shape=(len(indices),) * 2)
 
 
 def check_isomap(audit: Audit, drawn: np.ndarray) -> Iterator[Finding]:
@@ -133,13 +133,13 @@ def judge_by_sample(paths: StoredGroup, embedding: np.ndarray, said: dict[str, A
     squares = np.square(centred).sum(axis=0)
     unit, missed, sums = centred / np.sqrt(squares), [], []
     for first, part in enumerate(read_parts(paths, "from_sample", len(rows), "sample")):
-        lengths, own = part.astype(np.float64), rows[first * PATHS : (first + 1) * PATHS]
-        missed.append(-0.5 * lengths**2 @ unit - unit[own] * squares)
-        for row, one in zip(own, lengths, strict=True):
+        lengths, starts = part.astype(np.float64), rows[first * PATHS : (first + 1) * PATHS]
+        missed.append(-0.5 * lengths**2 @ unit - unit[starts] * squares)
+        for row, one in zip(starts, lengths, strict=True):
             other = np.linalg.norm(embedding - embedding[row], axis=1)
             sums.append([one.sum(), other.sum(), one @ one, other @ other, one @ other])
-    found = np.concatenate(missed)
-    away = np.square(found - found.mean(axis=0)) * (len(rows) / max(1, len(rows) - 1))
+    residuals = np.concatenate(missed)
+    away = np.square(residuals - residuals.mean(axis=0)) * (len(rows) / max(1, len(rows) - 1))
     worst = int(np.argmax(away.mean(axis=0)))
     residual = float(np.sqrt(n_points * away[:, worst].mean()))
     error = np.sqrt((1 - len(rows) / n_points) * away[:, worst].var() / max(1, len(rows) - 1))

@@ -32,18 +32,18 @@ class Pencil:
         diagonal = np.diag(self.masses)
         scales = np.where(diagonal > 0, 1 / np.sqrt(np.where(diagonal > 0, diagonal, 1.0)), 0.0)
         lengths, axes = scipy.linalg.eigh(self.masses * np.outer(scales, scales))
-        kept = lengths > DEPENDENT * max(lengths[-1], 1e-300)
-        found = scales[:, np.newaxis] * axes[:, kept] / np.sqrt(lengths[kept])
+        independent = lengths > DEPENDENT * max(lengths[-1], 1e-300)
+        vectors = scales[:, np.newaxis] * axes[:, independent] / np.sqrt(lengths[independent])
         if self.known is not None:
-            components = found.T @ (self.masses @ self.known)
-            found = found @ scipy.linalg.qr(components[:, np.newaxis])[0][:, 1:]
-        return np.asarray(found)
+            components = vectors.T @ (self.masses @ self.known)
+            vectors = vectors @ scipy.linalg.qr(components[:, np.newaxis])[0][:, 1:]
+        return np.asarray(vectors)
 
     @cached_property
     def whitened(self) -> np.ndarray:
         """V^T A V (r, r)."""
-        found = self.span.T @ self.matrix @ self.span
-        return np.asarray((found + found.T) / 2)
+        product = self.span.T @ self.matrix @ self.span
+        return np.asarray((product + product.T) / 2)
 
     @cached_property
     def norm(self) -> float:
@@ -88,11 +88,11 @@ def solution_missed(pencil: Pencil, values: np.ndarray, vectors: np.ndarray) -> 
 
 
 def check_leading(stage: str, pencil: Pencil, values: np.ndarray) -> Finding:
-    """Check that no vectors have eigenvalues that are larger, or smaller where these are wanted."""
-    found = pencil.leading(len(values))[0]
-    values, largest = values[: len(found)], pencil.known is None
-    beyond = found - values if largest else values - found
-    slack = SAME * float(np.abs(found).max(initial=0.0)) + ROUNDINGS * EPS * pencil.norm
+    """Check that no vectors have eigenvalues that are larger, or smaller where these are leading."""
+    leading = pencil.leading(len(values))[0]
+    values, largest = values[: len(leading)], pencil.known is None
+    beyond = leading - values if largest else values - leading
+    slack = SAME * float(np.abs(leading).max(initial=0.0)) + ROUNDINGS * EPS * pencil.norm
     note = "by how much those of the landmarks' problem, solved anew, are beyond"
     claim = f"eigenvalues are the {'largest' if largest else 'smallest'}"
     return at_most(stage, claim, 0.0, float(beyond.max(initial=0.0)), slack, note)
