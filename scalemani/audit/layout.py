@@ -1,7 +1,7 @@
 """A nonlinear embedding: its objective and the norm of its gradient.
 
 Attraction is summed over all of W. Repulsion is summed on a grid for all points, and exactly for rows that are drawn:
-these tell how far off the grid is on the mean, which is added. Without a grid they stand for all.
+these show how far off the grid is on the mean, which is added. Without a grid they stand for all.
 """
 
 from collections.abc import Iterator
@@ -53,9 +53,9 @@ def check_layout(audit: Audit) -> Iterator[Finding]:
     if objective.combine == "sum-log" and whole is not None:
         field, whole = of_logarithms(audit, kernel, positions, rows, masses, field, whole)
     strength = float(audit.run.param(STAGE, "strength", objective.strength))
-    found = Layout(audit, objective, positions, masses, rows, pull, field, whole, strength)
-    yield found.judge_objective(said)
-    yield found.judge_gradient(said)
+    layout = Layout(audit, objective, positions, masses, rows, pull, field, whole, strength)
+    yield layout.judge_objective(said)
+    yield layout.judge_gradient(said)
     yield from check_curve(audit, said)
 
 
@@ -70,7 +70,7 @@ def of_logarithms(
 ) -> tuple[Field, Field]:
     """Return fields whose gradients are those of half the sum of log S_n of all points, S_n the sums of the kernel.
 
-    A point moves its own sum and those of all others: (K'_nm / S_n + K'_nm / S_m) / 2.
+    A point moves its sum and those of all others: (K'_nm / S_n + K'_nm / S_m) / 2.
     """
     shares = masses / np.maximum(whole.sums, LEAST_SUM)
     others = kernel_field(kernel, positions, positions[rows], shares)
@@ -168,11 +168,11 @@ class Layout(NamedTuple):
 
     def forces(self, field: Field, rows: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray]:
         """Return the gradients of attraction and repulsion (m, d) at some rows, of which the field is."""
-        own, factor = self.masses[rows][:, np.newaxis], 2.0 * self.strength
+        row_masses, factor = self.masses[rows][:, np.newaxis], 2.0 * self.strength
         if self.objective.combine == "log-sum":
             factor /= max(self.sums[0], LEAST_SUM)
         # Gradients of the kernel are by squared distances, and each pair is summed twice.
-        return self.scale * self.pull.gradients[rows], factor * own * field.gradients
+        return self.scale * self.pull.gradients[rows], factor * row_masses * field.gradients
 
     def squares(self, field: Field, rows: np.ndarray | slice) -> np.ndarray:
         """Return squared gradients (2, m) of one copy of some points: of all forces, and of repulsion."""
@@ -188,7 +188,7 @@ class Layout(NamedTuple):
         if self.objective.combine == "sum-log" and self.whole is None:
             return unchecked(STAGE, name, "forces on a point need the sums of all others, and no grid is fine", claimed)
         if param(STAGE, "freeze") or "started" in said:
-            return unchecked(STAGE, name, "points that are kept still have a gradient, which does not count", claimed)
+            return unchecked(STAGE, name, "frozen points have a gradient, which does not count", claimed)
         if int(said.get("iterations", 0)) <= int(param(STAGE, "exaggerated_iterations", 0)):
             return unchecked(STAGE, name, "the descent ended while attraction was exaggerated", claimed)
         exact = self.squares(self.field, self.rows)
@@ -196,16 +196,16 @@ class Layout(NamedTuple):
         (square, error), (of_push, _) = (
             self.estimated(exact[place], None if on_grid is None else on_grid[place]) for place in range(2)
         )
-        found, of_push = float(np.sqrt(max(0.0, square))), float(np.sqrt(max(0.0, of_push)))
-        error = float(error / (2 * found)) if found > 0 else 0.0
+        norm, of_push = float(np.sqrt(max(0.0, square))), float(np.sqrt(max(0.0, of_push)))
+        error = float(error / (2 * norm)) if norm > 0 else 0.0
         slack = STANDARD_ERRORS * error + 2 * float(param(STAGE, "tolerance", 1e-3)) * of_push
-        holds = found <= STEP * claimed + slack
+        holds = norm <= STEP * claimed + slack
         note = f"repulsion {self.how}; at most {STEP:g} times that before the last step"
-        return Finding(STAGE, name, claimed, found, error, verdict_of(holds), note)
+        return Finding(STAGE, name, claimed, norm, error, verdict_of(holds), note)
 
 
 def check_curve(audit: Audit, said: dict) -> Iterator[Finding]:
-    """Check that the learning curve goes on to the end that the record says."""
+    """Check that the learning curve continues to the end that the record says."""
     curve = audit.run.groups[STAGE].read("curve")
     yield none_wrong(STAGE, "iterations of the curve ascend", int((np.diff(curve[:, 0]) <= 0).sum()))
     if len(curve) and is_number(said.get("iterations")):

@@ -1,4 +1,4 @@
-"""Embeddings of methods with a small eigenproblem of their own, clusters, and what points are sorted by."""
+"""Embeddings of methods with a small eigenproblem, clusters, and what points are sorted by."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ CLUSTERING = "clustering"
 
 
 def check_reductions(audit: Audit) -> Iterator[Finding]:
-    """Check the embeddings of methods that have a stage of their own for it."""
+    """Check the embeddings of methods that have a separate stage for them."""
     yield from check_components(audit)
     yield from check_discriminants(audit)
     yield from check_paths(audit)
@@ -40,8 +40,8 @@ def check_clustering(audit: Audit) -> Iterator[Finding]:
     yield from check_last_pass(audit, group, embedding)
     rows = audit.rows_of(embedding, "embedding", audit.sample)
     squares = squared_distances(unit_rows(rows), group.read("centers"))
-    own = np.take_along_axis(squares, audit.rows_of(group, "labels", audit.sample)[:, np.newaxis].astype(np.int64), 1)
-    wrong = own[:, 0] > squares.min(axis=1) + 1e-9
+    away = np.take_along_axis(squares, audit.rows_of(group, "labels", audit.sample)[:, np.newaxis].astype(np.int64), 1)
+    wrong = away[:, 0] > squares.min(axis=1) + 1e-9
     yield none_wrong(CLUSTERING, f"nearest centres of {len(rows)} rows", int(wrong.sum()))
 
 
@@ -77,8 +77,8 @@ def check_order(audit: Audit) -> Iterator[Finding]:
     yield none_wrong(stage, "every input row is one work row", int(not audit.order_is_whole))
     if not audit.order_is_whole or audit.points is None:
         return
-    given = Points(audit.run, audit.run.groups["points"], "")
-    different = (given.gather(audit.order[audit.sample]) != audit.sampled_points).any(axis=1)
+    inputs = Points(audit.run, audit.run.groups["points"], "")
+    different = (inputs.gather(audit.order[audit.sample]) != audit.sampled_points).any(axis=1)
     yield none_wrong(stage, f"{len(different)} rows are the points at their input rows", int(different.sum()))
     if audit.run.has("partition") and group.holds("sketch"):
         yield from check_partition(audit)
@@ -97,8 +97,8 @@ def check_partition(audit: Audit) -> Iterator[Finding]:
     cells = audit.rows_of(group, "cells", audit.order[audit.sample])
     inside = (cells >= 0) & (cells < len(centroids))
     squares = squared_distances(stored, centroids.astype(np.float64))
-    own = np.take_along_axis(squares, np.where(inside, cells, 0)[:, np.newaxis].astype(np.int64), 1)[:, 0]
-    wrong = ~inside | (own > squares.min(axis=1) * (1 + 1e-3) + 1e-6 * size**2)
+    to_cell = np.take_along_axis(squares, np.where(inside, cells, 0)[:, np.newaxis].astype(np.int64), 1)[:, 0]
+    wrong = ~inside | (to_cell > squares.min(axis=1) * (1 + 1e-3) + 1e-6 * size**2)
     yield none_wrong("partition", f"nearest cells of {len(cells)} rows", int(wrong.sum()), "by their sketches")
     if work.holds("cell_offsets"):
         offsets = work.read("cell_offsets")
@@ -121,17 +121,17 @@ def check_result_graph(audit: Audit) -> Iterator[Finding]:
 
 
 def check_copies(audit: Audit) -> Iterator[Finding]:
-    """Check that each point is of some given rows, and that weights count these where no others were given."""
+    """Check that each point is of some input rows, and that weights count these where the input has none."""
     points = audit.run.groups["duplicates"].read("points")
-    kept = points[points >= 0]
+    of_rows = points[points >= 0]
     inside = bool((points >= -1).all() and (points < audit.run.n_points).all())
-    counts = np.bincount(kept, minlength=audit.run.n_points) if inside else np.zeros(1)
-    yield none_wrong("duplicates", "every point is of a given row", int(not inside) + int((counts == 0).sum()))
+    counts = np.bincount(of_rows, minlength=audit.run.n_points) if inside else np.zeros(1)
+    yield none_wrong("duplicates", "every point is of an input row", int(not inside) + int((counts == 0).sum()))
     said = audit.run.groups["duplicates"].certificates
-    yield equal("duplicates", "rows", said.get("rows"), len(kept))
+    yield equal("duplicates", "rows", said.get("rows"), len(of_rows))
     if audit.weights is not None:
         total = audit.run.groups["weights"].certificates.get("total_weight")
         yield equal("weights", "total_weight", total, float(audit.weights.sum()), 1e-9 * float(audit.weights.sum()))
-        if inside and total == len(kept):
+        if inside and total == len(of_rows):
             wrong = int((counts[audit.order] != audit.weights).sum())
             yield none_wrong("weights", "weights count equal rows", wrong)
