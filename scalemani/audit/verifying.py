@@ -141,7 +141,7 @@ def of_embedding(audit: Audit) -> Iterator[Finding]:
         yield from landmarks.check_by_landmarks(audit)
 
 
-def write_beside(root: str | Path, findings: Verification) -> str:
+def write_findings(root: str | Path, findings: Verification) -> str:
     """Write the findings into the run, as JSON and as a table; return where the JSON is."""
     place = StoredRun(root).place
     place.write(TEXT_NAME, f"{findings}\n".encode())

@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from scalemani.audit.findings import Verification
-from scalemani.audit.verifying import ROWS, write_beside
+from scalemani.audit.verifying import ROWS, write_findings
 from scalemani.audit.verifying import verify as verify_root
 from scalemani.config.validation import check_count, check_seed
 from scalemani.engine.workers.executor import bytes_of
@@ -28,5 +28,5 @@ def verify_run(
     root = str(run.store.root)
     verification = verify_root(root, descriptions, n_rows, budget, check_seed(seed))
     if write:
-        write_beside(root, verification)
+        write_findings(root, verification)
     return verification
