@@ -8,7 +8,7 @@ import numpy as np
 from scalemani.datasets.digits import DeformedDigits, InfiniteDigits
 from scalemani.datasets.generator import Blobs, FishBowl, Generator, Spiral, SwissRoll
 from scalemani.errors import ConfigError, nearest_name
-from scalemani.io.export import Progress, beside, rows_per_block, write_rows
+from scalemani.io.export import Progress, companion_path, rows_per_block, write_rows
 
 __all__ = ["GENERATORS", "Generator", "generator", "labels_path", "write"]
 
@@ -45,7 +45,7 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
 
 def labels_path(path: str | Path) -> str:
     """Return where the labels of points at `path` go: points.labels.npy next to points.npy (URL: .labels.zarr)."""
-    return beside(path, "labels")
+    return companion_path(path, "labels")
 
 
 def write(data: Generator, path: str | Path, progress: Progress | None = None, workers: int | None = None) -> None:

@@ -334,7 +334,7 @@ def export(
     texts that begin with =, +, - or @ as formulas: give --escape-formulas where others have written the labels.
     """
     from scalemani.interfaces.cli.printing import left_out
-    from scalemani.io.export import beside, write_rows
+    from scalemani.io.export import companion_path, write_rows
     from scalemani.runs.exporting import ANNDATA, CSV, export_map, export_result
     from scalemani.runs.opened import open_run
 
@@ -349,8 +349,8 @@ def export(
         return
     rows = opened.input_rows
     if export_result(opened, out, what) != ANNDATA and rows is not None and not out.lower().endswith(CSV):
-        write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, beside(out, "input_rows"))
-        say(f"{left_out(opened)}; the input rows of the others are in {beside(out, 'input_rows')}", err=True)
+        write_rows(lambda start, stop: rows[start:stop], rows.shape, rows.dtype, companion_path(out, "input_rows"))
+        say(f"{left_out(opened)}; the input rows of the others are in {companion_path(out, 'input_rows')}", err=True)
 
 
 @app.command()

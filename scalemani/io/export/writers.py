@@ -276,7 +276,7 @@ def fill(array: Any, parts: Iterator[tuple[int, np.ndarray]]) -> None:
         array[start : start + len(rows)] = rows
 
 
-def beside(path: str | Path, name: str) -> str:
+def companion_path(path: str | Path, name: str) -> str:
     """Return the path of an array that belongs to one at `path`: points.NAME.npy for points.npy (URL: .zarr)."""
     stem = str(path).rstrip("/").removesuffix(Path(path).suffix)
     return f"{stem}.{name}.{'zarr' if '://' in stem else 'npy'}"

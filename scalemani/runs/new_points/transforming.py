@@ -26,7 +26,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniWarning, StoreError
-from scalemani.io.export import beside, checked_target, rows_per_block, write_rows
+from scalemani.io.export import checked_target, companion_path, rows_per_block, write_rows
 from scalemani.io.export.atomic import already_there
 from scalemani.io.export.writers import SUFFIXES, run_blocks, zarr_writer
 from scalemani.io.sources import PointsSource, map_points, open_points
@@ -142,7 +142,7 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
     given = like_those_of(run, open_points(points, run.params.leaves_out_gaps))
     check_features(given, run.dimensions.n_features)
     centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
-    labels = None if centers is None else beside(target, "labels")
+    labels = None if centers is None else companion_path(target, "labels")
     with executor.started(), working_folder(target) as folder, computed_once(given, folder, executor) as source:
         if source.shape[0] == 0:
             write(lazy_rows(np.empty((0, run.embedding.shape[1])), target), target, labels, centers)
