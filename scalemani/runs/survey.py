@@ -19,7 +19,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
-from scalemani.io.sources import GivenAffinities, NeighborLists, PointsSource, names_of
+from scalemani.io.sources import NeighborLists, PointsSource, PrecomputedAffinities, names_of
 from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
@@ -166,7 +166,7 @@ def survey(
         maxima = np.maximum(np.array(before["maxima"], dtype), maxima)
     # Of lists and affinities, no column is a coordinate.
     side, given = side_data_of(source), points_of(source)
-    instead = isinstance(given, NeighborLists | GivenAffinities)
+    instead = isinstance(given, NeighborLists | PrecomputedAffinities)
     constant = 0 if instead else check_magnitude(minima, maxima, dtype)
     if side.landmarks is not None:
         lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
@@ -180,7 +180,7 @@ def survey(
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
-    components = tuple(given.component_sizes.tolist()) if isinstance(given, GivenAffinities) else ()
+    components = tuple(given.component_sizes.tolist()) if isinstance(given, PrecomputedAffinities) else ()
     extremes = {"n_points": n_points, "minima": minima.tolist(), "maxima": maxima.tolist()}
     points = PointsInput(source, tuple(tiles), constant, extremes)
     kept = len(sampled) and not instead

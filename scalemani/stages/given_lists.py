@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
-from scalemani.io.sources.side_data import GivenLists
+from scalemani.io.sources.side_data import PrecomputedLists
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.stages.arrays.graph import StoredGivenLists
 from scalemani.stages.arrays.points import StoredWorkPoints
@@ -32,7 +32,7 @@ def memory(sizes: Sizes) -> list[Held]:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the lists, and say what their distances are."""
-    given: GivenLists = given_beside(work, "lists")
+    given: PrecomputedLists = given_beside(work, "lists")
     task, k = work.task, work.task.params.n_neighbors
     stored = task.stored(StoredWorkPoints)
     order = stored.input_rows.read()
@@ -49,7 +49,7 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"missing_entries": int(np.count_nonzero(indices < 0)), **form(given, stored, work_rows)}
 
 
-def form(given: GivenLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
+def form(given: PrecomputedLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
     """Return what the distances of lists are, by those between points, and how far they typically are from that.
 
     Pairs are the first and the last neighbour of rows that are spread evenly.

@@ -3,7 +3,6 @@
 from scalemani.io.sources.array_files import PixelRows, open_pixels
 from scalemani.io.sources.base import PointsSource
 from scalemani.io.sources.columns import in_order_of, names_of
-from scalemani.io.sources.given_affinities import GivenAffinities, open_affinities, opener_instead
 from scalemani.io.sources.labels import named_labels, open_columns, open_labels
 from scalemani.io.sources.lazy import DaskPoints
 from scalemani.io.sources.opening import (
@@ -19,15 +18,16 @@ from scalemani.io.sources.opening import (
     with_same_columns,
 )
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, open_lists
+from scalemani.io.sources.precomputed_affinities import PrecomputedAffinities, open_affinities, opener_instead
 from scalemani.io.sources.side_data import map_points
 
 __all__ = [
     "DaskPoints",
     "DistanceMatrix",
-    "GivenAffinities",
     "NeighborLists",
     "PixelRows",
     "PointsSource",
+    "PrecomputedAffinities",
     "columns_shown",
     "in_order_of",
     "is_in_memory",

@@ -10,11 +10,11 @@ import numpy as np
 from scalemani.config.validation import check_dtype, check_shape, unmasked
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources.base import MetricPoints, PointsSource, WrappedPoints, as_opening_errors, first_few
-from scalemani.io.sources.given_affinities import GivenAffinities
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import open_labels
 from scalemani.io.sources.opening import open_points, points_in_memory, with_same_columns
 from scalemani.io.sources.precomputed import DistanceMatrix, NeighborLists, missing_last, open_graph
+from scalemani.io.sources.precomputed_affinities import PrecomputedAffinities
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.graph.components import Bridges
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
@@ -185,7 +185,7 @@ class Duplicates:
 
 
 @dataclass(frozen=True, eq=False)
-class GivenLists:
+class PrecomputedLists:
     """Neighbour lists of another library: indices (N, k) int32 and distances (N, k) float32 of any form.
 
     Indices are rows of the points, -1 behind them where fewer are known.
@@ -199,11 +199,11 @@ class GivenLists:
         """The digest of indices, distances and their shape, which keys hold."""
         return digest(f"{self.indices.shape} ".encode() + self.indices.tobytes() + self.distances.tobytes())
 
-    def of_rows(self, rows: np.ndarray) -> "GivenLists":
+    def of_rows(self, rows: np.ndarray) -> "PrecomputedLists":
         """Return the lists of some points, without the others."""
         numbers = np.full(len(self.indices) + 1, LEFT_OUT, np.int32)  # the last one is that of entries without a row
         numbers[rows] = np.arange(len(rows))
-        return GivenLists(*missing_last(numbers[self.indices[rows]], self.distances[rows]))
+        return PrecomputedLists(*missing_last(numbers[self.indices[rows]], self.distances[rows]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,7 +230,7 @@ class SideData:
     init: Init | None = None
     landmarks: Landmarks | None = None
     duplicates: Duplicates | None = None
-    lists: GivenLists | None = None
+    lists: PrecomputedLists | None = None
     pairs: Pairs | None = None
 
     def of_rows(self, rows: np.ndarray) -> "SideData":
@@ -283,9 +283,9 @@ def with_lists(source: PointsSource, graph: Any) -> AccompaniedPoints:
 
     Lists may miss entries, and distances may be squares, inner products or those of codes: they are computed anew.
     """
-    if isinstance(points_of(source), NeighborLists | DistanceMatrix | GivenAffinities):
+    if isinstance(points_of(source), NeighborLists | DistanceMatrix | PrecomputedAffinities):
         raise ConfigError("graph accompanies points, and precomputed input replaces them: leave out one")
-    return with_side_data(source, lists=GivenLists(*open_graph(graph, source.shape[0])))
+    return with_side_data(source, lists=PrecomputedLists(*open_graph(graph, source.shape[0])))
 
 
 def with_init(source: PointsSource, coordinates: Any, name: str = "init") -> AccompaniedPoints:
@@ -319,7 +319,7 @@ def with_landmarks(source: PointsSource, landmarks: Any, metric: str = EUCLIDEAN
     Integers (L,), or (L, 1) where points have other columns, are the row numbers of landmarks among the points.
     `metric`, a name of `METRICS`, is that in which points and landmarks are compared.
     """
-    if metric == PRECOMPUTED or isinstance(points_of(source), GivenAffinities):
+    if metric == PRECOMPUTED or isinstance(points_of(source), PrecomputedAffinities):
         raise ConfigError("landmarks stand among points, and precomputed input replaces them: leave out one")
     numbers = row_numbers(landmarks, source.shape)
     if numbers is not None:
@@ -411,7 +411,7 @@ def rows_at(source: PointsSource, rows: np.ndarray) -> np.ndarray:
 
 def map_points(metric: str, points: PointsSource) -> PointsSource:
     """Return points in the geometry of a metric, a name of `METRICS`; Euclidean ones stay."""
-    if isinstance(points, GivenAffinities):
+    if isinstance(points, PrecomputedAffinities):
         if metric not in (EUCLIDEAN, PRECOMPUTED):
             raise ConfigError(f"affinities are precomputed, and metric={metric!r} compares points: leave out one")
         return points

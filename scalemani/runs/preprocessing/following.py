@@ -6,11 +6,11 @@ from scalemani.errors import (
     ConfigError,
     DataError,
 )
-from scalemani.io.sources import DistanceMatrix, GivenAffinities, NeighborLists, PixelRows, PointsSource
+from scalemani.io.sources import DistanceMatrix, NeighborLists, PixelRows, PointsSource, PrecomputedAffinities
 from scalemani.io.sources.side_data import (
     AccompaniedPoints,
-    GivenLists,
     Pairs,
+    PrecomputedLists,
     map_points,
     points_of,
     side_data_of,
@@ -37,12 +37,12 @@ def follow_source(params: Parameters, source: PointsSource) -> tuple[Parameters,
     source = map_points(params.points.metric, source)
     if params.neighbors.by_window:
         return follow_image(params, source), source
-    if isinstance(source, GivenAffinities) != params.affinities.precomputed:
+    if isinstance(source, PrecomputedAffinities) != params.affinities.precomputed:
         raise ConfigError(
             "affinities go with affinities.kind=precomputed, and points or neighbours with another kind: this kind is "
             f"{params.affinities.kind}, and the input is {source.description}"
         )
-    if isinstance(source, GivenAffinities):
+    if isinstance(source, PrecomputedAffinities):
         return params.with_values({"points": {"metric": PRECOMPUTED}}), source
     if not isinstance(source, NeighborLists | DistanceMatrix):
         return params, source
@@ -62,7 +62,7 @@ def follow_source(params: Parameters, source: PointsSource) -> tuple[Parameters,
     return params, lists if pairs is None else with_side_data(lists, pairs=Pairs(pairs))
 
 
-def follow_lists(params: Parameters, lists: GivenLists | None) -> Parameters:
+def follow_lists(params: Parameters, lists: PrecomputedLists | None) -> Parameters:
     """Return parameters that request as many neighbours as lists that accompany the points have, or fewer."""
     if lists is None:
         return params

@@ -22,7 +22,7 @@ from scipy.spatial.distance import cdist
 import scalemani as sm
 from scalemani.errors import DataError, DisconnectedGraphError, ScalemaniError
 from scalemani.io.sources import open_labels, open_lists, open_points
-from scalemani.io.sources.given_affinities import open_affinities
+from scalemani.io.sources.precomputed_affinities import open_affinities
 
 ROWS, COLUMNS = 120, 4
 VALUES = np.random.default_rng(0).normal(size=(ROWS, COLUMNS)) * 100

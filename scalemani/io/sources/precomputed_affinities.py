@@ -45,9 +45,9 @@ def opener_instead(metric: str, distances: str, affinity: str | None) -> Callabl
     return functools.partial(open_lists, form=distances) if metric == PRECOMPUTED else None
 
 
-def open_affinities(affinities: Any) -> "GivenAffinities":
+def open_affinities(affinities: Any) -> "PrecomputedAffinities":
     """Return affinities of any of `AFFINITY_KINDS`; refuse unusable ones."""
-    if isinstance(affinities, GivenAffinities):
+    if isinstance(affinities, PrecomputedAffinities):
         return affinities
     matrix = take_pairwise(affinities, CONNECTIVITIES)
     if hasattr(matrix, "tocsr"):
@@ -55,10 +55,10 @@ def open_affinities(affinities: Any) -> "GivenAffinities":
     elif not (isinstance(matrix, str | Path | PointsSource) or hasattr(matrix, "__array__")):
         raise DataError(f"affinity='precomputed' takes {AFFINITY_KINDS}; got {type(affinities).__name__}")
     with as_pairwise_errors("affinities", matrix):
-        return GivenAffinities(open_points(matrix))
+        return PrecomputedAffinities(open_points(matrix))
 
 
-class GivenAffinities(Source):
+class PrecomputedAffinities(Source):
     """W, the affinities (N, N) between N points, by sparse rows: symmetric, without a diagonal, in float32.
 
     Parameters
