@@ -219,7 +219,7 @@ def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: in
             f"a block has {dimensions.block_rows} rows, which hold all {dimensions.n_points} points: {block_rows} were "
             "asked for"
         )
-    if getattr(source, "given_dtype", None) == np.bool_:
+    if getattr(source, "input_dtype", None) == np.bool_:
         executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
 
 

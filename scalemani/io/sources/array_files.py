@@ -48,7 +48,7 @@ class ArrayPoints(Source):
         checked = check_points(points, min_rows=0, gaps=gaps)
         super().__init__(checked.shape, checked.dtype, f"{type(points).__name__} in memory")
         if isinstance(points, np.ndarray):
-            self.given_dtype = points.dtype
+            self.input_dtype = points.dtype
         self.points, self.column_names = checked, list(getattr(points, "columns", ()))
 
     def rows(self, start: int, stop: int) -> np.ndarray:

@@ -91,7 +91,7 @@ class Source(PointsSource, ABC):
     def __init__(self, shape: tuple[int, ...], dtype: Any, description: str) -> None:
         self.description = description
         self.dtype = check_dtype(dtype, description)
-        self.given_dtype = np.dtype(dtype)
+        self.input_dtype = np.dtype(dtype)
         check_shape(shape, description, min_rows=0)  # nothing to transform is nothing wrong; `survey` asks for more
         self.shape: tuple[int, int] = (int(shape[0]), int(shape[1]))
 

@@ -411,7 +411,7 @@ class DistanceMatrix(Source):
         super().__init__(distances.shape, np.float64 if whole else distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
         self.distances, self.form = distances, form
-        self.given_dtype = getattr(distances, "given_dtype", self.dtype)
+        self.input_dtype = getattr(distances, "input_dtype", self.dtype)
 
     @property
     def n_neighbors(self) -> int:
@@ -468,7 +468,7 @@ class DistanceMatrix(Source):
                     block, True, np.eye(len(block), n_points, start, dtype=bool), self.description
                 )
             if block.min() < 0:
-                block = np.array([without_rounding(row, rounding_of(row, self.given_dtype)) for row in block])
+                block = np.array([without_rounding(row, rounding_of(row, self.input_dtype)) for row in block])
             slack = SYMMETRIC**2 if self.form in ROOTED else SYMMETRIC
             faults = {
                 "have a distance from the point to itself that is not zero": (

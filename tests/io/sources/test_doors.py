@@ -180,7 +180,7 @@ def test_a_memory_map_is_read_by_blocks_and_never_copied_whole(components, tmp_p
     np.save(tmp_path / "points.npy", components.astype(np.float16))
     mapped = np.load(tmp_path / "points.npy", mmap_mode="r")
     source = open_points(mapped)
-    assert (source.shape, source.dtype, source.given_dtype) == ((400, 6), np.float32, np.float16)
+    assert (source.shape, source.dtype, source.input_dtype) == ((400, 6), np.float32, np.float16)
     assert source.array is mapped
     np.testing.assert_array_equal(source.read(5, 50), mapped[5:50].astype(np.float32))
     found, expected = (sm.knn_graph(points, 5) for points in (mapped, np.array(mapped)))

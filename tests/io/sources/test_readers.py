@@ -191,11 +191,11 @@ def test_compressed_members_are_read_whole_and_released_behind_their_last_row(tm
 
 
 @pytest.mark.parametrize(
-    ("given_dtype", "kept"),
+    ("input_dtype", "kept"),
     [("u1", "u1"), ("i1", "i1"), ("i4", "f8"), ("i8", "f8"), ("f2", "f4"), ("?", "u1"), (">f8", "f8"), (">i4", "f8")],
 )
-def test_dtypes_are_kept_or_cast_alike_everywhere(tmp_path, given_dtype, kept):
-    rows = np.arange(12).reshape(4, 3).astype(given_dtype)
+def test_dtypes_are_kept_or_cast_alike_everywhere(tmp_path, input_dtype, kept):
+    rows = np.arange(12).reshape(4, 3).astype(input_dtype)
     np.save(tmp_path / "a.npy", rows)
     np.savez(tmp_path / "a.npz", rows)
     for points in (rows, tmp_path / "a.npy", tmp_path / "a.npz", da.from_array(rows)):
