@@ -30,8 +30,8 @@ def main():
     parser.add_argument("folder", nargs="?", type=Path, default=Path("quickstart"))
     parser.add_argument("--n-points", type=int, default=20_000)
     parser.add_argument("--open", action="store_true", help="show the report in a browser")
-    asked = parser.parse_args()
-    folder, n_points = asked.folder, asked.n_points
+    arguments = parser.parse_args()
+    folder, n_points = arguments.folder, arguments.n_points
     folder.mkdir(parents=True, exist_ok=True)
     points, labels, run = folder / "digits.npy", folder / "digits.labels.npy", folder / "run"
 
@@ -73,7 +73,7 @@ def main():
     )
     report = finished.report(folder / "report.html", labels=str(labels))
     print(f"\nopen {report}; the embeddings are in {folder}/eigenmaps.npy and t-sne.npy, a picture in digits.png")
-    if asked.open:
+    if arguments.open:
         webbrowser.open(report.resolve().as_uri())
 
 

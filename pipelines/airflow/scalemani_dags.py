@@ -1,9 +1,9 @@
 """Airflow DAGs of scalemani: one a method, a task a stage, each task the command `scalemani stage NAME POINTS RUN`.
 
 The DAGs are made from `scalemani.config.routes`, which needs the standard library only; everything else of
-scalemani stays in its own environment, whose command the variable SCALEMANI_COMMAND of the Airflow workers names
+scalemani stays in a separate environment, whose command the variable SCALEMANI_COMMAND of the Airflow workers names
 (default: `scalemani`).
-A DAG on a schedule, in a file of its own beside this one:
+A DAG on a schedule, in a separate file next to this one:
 
     from scalemani_dags import method_dag
 
@@ -20,13 +20,13 @@ from airflow.sdk.exceptions import AirflowException, AirflowFailException
 
 from scalemani.config.routes import ROUTES
 
-RETRIES = 3  # a stage goes on at the first block that is not marked, so that trying again never repeats work
+RETRIES = 3  # a stage resumes at the first incomplete block, so that a retry repeats no work
 REFUSED = 2  # exit status for arguments or input that no further attempt can change
 PLACE = "^(/[^\\x00-\\x1f]+|[a-z0-9]+://[^@?\\x00-\\x1f]+)$"  # no password, no signed query: params are logged
 FILE = "^/[^\\x00-\\x1f]+$"
 ASSIGNMENT = "^[a-z_]+(\\.[a-z_]+)?=[^\\x00-\\x1f]+$"
 
-# What a run of a DAG takes, as JSON schemas. Relative paths are refused: a task has no folder of its own.
+# What a run of a DAG takes, as JSON schemas. Relative paths are refused: a task has no working folder.
 PARAMS: dict[str, dict[str, Any]] = {
     "points": {"type": "string", "pattern": PLACE, "description": "absolute path or URL of the points"},
     "run": {"type": "string", "pattern": PLACE, "description": "folder of the run, absolute"},
@@ -65,12 +65,12 @@ DEFAULTS |= {"wait": 3600, "block_rows": None, "labels": None, "weights": None}
 
 
 def stage_command(stage: str, method: str, params: Mapping[str, Any]) -> list[str]:
-    """Return the arguments that run one stage; a value is one argument, whatever it holds, and no shell reads it."""
+    """Return the arguments that run one stage; a value of any content is one argument, and no shell reads it."""
     options = [f"--method={method}", f"--scheduler={params['scheduler']}", f"--wait={params['wait']}"]
-    given = [
+    names = [
         name for name in ("config", "workers", "memory", "block_rows", "labels", "weights") if params[name] is not None
     ]
-    options += [f"--{name.replace('_', '-')}={params[name]}" for name in given]
+    options += [f"--{name.replace('_', '-')}={params[name]}" for name in names]
     options += [f"--set={assignment}" for assignment in params["set"]]
     command = os.environ.get("SCALEMANI_COMMAND", "scalemani")
     return [command, "stage", *options, "--", stage, params["points"], params["run"]]
@@ -104,8 +104,8 @@ def method_dag(method: str, dag_id: str | None = None, schedule: str | None = No
 
     A run is written by one stage at a time, each of which uses all workers: no two tasks of a DAG run side by side.
     """
-    given = {**DEFAULTS, **values}
-    params = {name: Param(**({"default": given[name]} if name in given else {}), **PARAMS[name]) for name in PARAMS}
+    filled = {**DEFAULTS, **values}
+    params = {name: Param(**({"default": filled[name]} if name in filled else {}), **PARAMS[name]) for name in PARAMS}
     with DAG(
         dag_id or f"scalemani-{method}",
         description=f"{method} of points into a run of scalemani, a task a stage",

@@ -9,7 +9,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-LOADING = {  # attributes whose address a browser loads without being asked
+LOADING = {  # attributes whose address a browser loads by itself
     "audio": "src",
     "embed": "src",
     "iframe": "src",
@@ -59,11 +59,11 @@ def is_elsewhere(address: str) -> bool:
 def findings(site: Path) -> list[str]:
     """Return a line for each address that is loaded from elsewhere and each link within the site that leads nowhere."""
     pages = {path.resolve(): Page(path.read_text()) for path in site.rglob("*.html")}
-    found = []
+    lines = []
     for path in site.rglob("*.css"):
-        found += [f"{path} loads {address}" for address in style_addresses(path.read_text()) if is_elsewhere(address)]
+        lines += [f"{path} loads {address}" for address in style_addresses(path.read_text()) if is_elsewhere(address)]
     for path, page in pages.items():
-        found += [f"{path} loads {address}" for address in page.loaded if is_elsewhere(address)]
+        lines += [f"{path} loads {address}" for address in page.loaded if is_elsewhere(address)]
         for link in page.links:
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
@@ -71,8 +71,8 @@ def findings(site: Path) -> list[str]:
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
             there = pages[target].places if target in pages else {unquote(parts.fragment)}
             if not target.exists() or unquote(parts.fragment) not in there:
-                found.append(f"{path} links to {link}, where there is nothing")
-    return found
+                lines.append(f"{path} links to {link}, where there is nothing")
+    return lines
 
 
 if __name__ == "__main__":

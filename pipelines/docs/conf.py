@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
 
-import docstrings  # noqa: E402 - modules beside this file
+import docstrings  # noqa: E402 - modules next to this file
 import references  # noqa: E402
 import tree_pages  # noqa: E402
 from peak_memory import call_and_measure  # noqa: E402
@@ -23,7 +23,7 @@ version = release = importlib.metadata.version("scalemani")
 extensions = ["myst_parser", "numpydoc", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx_gallery.gen_gallery"]
 exclude_patterns = ["gallery/**", "built/gallery/*.py", "built/gallery/*.ipynb"]
 templates_path = ["templates"]
-# Functions among the settings cannot be kept from build to build.
+# Functions among the settings cannot be stored between builds.
 suppress_warnings = ["config.cache"]
 runs_gallery = not tags.has("without_gallery")  # noqa: F821 - Sphinx provides them, those of --tag
 if not runs_gallery:  # pictures are missing
@@ -44,7 +44,7 @@ sphinx_gallery_conf = {
     "plot_gallery": runs_gallery,
     "show_memory": call_and_measure,
     "min_reported_time": 0,
-    "write_computation_times": False,  # their page loads scripts from elsewhere; each example shows its own
+    "write_computation_times": False,  # their page loads scripts from elsewhere; each example shows its time
     "backreferences_dir": "built/backreferences",
     "doc_module": ("scalemani",),
     "download_all_examples": False,

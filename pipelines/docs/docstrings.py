@@ -8,16 +8,16 @@ def as_restructured_text(app: Any, what: str, name: str, obj: Any, options: Any,
 
     Bars stand for absolute values, and open a substitution in reStructuredText; lines of bars are a table.
     """
-    found: list[str] = []
+    converted: list[str] = []
     table: list[str] = []
     for line in [*lines, ""]:
         if line.lstrip().startswith("| "):
             table.append(line)
             continue
-        found += as_list_table(table)
+        converted += as_list_table(table)
         table = []
-        found.append(line if line.lstrip().startswith((">>>", "...")) else line.replace("|", r"\|"))
-    lines[:] = found[:-1]
+        converted.append(line if line.lstrip().startswith((">>>", "...")) else line.replace("|", r"\|"))
+    lines[:] = converted[:-1]
 
 
 def as_list_table(rows: list[str]) -> list[str]:

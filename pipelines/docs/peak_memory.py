@@ -15,7 +15,7 @@ def call_and_measure(function: Callable[[], Any]) -> tuple[float, Any]:
     What the process held before an example is measured by a call that does nothing, and taken off: it counts as nothing
     here, so that the peak is shown whole.
     """
-    if isinstance(function, FunctionType):  # blocks of examples are objects of a class of their own
+    if isinstance(function, FunctionType):  # blocks of examples are objects of another class
         return 0.0, function()
     with PeakMemory() as peak:
         result = function()

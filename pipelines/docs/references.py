@@ -33,7 +33,7 @@ def write(built: Path) -> None:
 
 
 def api_page() -> str:
-    """Return the public names in reStructuredText, a page of its own for each."""
+    """Return the public names in reStructuredText, a separate page for each."""
     kinds: dict[str, list[str]] = {"Estimators": [], "Functions": [], "What they return": [], "Measures": []}
     for name in scalemani.__all__:
         value = getattr(scalemani, name)
@@ -125,7 +125,7 @@ def certificates_page() -> str:
 
 
 def errors_page() -> str:
-    """Return every class of errors and warnings with what it tells and the exit status that it ends a command with."""
+    """Return every class of errors and warnings with its meaning and the exit status that it ends a command with."""
     kinds = [kind for kind in vars(errors).values() if inspect.isclass(kind) and kind.__module__ == errors.__name__]
     rows = [
         f"| `{kind.__name__}` | {cell(inspect.getdoc(kind) or '')} | {getattr(kind, 'exit_status', 'a warning')} |"

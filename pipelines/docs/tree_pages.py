@@ -6,7 +6,7 @@ from functools import partial
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-# Where each page of the tree is found on the site, below `built/tree`.
+# The name of each page of the tree on the site, below `built/tree`.
 PAGES = {
     "CHANGELOG.md": "changelog",
     "CONTRIBUTING.md": "contributing",
@@ -23,12 +23,12 @@ PAGES = {
     "scalemani/LIMITS.md": "limits",
     "tests/RELIABILITY.md": "reliability",
 }
-PICTURES = ("pipelines/figures/contact-sheet.png",)  # that pages of the site show, beside those of the pages above
+PICTURES = ("pipelines/figures/contact-sheet.png",)  # that other pages of the site show than those above
 LINK = re.compile(r"(!?)\[([^\]]*)\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def write(built: Path) -> None:
-    """Write every page below `built/tree`, with its pictures beside it and its links led to where they go."""
+    """Write every page below `built/tree`, with its pictures next to it and its links led to where they go."""
     folder = built / "tree"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -41,7 +41,7 @@ def write(built: Path) -> None:
 
 
 def led(link: re.Match[str], origin: Path, folder: Path) -> str:
-    """Return a link of a page in `origin` as one of a page in `folder`: to a page, a picture beside it, or as text.
+    """Return a link of a page in `origin` as one of a page in `folder`: to a page, a picture next to it, or as text.
 
     Raises
     ------

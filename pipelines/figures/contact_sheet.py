@@ -54,9 +54,9 @@ def sixty_classes() -> Made:
 
 def values() -> Made:
     points, _ = clusters(8, 70_000, 3, 4.0)
-    given = np.hypot(*points.T)
-    given[points[:, 0] > 6] = np.nan
-    return points, {"distance from the origin": given}, {"title": "Values; missing ones pale"}
+    distances = np.hypot(*points.T)
+    distances[points[:, 0] > 6] = np.nan
+    return points, {"distance from the origin": distances}, {"title": "Values; missing ones pale"}
 
 
 def five_points() -> Made:
@@ -93,17 +93,17 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", nargs="?", type=Path, default=Path(__file__).parent / "contact-sheet.png")
     parser.add_argument("--most", type=int, default=10_000_000, help="points of the largest picture")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         makers = {made.__name__: made for made in (two_classes, sixty_classes, values, five_points, panels)}
         pictures = [drawn(name, make) for name, make in makers.items()]
-        pictures.append(drawn("many_points", lambda: many_points(asked.most, Path(folder))))
+        pictures.append(drawn("many_points", lambda: many_points(arguments.most, Path(folder))))
     width, height = max(picture.width for picture in pictures), max(picture.height for picture in pictures)
     rows = -(-len(pictures) // ACROSS)
     sheet = Image.new("RGB", (ACROSS * (width + GAP) - GAP, rows * (height + GAP) - GAP), "white")
     for number, picture in enumerate(pictures):
         sheet.paste(picture, (number % ACROSS * (width + GAP), number // ACROSS * (height + GAP)))
-    sheet.save(asked.out, optimize=True)
+    sheet.save(arguments.out, optimize=True)
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Figure 4.8 of the thesis: nearest-neighbour classification of MNIST over sigma and K_W, from one Z.
 
 50,000 digits train and 10,000 test, which are embedded together by locally linear landmarks (LLL): 1,000 of them by
-k-means, K_Z = 50, 500 dimensions; 10,000 others are placed out of sample by their own weights over the landmarks.
+k-means, K_Z = 50, 500 dimensions; 10,000 others are placed out of sample by their weights over the landmarks.
 The error of a cell is the least over the numbers of leading dimensions. Distances are those of pixels from 0 to 1.
 The graph, the landmarks and both Z are computed once. A cell of LLL computes W, the reduced problem, its eigenvectors
 and their product with Z. Exact eigenmaps, by ARPACK, have fewer dimensions (the thesis has 500); their cells stay
@@ -64,7 +64,7 @@ def digits(n_points: int) -> Digits:
     with np.load(Path(os.environ["SCALEMANI_DATA"]) / "mnist.npz", allow_pickle=False) as file:
         images, labels = file["X"], file["y"]
     n_test = n_points // 7
-    rows = np.r_[: n_points - n_test, len(images) - n_test : len(images)]  # out of sample: of the digits kept for tests
+    rows = np.r_[: n_points - n_test, len(images) - n_test : len(images)]  # out of sample: of the digits for tests
     return Digits(images[rows].astype(np.float32) / 255, labels[rows], (n_points - 2 * n_test, n_test, n_test))
 
 
@@ -138,16 +138,16 @@ def by_eigensolver(data: Digits, affinities: sp.csr_matrix, width: int) -> dict[
 
 
 def cells_of(arguments: argparse.Namespace) -> Iterator[tuple[dict[str, float], dict[str, Any]]]:
-    """Yield sigma and K_W of each cell with what was found there."""
+    """Yield sigma and K_W of each cell with its errors and seconds."""
     data = digits(arguments.points)
     shared = shared_by_cells(data, arguments.landmarks)
     for n_neighbors in NEIGHBORS:
         for sigma in SIGMAS:
             values = sm.gaussian_affinities(shared.distances[:, :n_neighbors], sigma)
             affinities = sm.symmetric_affinities(shared.indices[:, :n_neighbors], values)
-            found = by_landmarks(data, shared, affinities, arguments.components)
-            found |= by_eigensolver(data, affinities, arguments.exact_components)
-            yield {"sigma": sigma, "K_W": n_neighbors}, found
+            results = by_landmarks(data, shared, affinities, arguments.components)
+            results |= by_eigensolver(data, affinities, arguments.exact_components)
+            yield {"sigma": sigma, "K_W": n_neighbors}, results
 
 
 def main() -> None:
@@ -163,17 +163,17 @@ def main() -> None:
     print("| K_W | sigma | " + " | ".join(f"{name}: error % (dimensions)" for name in SETS) + " | exact, s | LLL, s |")
     print("|" + " --- |" * (4 + len(SETS)))
     with threadpool_limits(1):
-        for cell, found in cells_of(arguments):
+        for cell, results in cells_of(arguments):
             shown = []
             for name in SETS:
-                of_widths = found.get(name, {})
+                of_widths = results.get(name, {})
                 best = min(of_widths, key=lambda width: of_widths[width], default=None)
                 cells.append({**cell, "of": name})
                 errors.append(np.nan if best is None else 100 * of_widths[best])
                 shown.append("" if best is None else f"{errors[-1]:.2f} ({best})")
                 if (cell["sigma"], cell["K_W"]) == SHOWN and of_widths:
                     curves[name] = (list(of_widths), [100 * error for error in of_widths.values()])
-            seconds = [f"{found[name]:.1f}" if name in found else "" for name in ("exact, s", "LLL, s")]
+            seconds = [f"{results[name]:.1f}" if name in results else "" for name in ("exact, s", "LLL, s")]
             print(f"| {cell['K_W']} | {cell['sigma']:g} | " + " | ".join(shown + seconds) + " |", flush=True)
     grid_figure(cells, errors, arguments.folder / "classification.png", "1-nearest-neighbour error, %")
     line_figure(curves, arguments.folder / "classification-dimensions.png", "dimensions", "error, %", log_axes="x")

@@ -4,8 +4,8 @@
 share points and graph, and those of landmarks share Z. The error is the share of digits in the wrong cluster after the
 best matching of clusters to classes (the thesis lets every cluster stand for its majority, which errs less). Exact
 eigenvectors are refined to a residual of 1e-5, and are refused for a graph in pieces, where they are one basis of many;
-landmarks run on it as they do everywhere, with pieces joined through their closest pairs. `beside` prints times and
-mutual information beside scikit-learn's.
+landmarks run on it as they do everywhere, with pieces joined through their closest pairs. `beside` compares times and
+mutual information with scikit-learn's.
 
     python pipelines/reproductions/clustering_selection.py FOLDER grid beside
     python pipelines/reproductions/clustering_selection.py FOLDER grid --points 2000 --landmarks 300
@@ -45,30 +45,30 @@ def grid(arguments: argparse.Namespace) -> None:
         "exact": sm.SpectralClustering(CLUSTERS, residual=RESIDUAL, disconnected="error", **common),
         "LLL": sm.SpectralClustering(CLUSTERS, solver="lll", n_landmarks=arguments.landmarks, **common),
     }
-    asked = {"n_neighbors": [one for one in NEIGHBORS if one < arguments.points], "affinities.sigma": list(SIGMAS)}
+    values = {"n_neighbors": [one for one in NEIGHBORS if one < arguments.points], "affinities.sigma": list(SIGMAS)}
     cells, errors, seconds = [], [], []
     for name, solver in solvers.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of eigenvalues close to each other, cell by cell
-            found = sm.tune(solver, asked, points, labels, scoring=SCORE)
-        print(f"{name}: once " + ", ".join(f"{stage} {took:.1f} s" for stage, took in found.shared_seconds.items()))
-        print(f"best {found.best_params_}, error {found.best_score_:.3f}; {found.n_failed} cells failed", flush=True)
+            tuning = sm.tune(solver, values, points, labels, scoring=SCORE)
+        print(f"{name}: once " + ", ".join(f"{stage} {took:.1f} s" for stage, took in tuning.shared_seconds.items()))
+        print(f"best {tuning.best_params_}, error {tuning.best_score_:.3f}; {tuning.n_failed} cells failed", flush=True)
         cells += [
             {"K_W": cell.values["n_neighbors"], "sigma": cell.values["affinities.sigma"], "of": name}
-            for cell in found.cells
+            for cell in tuning.cells
         ]
-        errors.append(100 * found.results_[SCORE])
-        seconds.append(found.results_["seconds"])
+        errors.append(100 * tuning.results_[SCORE])
+        seconds.append(tuning.results_["seconds"])
         for title, table in (("error %", errors[-1]), ("seconds", seconds[-1])):
             print(f"\n| {name}, {title}: K_W | " + " | ".join(f"sigma {sigma:g}" for sigma in SIGMAS) + " |")
             print("|" + " --- |" * (1 + len(SIGMAS)))
-            for n_neighbors, row in zip(asked["n_neighbors"], table.reshape(-1, len(SIGMAS)), strict=True):
+            for n_neighbors, row in zip(values["n_neighbors"], table.reshape(-1, len(SIGMAS)), strict=True):
                 print(f"| {n_neighbors} | " + " | ".join("" if np.isnan(one) else f"{one:.1f}" for one in row) + " |")
     grid_figure(cells, np.concatenate(errors), arguments.folder / "clustering-errors.png", "clustering error, %")
     grid_figure(cells, np.concatenate(seconds), arguments.folder / "clustering-seconds.png", "seconds")
 
 
-def beside(arguments: argparse.Namespace) -> None:
+def compare(arguments: argparse.Namespace) -> None:
     """Print seconds, mutual information and error of scikit-learn and of both solvers, and of ours on all digits."""
     peer = SpectralClustering(
         CLUSTERS, affinity="nearest_neighbors", n_neighbors=SPARSE_NEIGHBORS, assign_labels="kmeans", random_state=0
@@ -84,14 +84,14 @@ def beside(arguments: argparse.Namespace) -> None:
             started = time.perf_counter()
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
-                found = program.fit(points.astype(np.float32)).labels_
+                clusters = program.fit(points.astype(np.float32)).labels_
             seconds = time.perf_counter() - started
-            information = sm.measures.normalized_mutual_information(found, labels)
-            error = 100 * sm.measures.clustering_error(found, labels)
+            information = sm.measures.normalized_mutual_information(clusters, labels)
+            error = 100 * sm.measures.clustering_error(clusters, labels)
             print(f"| {n_points} | {name} | {seconds:.1f} | {information:.3f} | {error:.1f} |", flush=True)
 
 
-PARTS = {"grid": grid, "beside": beside}
+PARTS = {"grid": grid, "beside": compare}
 
 
 def main() -> None:

@@ -94,8 +94,8 @@ def write_table(name: str, surface: Surface, n_runs: int) -> None:
 def nystrom_error(points: np.ndarray, landmarks: np.ndarray) -> float:
     """Return the trace of what the Nystrom approximation leaves of the kernel of all points."""
     values, vectors = eigh(gaussian(landmarks, landmarks))
-    kept = values > LEAST_EIGENVALUE * values[-1]
-    factor = gaussian(points, landmarks) @ (vectors[:, kept] / np.sqrt(values[kept]))
+    large = values > LEAST_EIGENVALUE * values[-1]
+    factor = gaussian(points, landmarks) @ (vectors[:, large] / np.sqrt(values[large]))
     return float(len(points) - np.square(factor).sum())
 
 

@@ -67,14 +67,14 @@ def accuracies(train: np.ndarray, others: np.ndarray, labels: np.ndarray, size: 
     others : (n, 784), the references of the classifier, then 10,000 test digits
     labels : (n,) of these
     """
-    found = {}
+    results = {}
     for name, choice in CHOICES.items():
         landmarks = sm.select_landmarks(train, size, random_state=seed, **choice)
-        found[name] = accuracy(others, labels, landmarks, None)
+        results[name] = accuracy(others, labels, landmarks, None)
         if name == DETERMINANTAL:
             around = local_geometry(train, landmarks.points, NEIGHBORHOOD, diagonal=True)
-            found[BHATTACHARYYA] = accuracy(others, labels, landmarks, around.covariances)
-    return found
+            results[BHATTACHARYYA] = accuracy(others, labels, landmarks, around.covariances)
+    return results
 
 
 def accuracy(others: np.ndarray, labels: np.ndarray, landmarks: sm.Landmarks, covariances: np.ndarray | None) -> float:
@@ -91,7 +91,7 @@ def accuracy(others: np.ndarray, labels: np.ndarray, landmarks: sm.Landmarks, co
 def embedded(points: np.ndarray, landmarks: np.ndarray, covariances: np.ndarray | None) -> np.ndarray:
     """Return K~^T Phi Lambda^-1, equations 8 to 10 of the paper: eigenmaps of the landmarks, carried to all points."""
     if covariances is None:
-        neighbors = nearest_landmarks(landmarks, landmarks, NEIGHBORS + 1)[0][:, 1:]  # each is its own nearest
+        neighbors = nearest_landmarks(landmarks, landmarks, NEIGHBORS + 1)[0][:, 1:]  # each is nearest to itself
     else:
         neighbors = bhattacharyya_neighbors(landmarks, covariances, NEIGHBORS)
     kernel = landmark_kernel(landmarks, neighbors, SIGMA)
@@ -99,9 +99,9 @@ def embedded(points: np.ndarray, landmarks: np.ndarray, covariances: np.ndarray 
     vectors = np.sqrt(degrees)[:, np.newaxis] * maps.embedding * nystrom_gains(maps.eigenvalues)
     tiles = []
     for tile in slices(len(points), TILE_ROWS):
-        own = np.exp(-0.5 * cdist(points[tile] / SIGMA, landmarks / SIGMA, "sqeuclidean"))
-        sums = own.sum(axis=1)
-        tiles.append(own / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * degrees) @ vectors)
+        similarities = np.exp(-0.5 * cdist(points[tile] / SIGMA, landmarks / SIGMA, "sqeuclidean"))
+        sums = similarities.sum(axis=1)
+        tiles.append(similarities / np.sqrt(np.where(sums > 0.0, sums, 1.0)[:, np.newaxis] * degrees) @ vectors)
     return np.concatenate(tiles)
 
 
@@ -115,13 +115,13 @@ def main() -> None:
     arguments.folder.mkdir(parents=True, exist_ok=True)
     with np.load(Path(os.environ["SCALEMANI_DATA"]) / "mnist.npz", allow_pickle=False) as file:
         points, labels = file["X"].astype(np.float32) / 255, file["y"]
-    kept = np.r_[: arguments.references, TRAINING : len(points)]
+    rows = np.r_[: arguments.references, TRAINING : len(points)]
     means: dict[str, list[float]] = {}
     with threadpool_limits(1):
         for size in arguments.sizes:
             runs: dict[str, list[float]] = {}
             for seed in range(arguments.runs):
-                for name, value in accuracies(points[:TRAINING], points[kept], labels[kept], size, seed).items():
+                for name, value in accuracies(points[:TRAINING], points[rows], labels[rows], size, seed).items():
                     runs.setdefault(name, []).append(value)
                 print(
                     f"{size} landmarks, seed {seed}: {[round(values[-1], 4) for values in runs.values()]}", flush=True

@@ -26,7 +26,7 @@ from scalemani.io.figures import line_figure
 
 KINDS = ("euclidean", "bhattacharyya")
 JUDGED_POINTS = 100_000  # by whose coordinates the correlation is measured
-# Of which seconds and the peak of memory are told; covariances are measured once, and stand beside every graph of them.
+# Whose seconds and peak memory are printed; covariances are measured once, and listed with every graph of them.
 STAGES = ("landmarks", "landmark_covariances", "landmark_graph", "embedding")
 
 
@@ -34,9 +34,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=Path, help="where points, runs and the figure go")
     parser.add_argument("--points", type=int, default=100_000, help="of a roll that is generated")
-    parser.add_argument(
-        "--data", type=Path, help="a roll that `scalemani generate swiss-roll` wrote, in the place of it"
-    )
+    parser.add_argument("--data", type=Path, help="a roll that `scalemani generate swiss-roll` wrote, instead of it")
     parser.add_argument("--landmarks", type=int, default=2500)
     parser.add_argument("--neighbors", type=int, nargs="+", default=(25, 50, 100, 200, 300, 400, 500))
     parser.add_argument("--neighborhood", type=int, default=100, help="points around a landmark")
@@ -47,11 +45,11 @@ def main() -> None:
     stages = " | ".join(f"{stage}: s | GB" for stage in STAGES)
     print(f"| neighbours | graph | correlation | {stages} |")
     print("| --- | --- | --- |" + " --- | --- |" * len(STAGES))
-    found: dict[str, list[float]] = {kind: [] for kind in KINDS}
+    correlations: dict[str, list[float]] = {kind: [] for kind in KINDS}
     for n_neighbors in arguments.neighbors:
         for kind in KINDS:
-            found[kind].append(correlation(points, kind, n_neighbors, arguments))
-    curves = {kind: (np.array(arguments.neighbors), np.array(values)) for kind, values in found.items()}
+            correlations[kind].append(correlation(points, kind, n_neighbors, arguments))
+    curves = {kind: (np.array(arguments.neighbors), np.array(values)) for kind, values in correlations.items()}
     line_figure(curves, arguments.folder / "dpp-figure-6.png", "neighbours of a landmark", "correlation with the roll")
 
 

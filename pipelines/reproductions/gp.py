@@ -6,7 +6,7 @@ features are those of the paper, with pixels from 0 to 1; landmarks of the proce
 Numbers are means over `--draws` with their standard deviations: another seed of the process, another subset for active
 learning, other random digits. The standard error of 10,000 tests, 0.2 points at 95 %, is not among them.
 `words`: the first landmarks of 20 Newsgroups with their five most probable words, in a vocabulary of 1,545 words: those
-in most documents, without scikit-learn's list of stop words, since the paper does not give its own, and without words
+in most documents, without scikit-learn's list of stop words, since the paper does not give one, and without words
 of more than 19 documents in 100: the paper's first landmark, the mean of all documents, is `good make ve work back`, so
 that its vocabulary has no word of more documents than `good`, which is in 18.8 of 100. It has words of two letters.
 `pictures`: the first landmarks of the digits and of the objects of COIL-20.
@@ -75,18 +75,18 @@ def digits(arguments: argparse.Namespace) -> None:
     train = points[: arguments.points]
     eta = float(train.var(axis=0, dtype=np.float64).sum())
     parts = (slice(0, arguments.points), slice(TRAINING, VALIDATION), slice(VALIDATION, None))
-    found: dict[str, list[list[float]]] = {}
+    results: dict[str, list[list[float]]] = {}
     print(f"eta {eta:.2f}\n| draw | landmarks | " + " | ".join(map(str, arguments.sizes)) + " |", flush=True)
     for seed in range(arguments.seed, arguments.seed + arguments.draws):
         for name, landmarks in digit_landmarks(train, eta, seed, arguments):
             features = sm.landmark_features(points, landmarks, eta)
-            found.setdefault(name, []).append([])
+            results.setdefault(name, []).append([])
             for size in arguments.sizes:
                 sets = [(features[part, :size], labels[part]) for part in parts]
-                found[name][-1].append(100 * test_accuracy(sets, arguments.penalties))
-            print(f"| {seed} | {name} | {' | '.join(f'{value:.2f}' for value in found[name][-1])} |", flush=True)
+                results[name][-1].append(100 * test_accuracy(sets, arguments.penalties))
+            print(f"| {seed} | {name} | {' | '.join(f'{value:.2f}' for value in results[name][-1])} |", flush=True)
     print("\n| landmarks | " + " | ".join(map(str, arguments.sizes)) + " |\n| --- |" + " --- |" * len(arguments.sizes))
-    for name, accuracies in found.items():
+    for name, accuracies in results.items():
         print(f"| {name} | {' | '.join(map(mean_and_deviation, np.array(accuracies).T))} |", flush=True)
 
 
@@ -108,8 +108,8 @@ def digit_landmarks(
         elif method == "random":
             yield "random", random
         else:
-            asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant", "landmarks.eta": eta}
-            yield "process", sm.select_landmarks(train, most, "gp", seed, settings=asked).points
+            settings = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant", "landmarks.eta": eta}
+            yield "process", sm.select_landmarks(train, most, "gp", seed, settings=settings).points
 
 
 def test_accuracy(parts: list[tuple[np.ndarray, np.ndarray]], penalties: tuple[float, ...]) -> float:
@@ -125,8 +125,8 @@ def test_accuracy(parts: list[tuple[np.ndarray, np.ndarray]], penalties: tuple[f
 def words(arguments: argparse.Namespace) -> None:
     counts, vocabulary = counted_words()
     started = time.perf_counter()
-    asked = {"landmarks.steps": arguments.steps}
-    model = sm.LandmarkFeatures(TOPICS, geometry="hellinger", settings=asked, random_state=arguments.seed).fit(counts)
+    steps = {"landmarks.steps": arguments.steps}
+    model = sm.LandmarkFeatures(TOPICS, geometry="hellinger", settings=steps, random_state=arguments.seed).fit(counts)
     seconds = (time.perf_counter() - started) / TOPICS
     print(f"{counts.shape[0]} documents, {counts.shape[1]} words, {seconds:.1f} s a landmark")
     for number, landmark in enumerate(model.landmarks_, 1):
@@ -142,9 +142,9 @@ def counted_words() -> tuple[sp.csr_matrix, np.ndarray]:
     documents = np.bincount(counts.indices, minlength=len(vocabulary))
     usual &= documents <= MOST_DOCUMENTS * counts.shape[0]
     documents = np.where(usual, documents, -1)
-    kept = np.sort(np.argsort(-documents, kind="stable")[:VOCABULARY])
-    counts = counts[:, kept]
-    return counts[np.asarray(counts.sum(axis=1)).ravel() > 0], vocabulary[kept]
+    chosen = np.sort(np.argsort(-documents, kind="stable")[:VOCABULARY])
+    counts = counts[:, chosen]
+    return counts[np.asarray(counts.sum(axis=1)).ravel() > 0], vocabulary[chosen]
 
 
 def pictures(arguments: argparse.Namespace) -> None:
@@ -156,8 +156,8 @@ def pictures(arguments: argparse.Namespace) -> None:
 
 
 def landmarks_of(images: np.ndarray, arguments: argparse.Namespace) -> np.ndarray:
-    asked = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant"}
-    return sm.select_landmarks(images, PICTURES, "gp", arguments.seed, settings=asked).points
+    settings = {"landmarks.steps": arguments.steps, "landmarks.projection": "orthant"}
+    return sm.select_landmarks(images, PICTURES, "gp", arguments.seed, settings=settings).points
 
 
 def draw(landmarks: np.ndarray, side: int, path: Path) -> None:

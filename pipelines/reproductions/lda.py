@@ -1,7 +1,7 @@
-"""Figure 4.11 of the thesis: linear discriminants of labelled images by landmarks, beside those of a subset.
+"""Figure 4.11 of the thesis: linear discriminants of labelled images by landmarks, compared with those of a subset.
 
 N images with their labels, one discriminant less than classes, K_Z = L, which takes long from some hundreds of
-landmarks on, or K_Z as given. The subset is discriminant analysis of the L landmarks alone, applied to all images; the
+landmarks on, or as requested. The subset is discriminant analysis of the L landmarks alone, applied to all images; the
 error of both is the Procrustes error to the discriminants of all images. The paper takes 20,000 images of CIFAR, of
 3,072 numbers each, and 10 to 20,000 landmarks; those are not at hand. `mnist` has 784 pixels, so that all images take
 seconds. `coil` cuts 56 x 56 pixels at random places out of every picture of COIL-20, time and again.
@@ -67,11 +67,11 @@ SETS = {"mnist": digits, "coil": objects}
 
 
 def by_landmarks(images: Images, n_landmarks: int, seed: int, n_neighbors: int | None = None) -> np.ndarray:
-    """Return the discriminants (N, c) by locally linear landmarks, with K_Z = L where K_Z is not given."""
+    """Return the discriminants (N, c) by locally linear landmarks, with K_Z = L where K_Z is None."""
     n_combined = n_landmarks if n_neighbors is None else min(n_neighbors, n_landmarks)
-    n_found = min(images.n_discriminants, n_landmarks)
+    n_columns = min(images.n_discriminants, n_landmarks)
     model = sm.LandmarkLDA(
-        n_found, n_landmarks=n_landmarks, settings={"landmark_weights.n_neighbors": n_combined}, random_state=seed
+        n_columns, n_landmarks=n_landmarks, settings={"landmark_weights.n_neighbors": n_combined}, random_state=seed
     )
     return padded(model.fit(*images).embedding_, images.n_discriminants)
 
@@ -83,9 +83,9 @@ def by_subset(images: Images, n_landmarks: int, seed: int) -> np.ndarray:
     return padded(model.transform(images.points), images.n_discriminants)
 
 
-def padded(found: np.ndarray, n_columns: int) -> np.ndarray:
+def padded(discriminants: np.ndarray, n_columns: int) -> np.ndarray:
     """Return as many columns; zeros where landmarks or a subset with fewer classes give fewer."""
-    return np.pad(found[:, :n_columns], ((0, 0), (0, max(0, n_columns - found.shape[1]))))
+    return np.pad(discriminants[:, :n_columns], ((0, 0), (0, max(0, n_columns - discriminants.shape[1]))))
 
 
 def unit_columns(embedding: np.ndarray) -> np.ndarray:
@@ -116,7 +116,7 @@ def main() -> None:
     parser.add_argument("--landmarks", type=int, nargs="+", default=(20, 50, 100, 200, 500, 1000, 2000, 5000))
     parser.add_argument("--subsets", type=int, nargs="+", default=(), help="further numbers of the subset alone")
     parser.add_argument("--runs", type=int, default=5)
-    parser.add_argument("--landmark-neighbors", type=int, default=None, help="K_Z; as many as landmarks if not given")
+    parser.add_argument("--landmark-neighbors", type=int, default=None, help="K_Z; default: as many as landmarks")
     arguments = parser.parse_args()
     images = SETS[arguments.images](arguments.points)
     started = time.perf_counter()
@@ -127,21 +127,21 @@ def main() -> None:
         "LLL": functools.partial(by_landmarks, n_neighbors=arguments.landmark_neighbors),
         "subset": by_subset,
     }
-    found: dict[str, list[tuple[int, float, float]]] = {method: [] for method in by_method}
+    results: dict[str, list[tuple[int, float, float]]] = {method: [] for method in by_method}
     print("| landmarks | method | error | seconds |\n| --- | --- | --- | --- |")
     for number in (*arguments.landmarks, *arguments.subsets):
         for method in by_method if number in arguments.landmarks else ("subset",):
             embed = functools.partial(by_method[method], images, number)
             errors, seconds = measured(embed, exact, arguments.runs)
-            found[method].append((number, float(errors.mean()), float(seconds.mean())))
+            results[method].append((number, float(errors.mean()), float(seconds.mean())))
             print(
                 f"| {number} | {method} | {errors.mean():.3f} ± {errors.std():.3f} | {seconds.mean():.2f} |", flush=True
             )
     arguments.folder.mkdir(parents=True, exist_ok=True)
-    curves = {method: np.array(kept).T for method, kept in found.items()}
-    by_number = {method: (kept[0], kept[1]) for method, kept in curves.items()}
+    curves = {method: np.array(columns).T for method, columns in results.items()}
+    by_number = {method: (columns[0], columns[1]) for method, columns in curves.items()}
     line_figure(by_number, arguments.folder / "lda-landmarks.png", "landmarks", "error", log_axes="xy")
-    by_time = {method: (kept[2], kept[1]) for method, kept in curves.items()}
+    by_time = {method: (columns[2], columns[1]) for method, columns in curves.items()}
     line_figure(by_time, arguments.folder / "lda-seconds.png", "seconds", "error", log_axes="xy")
 
 

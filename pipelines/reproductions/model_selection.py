@@ -8,7 +8,7 @@ A Swiss roll, its height multiplied by 4, which makes it as high as long: of a l
 run along it. One of the three parameters varies, the others are sigma = 1.6, L = 300, K_W = 150. Errors are those after
 Procrustes alignment to the true coordinates, arc length and height: means and standard deviations over `--repeats`,
 each with other points of the roll and other landmarks; where some fail, the table counts those that do not. Seconds are
-those of the stages that are a cell's own: its affinities, W and eigenproblem. FOLDER keeps the runs and gets
+those of the stages that cells do not share: affinities, W and eigenproblem. FOLDER holds the runs and gets
 `model-selection.png`.
 """
 
@@ -27,32 +27,32 @@ NEIGHBOR_SHARES = (0.2, 0.5, 1.0, 1.5, 2.0)
 SOLVERS = ("exact", "lll", "variational-nystrom")
 
 
-def roll_and_truth(given: argparse.Namespace, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def roll_and_truth(arguments: argparse.Namespace, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return points (N, 3) of the roll, its height stretched, and their arc length along it and height (N, 2)."""
-    data = generator("swiss-roll", given.points, seed=seed)
-    points, angle = np.array(data.read(0, given.points), np.float64), data.labels(0, given.points)
-    points[:, 1] *= given.stretch
+    data = generator("swiss-roll", arguments.points, seed=seed)
+    points, angle = np.array(data.read(0, arguments.points), np.float64), data.labels(0, arguments.points)
+    points[:, 1] *= arguments.stretch
     length = 0.5 * (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle))
     return points, np.column_stack([length, points[:, 1]])
 
 
-def curve(solver: str, name: str, values: list[float], given: argparse.Namespace) -> tuple[np.ndarray, float]:
+def curve(solver: str, name: str, values: list[float], arguments: argparse.Namespace) -> tuple[np.ndarray, float]:
     """Return the errors (repeats, n) of a solver over the values of one parameter, and the mean seconds of a repeat."""
     errors, seconds = [], []
-    for seed in range(given.repeats):
-        points, truth = roll_and_truth(given, seed)
+    for seed in range(arguments.repeats):
+        points, truth = roll_and_truth(arguments, seed)
         maps = sm.LaplacianEigenmaps(
             solver=solver,
             affinity="gaussian",
-            settings={"affinities.sigma": SIGMA, "landmark_weights.n_neighbors": given.landmark_neighbors},
-            n_landmarks=given.landmarks,
-            n_neighbors=given.neighbors,
+            settings={"affinities.sigma": SIGMA, "landmark_weights.n_neighbors": arguments.landmark_neighbors},
+            n_landmarks=arguments.landmarks,
+            n_neighbors=arguments.neighbors,
             random_state=seed,
-            store=given.folder / f"runs-{seed}",
+            store=arguments.folder / f"runs-{seed}",
         )
-        found = sm.tune(maps, {name: values}, points, reference=truth, scoring="procrustes-error").results_
-        errors.append(found["procrustes-error"])
-        seconds.append(np.nansum(found["seconds"]))
+        results = sm.tune(maps, {name: values}, points, reference=truth, scoring="procrustes-error").results_
+        errors.append(results["procrustes-error"])
+        seconds.append(np.nansum(results["seconds"]))
     return np.array(errors), float(np.mean(seconds))
 
 
@@ -93,21 +93,21 @@ def main() -> None:
     parser.add_argument("--neighbors", type=int, default=NEIGHBORS)
     parser.add_argument("--stretch", type=float, default=4.0, help="of the height: 4 makes the roll as high as long")
     parser.add_argument("--repeats", type=int, default=5, help="at least 2")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     grids: dict[str, list[float]] = {
         "affinities.sigma": list(SIGMAS),
-        "n_landmarks": [round(share * given.landmarks) for share in LANDMARK_SHARES],
-        "n_neighbors": [round(share * given.neighbors) for share in NEIGHBOR_SHARES],
+        "n_landmarks": [round(share * arguments.landmarks) for share in LANDMARK_SHARES],
+        "n_neighbors": [round(share * arguments.neighbors) for share in NEIGHBOR_SHARES],
     }
     curves: dict[str, dict[str, tuple[list[float], np.ndarray]]] = {}
     for name, values in grids.items():
         print(f"\n| {name} | {' | '.join(f'{value:g}' for value in values)} | seconds |")
         print("| --- |" + " --- |" * (len(values) + 1))
         for solver in SOLVERS:
-            errors, seconds = curve(solver, name, values, given)
+            errors, seconds = curve(solver, name, values, arguments)
             curves.setdefault(name, {})[solver] = values, errors
             print(f"| {solver} | {' | '.join(map(mean_and_deviation, errors.T))} | {seconds:.1f} |", flush=True)
-    draw(curves, given.folder / "model-selection.png")
+    draw(curves, arguments.folder / "model-selection.png")
 
 
 if __name__ == "__main__":

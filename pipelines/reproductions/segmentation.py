@@ -2,7 +2,7 @@
 
 `cameraman`: projection and clustering error over landmarks, of LLL and of Nystrom's formula, against the exact
 spectral clustering of 128 x 128 pixels (the mean of every 2 x 2 of the picture), sigma 20, windows of 41 x 41 pixels
-(the 1681 of the paper, with the pixel itself), K_Z = K + 1, random landmarks. `house`: Gaussian affinities beside an
+(the 1681 of the paper, with the pixel itself), K_Z = K + 1, random landmarks. `house`: Gaussian affinities and an
 ensemble of minimum spanning trees. `video`: 41 frames of a walking figure, generated, 963 neighbours a pixel.
 
     python pipelines/reproductions/segmentation.py cameraman FOLDER
@@ -36,7 +36,7 @@ REACHED = (0.10, 0.01)  # clustering errors, to which the fewest landmarks are l
 LANDMARKS = (20, 50, 100, 200, 400, 800, 1600, 3200)
 
 
-class Found(NamedTuple):
+class Segments(NamedTuple):
     """An embedding (N, K), its clusters (N,), and how many pixels it has no coordinates for."""
 
     embedding: np.ndarray
@@ -60,65 +60,65 @@ def clustered(embedding: np.ndarray, landmarks: np.ndarray, n_clusters: int) -> 
     return KMeans(n_clusters, init=centers, n_init=1).fit_predict(rows)
 
 
-def by_nystrom(affinities: sp.csr_matrix, landmarks: np.ndarray, n_clusters: int) -> Found:
-    """Return the eigenvectors of the landmarks' own affinities, carried to all pixels by Nystrom's formula.
+def by_nystrom(affinities: sp.csr_matrix, landmarks: np.ndarray, n_clusters: int) -> Segments:
+    """Return the eigenvectors of the affinities among landmarks, carried to all pixels by Nystrom's formula.
 
     A pixel within no landmark's window has no coordinates: it stays at zero.
     """
     columns = affinities[:, landmarks]
-    own = columns[landmarks].toarray()
-    roots = 1 / np.sqrt(own.sum(axis=1))
-    values, vectors = np.linalg.eigh(own * roots[:, np.newaxis] * roots)
+    block = columns[landmarks].toarray()
+    roots = 1 / np.sqrt(block.sum(axis=1))
+    values, vectors = np.linalg.eigh(block * roots[:, np.newaxis] * roots)
     leading = slice(len(values) - n_clusters - 1, len(values) - 1)
     degrees = np.asarray(columns.sum(axis=1)).ravel()
     scales = 1 / np.sqrt(np.where(degrees > 0, degrees, np.inf))
     projected = columns @ (roots[:, np.newaxis] * vectors[:, leading] / np.maximum(values[leading], 1e-12))
     # As Laplacian eigenmaps have them: eigenvectors of the random walk, the slowest first.
     embedding = (projected * scales[:, np.newaxis] ** 2)[:, ::-1]
-    return Found(embedding, clustered(embedding, landmarks, n_clusters), int(np.count_nonzero(degrees == 0)))
+    return Segments(embedding, clustered(embedding, landmarks, n_clusters), int(np.count_nonzero(degrees == 0)))
 
 
-def by_landmarks(image: np.ndarray, asked: dict[str, Any], n_landmarks: int, seed: int, n_clusters: int) -> Found:
+def by_landmarks(image: np.ndarray, options: dict[str, Any], n_landmarks: int, seed: int, n_clusters: int) -> Segments:
     """Return the spectral clustering of an image by locally linear landmarks."""
-    settings = {**asked["settings"], "landmark_weights.n_neighbors": min(n_clusters + 1, n_landmarks)}
-    asked = {**asked, "settings": settings}
-    model = sm.SpectralClustering(n_clusters, **asked, solver="lll", n_landmarks=n_landmarks, random_state=seed).fit(
+    settings = {**options["settings"], "landmark_weights.n_neighbors": min(n_clusters + 1, n_landmarks)}
+    options = {**options, "settings": settings}
+    model = sm.SpectralClustering(n_clusters, **options, solver="lll", n_landmarks=n_landmarks, random_state=seed).fit(
         image
     )
     landmarks = sample_rows(seed, "reproduction", image.size, n_landmarks)
-    return Found(model.embedding_, clustered(model.embedding_, landmarks, n_clusters))
+    return Segments(model.embedding_, clustered(model.embedding_, landmarks, n_clusters))
 
 
 def cameraman(arguments: argparse.Namespace) -> None:
     """Print the errors over landmarks, and draw them and the clusters."""
     image, n_clusters = picture("cameraman256", arguments.size), arguments.clusters
-    asked = {"affinity": "gaussian", "settings": {**windows(arguments), "affinities.sigma": arguments.sigma}}
+    options = {"affinity": "gaussian", "settings": {**windows(arguments), "affinities.sigma": arguments.sigma}}
     with tempfile.TemporaryDirectory() as store:
         started = time.perf_counter()
-        exact = sm.SpectralClustering(n_clusters, **asked, solver="exact", n_landmarks=400, store=store).fit(image)
+        exact = sm.SpectralClustering(n_clusters, **options, solver="exact", n_landmarks=400, store=store).fit(image)
         print(f"exact: {time.perf_counter() - started:.1f} s")
         affinities = sp.csr_matrix(exact.run_.affinities.tocsr() + sp.eye_array(image.size, format="csr"))
-    every = np.arange(image.size)
-    reference = Found(exact.embedding_, clustered(exact.embedding_, every[:: max(1, len(every) // 4000)], n_clusters))
+    some = np.arange(0, image.size, max(1, image.size // 4000))
+    reference = Segments(exact.embedding_, clustered(exact.embedding_, some, n_clusters))
     draw(reference, image, arguments.folder / "cameraman-exact.png")
     rows = {"LLL": [], "Nystrom": []}
     print("| landmarks | method | projection error | clustering error | pixels missing | seconds |")
     print("| --- | --- | --- | --- | --- | --- |")
     for n_landmarks in arguments.landmarks:
-        for method, kept in rows.items():
-            found = []
+        for method, of_method in rows.items():
+            draws = []
             for seed in range(arguments.runs):
                 started = time.perf_counter()
                 if method == "LLL":
-                    one = by_landmarks(image, asked, n_landmarks, seed, n_clusters)
+                    one = by_landmarks(image, options, n_landmarks, seed, n_clusters)
                 else:
                     one = by_nystrom(affinities, sample_rows(seed, "nystrom", image.size, n_landmarks), n_clusters)
                 seconds = time.perf_counter() - started
                 projection = sm.measures.procrustes_error(one.embedding, reference.embedding)
                 error = sm.measures.clustering_error(one.labels, reference.labels)
-                found.append((projection, error, one.missing, seconds))
-            kept.append(np.array(found))
-            (projection, error, missing, seconds), spread = kept[-1].mean(axis=0), kept[-1].std(axis=0)
+                draws.append((projection, error, one.missing, seconds))
+            of_method.append(np.array(draws))
+            (projection, error, missing, seconds), spread = of_method[-1].mean(axis=0), of_method[-1].std(axis=0)
             print(
                 f"| {n_landmarks} | {method} | {projection:.3f} ± {spread[0]:.3f} | {error:.3f} ± {spread[1]:.3f} | "
                 f"{missing:.0f} | {seconds:.1f} |",
@@ -134,14 +134,14 @@ def report_errors(arguments: argparse.Namespace, rows: dict[str, list[np.ndarray
     for limit, paper in zip(REACHED, ("7 times fewer by LLL", "2.2 times fewer by LLL"), strict=True):
         fewest = {
             method: next(
-                (n for n, one in zip(arguments.landmarks, kept, strict=True) if one[:, 1].mean() <= limit), None
+                (n for n, one in zip(arguments.landmarks, errors, strict=True) if one[:, 1].mean() <= limit), None
             )
-            for method, kept in rows.items()
+            for method, errors in rows.items()
         }
         print(f"{limit:.0%} clustering error from: {fewest}; paper: {paper}")
     for column, name in enumerate(("projection", "clustering")):
         curves = {
-            method: (arguments.landmarks, [one[:, column].mean() for one in kept]) for method, kept in rows.items()
+            method: (arguments.landmarks, [one[:, column].mean() for one in errors]) for method, errors in rows.items()
         }
         path = arguments.folder / f"cameraman-{name}.png"
         line_figure(curves, path, "landmarks", f"{name} error", log_axes="x")
@@ -152,27 +152,27 @@ def windows(arguments: argparse.Namespace) -> dict[str, Any]:
     return {"neighbors.method": "window", "neighbors.window": arguments.window}
 
 
-def draw(found: Found, image: np.ndarray, path: Path) -> None:
+def draw(segments: Segments, image: np.ndarray, path: Path) -> None:
     """Draw clusters as a picture."""
-    label_picture(found.labels, (1, *image.shape), path)
+    label_picture(segments.labels, (1, *image.shape), path)
 
 
 def house(arguments: argparse.Namespace) -> None:
     """Draw the clusters of Gaussian and of ensemble affinities side by side: two files."""
     image = picture("house256", arguments.size)
-    asked = {"n_landmarks": min(arguments.landmarks), "solver": "lll"}
+    options = {"n_landmarks": min(arguments.landmarks), "solver": "lll"}
     labels = {}
     for affinity, sigma in (("gaussian", arguments.sigma), ("ensemble", None)):
         started = time.perf_counter()
         settings = {**windows(arguments), "landmark_weights.n_neighbors": 5, "affinities.sigma": sigma}
-        model = sm.SpectralClustering(arguments.clusters, **asked, affinity=affinity, settings=settings).fit(image)
+        model = sm.SpectralClustering(arguments.clusters, **options, affinity=affinity, settings=settings).fit(image)
         labels[affinity] = model.labels_
         sizes = np.bincount(model.labels_).tolist()
         certified = model.certificates_["symmetric_affinities"]
         print(
             f"{affinity}: {time.perf_counter() - started:.1f} s, clusters of {sizes}, {certified['nonzeros']} nonzeros"
         )
-        draw(Found(model.embedding_, model.labels_), image, arguments.folder / f"house-{affinity}.png")
+        draw(Segments(model.embedding_, model.labels_), image, arguments.folder / f"house-{affinity}.png")
     print(f"they differ in {sm.measures.clustering_error(labels['ensemble'], labels['gaussian']):.1%} of the pixels")
 
 
@@ -202,7 +202,7 @@ def video(arguments: argparse.Namespace) -> None:
     label_picture(truth, image, arguments.folder / "video-truth.png")
 
 
-# Size, window, sigma, clusters and landmarks of each, where nothing else is asked.
+# Size, window, sigma, clusters and landmarks of each, by default.
 CASES = {
     "cameraman": (cameraman, 128, 41, 20.0, 5, LANDMARKS),
     "house": (house, 256, 21, 5.0, 4, (3000,)),

@@ -18,9 +18,9 @@ exact = sm.LaplacianEigenmaps(perplexity=8, solver="exact").fit(points).embeddin
 residuals, bounds, angles = [], [], []
 for residual in (1e-2, 1e-3, 1e-4, 1e-5):
     model = sm.LaplacianEigenmaps(perplexity=8, residual=residual).fit(points)
-    found = model.certificates_["embedding"]
-    residuals.append(found["residual"])
-    bounds.append(found["angle_bound"])
+    certificates = model.certificates_["embedding"]
+    residuals.append(certificates["residual"])
+    bounds.append(certificates["angle_bound"])
     angles.append(sm.measures.subspace_angle(model.embedding_, exact))
 
 figure, axes = plt.subplots(figsize=(5.5, 3.6))

@@ -13,8 +13,8 @@ import scalemani as sm
 
 digits = load_digits()
 model = sm.LaplacianEigenmaps(n_components=10, perplexity=10).fit(digits.data)
-found = model.certificates_["embedding"]
-print(f"residual {found['residual']:.1e}, angle to the exact eigenvectors at most {found['angle_bound']} radians")
+bounds = model.certificates_["embedding"]
+print(f"residual {bounds['residual']:.1e}, angle to the exact eigenvectors at most {bounds['angle_bound']} radians")
 
 # %%
 # The first columns part one digit each from the rest.
@@ -26,8 +26,8 @@ for axes, first in zip(panels, (0, 2, 4), strict=True):
 figure.tight_layout()
 
 # %%
-# The nearest neighbour of a point says its digit the better, the more columns are kept.
+# The nearest neighbour of a point says its digit the better, the more columns are used.
 
-for kept in (2, 5, 10):
-    accuracy = sm.measures.knn_accuracy(model.embedding_[:, :kept], digits.target)
-    print(f"{kept} columns: {accuracy.value:.3f} ± {accuracy.error:.3f}")
+for n_columns in (2, 5, 10):
+    accuracy = sm.measures.knn_accuracy(model.embedding_[:, :n_columns], digits.target)
+    print(f"{n_columns} columns: {accuracy.value:.3f} ± {accuracy.error:.3f}")

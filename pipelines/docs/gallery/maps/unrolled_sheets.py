@@ -3,7 +3,7 @@ Isomap and locally linear embedding by landmarks
 ================================================
 
 Two ways to lay a rolled-up sheet flat. Isomap keeps lengths along the graph: its map has the sides of the sheet.
-Locally linear embedding keeps how each point is made up of its neighbours, whatever the scale: both columns have unit
+Locally linear embedding keeps how each point is made up of its neighbours, at any scale: both columns have unit
 length. Both solve a problem of 500 landmarks, and make every point a combination of the landmarks nearest to it.
 """
 

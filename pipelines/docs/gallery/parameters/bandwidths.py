@@ -2,7 +2,7 @@
 Bandwidths of affinities
 ========================
 
-Entropic affinities give every point a bandwidth of its own, such that its neighbours count as `perplexity` equal ones.
+Entropic affinities give every point a separate bandwidth, such that its neighbours count as `perplexity` equal ones.
 It is small where points are dense. One bandwidth for all (`affinity="gaussian"`) leaves some points without neighbours.
 """
 
@@ -24,7 +24,7 @@ figure.colorbar(shown, label="log10 sigma")
 figure.tight_layout()
 
 # %%
-# The effective number of neighbours, exp(entropy): entropic affinities have what was asked for, others what results.
+# The effective number of neighbours, exp(entropy): entropic affinities have the requested one, others what results.
 
 figure, axes = plt.subplots(figsize=(7, 3.4))
 for name, values in (

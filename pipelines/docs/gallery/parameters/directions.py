@@ -18,8 +18,8 @@ W = sm.symmetric_affinities(graph.indices, sm.entropic_affinities(graph.distance
 figure, axes = plt.subplots(figsize=(6, 3.8))
 for direction in ("spectral+l-bfgs", "spectral", "l-bfgs", "fixed-point", "gradient-descent"):
     settings = {"layout.max_iterations": 60, "layout.converged": 0.0}
-    found = sm.minimize(W, "elastic-embedding", direction=direction, settings=settings)
-    axes.semilogy(found.curve.iteration, found.curve.objective, label=direction)
+    minimum = sm.minimize(W, "elastic-embedding", direction=direction, settings=settings)
+    axes.semilogy(minimum.curve.iteration, minimum.curve.objective, label=direction)
 axes.set(xlabel="iteration", ylabel="objective")
 axes.legend()
 figure.tight_layout()

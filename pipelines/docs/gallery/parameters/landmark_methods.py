@@ -27,8 +27,8 @@ figure.tight_layout()
 # What they are worth: the share of a Gaussian kernel that Nystrom's formula loses with them, and how far points are
 # from their nearest landmark.
 
-for found in sm.compare_landmarks(points, 60, methods):
+for quality in sm.compare_landmarks(points, 60, methods):
     print(
-        f"{found.method:7} kernel lost {found.nystrom_error.value:.4f}, "
-        f"mean distance {found.distance.value:.3f}, largest {found.largest_distance:.3f}"
+        f"{quality.method:7} kernel lost {quality.nystrom_error.value:.4f}, "
+        f"mean distance {quality.distance.value:.3f}, largest {quality.largest_distance:.3f}"
     )

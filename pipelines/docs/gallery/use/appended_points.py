@@ -2,8 +2,8 @@
 More points into a run
 ======================
 
-`append` makes a run of all points from a finished one: the graph is changed where new points come nearer, the embedding
-goes on from where it was. Maps of the same points are compared after the best rotation, scale and translation.
+`append` plans a run over old and new points in the same store: the graph changes where new points come nearer, the
+embedding resumes. Maps of the same points are compared after the best rotation, scale and translation.
 """
 
 import tempfile

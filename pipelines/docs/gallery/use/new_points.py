@@ -2,8 +2,8 @@
 New points in a finished map
 ============================
 
-Half of the digits make the map, the other half is placed into it. The map stays as it is; each new point descends its
-own objective among the fixed ones.
+Half of the digits make the map, the other half is placed into it. The map stays as it is; each new point descends the
+objective among the fixed ones.
 """
 
 import matplotlib.pyplot as plt

@@ -17,18 +17,18 @@ warnings.filterwarnings("ignore", "embedding: eigenvalues")  # labels are the ju
 
 points, labels = load_digits(return_X_y=True)
 perplexities, neighbors = [3, 6, 12, 24], [36, 72]
-found = sm.tune(
+tuning = sm.tune(
     sm.LaplacianEigenmaps(n_components=5, n_landmarks=300, solver="lll"),
     {"perplexity": perplexities, "n_neighbors": neighbors},
     points,
     labels,
 )
-print(found.best_params_, round(found.best_score_, 3))
-print(f"computed once for all: {', '.join(found.shared_seconds)}")
+print(tuning.best_params_, round(tuning.best_score_, 3))
+print(f"computed once for all: {', '.join(tuning.shared_seconds)}")
 
 # %%
 table = np.full((len(perplexities), len(neighbors)), np.nan)
-for values, score in zip(found.results_["params"], found.results_["label-accuracy"], strict=True):
+for values, score in zip(tuning.results_["params"], tuning.results_["label-accuracy"], strict=True):
     table[perplexities.index(values["perplexity"]), neighbors.index(values["n_neighbors"])] = score
 figure, axes = plt.subplots(figsize=(4, 3.6))
 shown = axes.imshow(table)
