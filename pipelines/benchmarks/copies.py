@@ -41,7 +41,7 @@ def main() -> None:
     parser.add_argument("--copies", type=int, default=10)
     parser.add_argument("--run", default="million-layout", help="a finished run in the folder")
     arguments = parser.parse_args()
-    graph, asked = graph_of(arguments.folder / arguments.run), Parameters().resolved("t-sne").layout
+    graph, asked = graph_of(arguments.folder / arguments.run), Parameters().resolved("t-sne").descent
     rows = copied(graph.rows, arguments.copies)
     angles = 2 * np.pi * np.arange(arguments.copies) / arguments.copies
     middles = APART * np.column_stack([np.cos(angles), np.sin(angles)])

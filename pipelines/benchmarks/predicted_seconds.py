@@ -91,7 +91,7 @@ def predicted(points: Points, metric: str, k: int, recall: float) -> dict[str, A
     """Return what the plan of a search says."""
     asked = {"points": {"metric": metric}, "neighbors": {"n_neighbors": k, "recall": recall}}
     found = survey(open_points(points), Executor(workers=2))
-    sizes = Sizes(found.dimensions, Parameters().with_values(asked))
+    sizes = Sizes(found.dimensions, Parameters().with_values(asked).resolved("knn-graph"))
     if found.sample is None:  # of few points, which are always compared with all
         return {"auto": "exact", "predicted": {"exact": exact_seconds(sizes)}}
     choice = choose_search(found.sample, sizes)

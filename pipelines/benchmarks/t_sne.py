@@ -101,7 +101,7 @@ def peer(folder, python, what, matrix, start, n_threads, perplexity):
 
 def descent(graph, over):
     """Yield the states of our descent."""
-    asked = Parameters().resolved("t-sne").layout
+    asked = Parameters().resolved("t-sne").descent
     problem, start = problem_of(graph.rows, "t-sne", over), State(graph.start(asked.start_deviation))
     return descend(problem, phases_of(asked, graph.rows.n_points), "grid", start)
 

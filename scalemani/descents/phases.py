@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from scalemani.config.params import LayoutParams
+from scalemani.config.params import ResolvedLayout
 from scalemani.config.params.layout import FIRST_DOUBLING
 from scalemani.config.params.parameters import PAIRS
 from scalemani.config.stages import GIVEN_START
@@ -224,7 +224,7 @@ def next_phase(state: State) -> State:
     )
 
 
-def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
+def phases_of(params: ResolvedLayout, n_points: float) -> list[Phase]:
     """Return the phases of a descent: exaggerated, then plain; or one for each strength of a homotopy."""
     usual = Phase(
         params.direction,
@@ -233,8 +233,8 @@ def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
         momentum=params.momentum or 0.0,
         pairs=params.pairs or PAIRS,
         kappa=params.kappa,
-        converged=params.converged or 0.0,
-        window=params.window or 1,
+        converged=params.converged,
+        window=params.window,
         tolerance=params.tolerance,
         schedule=params.schedule,
         coarsest=params.coarsest,
@@ -244,8 +244,8 @@ def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
     if params.homotopy > 1:
         shares = np.geomspace(params.least_strength, 1.0, params.homotopy).tolist()
         return [replace(usual, strength=share) for share in shares]
-    exaggeration = params.exaggeration or 1.0
-    iterations = min(params.exaggerated_iterations or 0, params.max_iterations)
+    exaggeration = params.exaggeration
+    iterations = min(params.exaggerated_iterations, params.max_iterations)
     if iterations == 0 or exaggeration == 1:
         return [usual]
     early = replace(
@@ -261,7 +261,7 @@ def phases_of(params: LayoutParams, n_points: float) -> list[Phase]:
     return [early, replace(usual, most_iterations=remaining, scheduled=iterations)] if remaining > 0 else [early]
 
 
-def step_length(params: LayoutParams, exaggeration: float, n_points: float) -> float | None:
+def step_length(params: ResolvedLayout, exaggeration: float, n_points: float) -> float | None:
     """Return the fixed step, None for a line search; for momentum the learning rate, N / exaggeration where open.
 
     Source: Belkina et al., Automated optimized parameters for t-SNE, 2019.

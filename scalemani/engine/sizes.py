@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.config.methods import beside
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.grouping import PART_ITEMS
@@ -54,7 +54,7 @@ class Sizes:
     """
 
     dimensions: Dimensions
-    params: Parameters
+    params: Resolved
     counted_nonzeros: int | None = None
     weighted: bool = False
     n_appended: int = 0

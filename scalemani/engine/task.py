@@ -8,7 +8,7 @@ from typing import Any, TypeVar, TypeVarTuple
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.memory.files import RowsInFile, Table
 from scalemani.engine.memory.process import PROCESS, Key
 from scalemani.engine.reading import ArrayReader, Stored
@@ -91,7 +91,7 @@ class StageTask:
 
     stage: str
     dimensions: Dimensions
-    params: Parameters
+    params: Resolved
     inputs: Mapping[str, StageGroup]
     output: StageGroup
     cache_bytes: int

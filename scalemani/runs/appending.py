@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.params import Parameters
 from scalemani.config.stages import AUTO, BESIDE_POINTS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
 from scalemani.engine.reading import ArrayReader
 from scalemani.engine.work import EXTREMES
@@ -93,7 +94,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         source.column_names = before.column_names
         if rows is not None:
             source = with_side_data(source, duplicates=rows)
-        params = before.params
+        params = Parameters.of(before.params)
         if SEARCH in before.plan:  # which was chosen for all points; those that are appended start from their graph
             params = params.with_values({"neighbors": {"method": AUTO}})
         if params.layout.objective is not None:

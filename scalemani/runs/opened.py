@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.config.params import Parameters, known_values
+from scalemani.config.params import Parameters, Resolved, known_values
 from scalemani.config.stages import WEIGHTS, Route
 from scalemani.engine.reading import ArrayReader, Stored
 from scalemani.engine.task import Dimensions
@@ -435,7 +435,7 @@ def opened_run(run: Any) -> Run | None:
     return open_run(run) if RunStore(run).is_marked else None
 
 
-def entropy_limit(params: Parameters) -> float:
+def entropy_limit(params: Resolved) -> float:
     """Return how far, in nats, the entropy of stored affinities may be from the requested one.
 
     Affinities that err by a share eps/2 each change the entropy of k of them by at most eps (log k + 1).

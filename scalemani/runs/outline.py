@@ -9,7 +9,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.methods import beside, declared, part_of, provided
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters, RunSituation, acting, names_of_parameters
+from scalemani.config.params import Parameters, Resolved, RunSituation, acting, names_of_parameters
 from scalemani.config.params.conditions import POINTS
 from scalemani.config.params.effects import DEFAULTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
@@ -88,7 +88,7 @@ class Outline:
 
     method: str
     asked: Parameters
-    params: Parameters
+    params: Resolved
     notes: tuple[str, ...]
     stages: Route
     keys: dict[str, str]
@@ -137,7 +137,7 @@ def outline_run(
     return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier, search=search)
 
 
-def stage_params(stage: Stage, params: Parameters) -> dict[str, Any]:
+def stage_params(stage: Stage, params: Resolved) -> dict[str, Any]:
     """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
     read = {name: params.of_stage(name) for name in stage.key.parameters_of}
     for name in stage.key.parameters:
@@ -193,23 +193,23 @@ def stored_solver(outline: Outline, store: RunStore) -> str | None:
 
 def decide_parameters(
     requested: Parameters, method: str, found: Survey, route: Route
-) -> tuple[Parameters, tuple[str, ...], SearchChoice | None]:
+) -> tuple[Resolved, tuple[str, ...], SearchChoice | None]:
     """Return the parameters that a run uses, resolved and checked, notes on those without effect, and the search."""
     names = {stage.name for stage in route}
     if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
     asked = follow_landmarks(requested, method, found, route)
     n_points, most = found.dimensions.n_points, most_components(found, route)
-
-    def resolve(kept: Parameters) -> Parameters:
-        resolved = kept.resolved(method, n_points, found.distinct_points, most)
-        return resolved if search is None else resolved.with_values({"neighbors": {"method": search.resolved}})
-
+    sizes_of_data = (n_points, found.distinct_points, most)
     search = None
-    params = resolve(asked)
-    if "neighbors" in names and params.neighbors.follows_data and found.sample is not None:
-        search = choose_search(found.sample, Sizes(found.dimensions, params))
-        params = resolve(asked)
+    if "neighbors" in names and asked.neighbors.follows_data and found.sample is not None:
+        search = choose_search(found.sample, Sizes(found.dimensions, asked.resolved(method, *sizes_of_data)))
+
+    def decide(wanted: Parameters) -> Parameters:
+        decided = wanted.decided(method, *sizes_of_data)
+        return decided if search is None else decided.with_values({"neighbors": {"method": search.resolved}})
+
+    params = decide(asked)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.key.parameters_of))
     if placed_by_landmarks(route):
         stages |= {"landmark_weights"}
@@ -218,7 +218,8 @@ def decide_parameters(
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     neighbors = PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points)
     in_use = {"neighbors.method": neighbors, "layout.repulsion": repulsion, POINTS: n_points}
-    used, notes = acting(RunSituation(method, params, asked, stages, in_use), resolve)
+    decided, notes = acting(RunSituation(method, params, asked, stages, in_use), decide)
+    used = decided.as_resolved(method)
     check_components(used, found, most, takes_kernel(method))
     check_against_data(used, found.dimensions, names)
     if repulsion is not None:
@@ -293,7 +294,7 @@ def placed_by_landmarks(route: Route) -> bool:
     )
 
 
-def check_components(params: Parameters, found: Survey, most: int | None, kernel: bool) -> None:
+def check_components(params: Resolved, found: Survey, most: int | None, kernel: bool) -> None:
     """Refuse more components of a linear method than features, classes and landmarks allow."""
     if most is None:
         return
@@ -312,13 +313,14 @@ def check_components(params: Parameters, found: Survey, most: int | None, kernel
         )
 
 
-def repulsion_method(params: Parameters, n_points: int) -> str:
+def repulsion_method(decided: Parameters, n_points: int) -> str:
     """Return how the repulsion of a descent is summed."""
-    asked, kernel = params.layout, objective_of(str(params.layout.objective)).kernel
-    return chosen_method(asked.repulsion, kernel, n_points, params.n_components, asked.exact_up_to)
+    asked, kernel = decided.layout, objective_of(str(decided.layout.objective)).kernel
+    n_dims = decided.landmark_embedding.n_components or 0
+    return chosen_method(asked.repulsion, kernel, n_points, n_dims, asked.exact_up_to)
 
 
-def check_against_data(params: Parameters, dimensions: Dimensions, stages: Collection[str]) -> None:
+def check_against_data(params: Resolved, dimensions: Dimensions, stages: Collection[str]) -> None:
     """Refuse parameters that the data cannot serve, before any work; those of stages that are not run do not matter."""
     n_points, k, n_landmarks = dimensions.n_points, params.n_neighbors, params.n_landmarks
     if k >= n_points:
@@ -346,7 +348,7 @@ def check_against_data(params: Parameters, dimensions: Dimensions, stages: Colle
         )
 
 
-def check_start(params: Parameters, n_features: int) -> None:
+def check_start(params: Resolved, n_features: int) -> None:
     """Refuse a start from principal components where there are none, or fewer than the embedding has dimensions."""
     if params.layout.init != "pca":
         return
@@ -361,7 +363,7 @@ def check_start(params: Parameters, n_features: int) -> None:
         )
 
 
-def check_given_start(params: Parameters, found: Survey, stages: Collection[str]) -> None:
+def check_given_start(params: Resolved, found: Survey, stages: Collection[str]) -> None:
     """Refuse a start where there is no descent or another start was asked for, one of another width, and none."""
     asked = params.layout.init == GIVEN_START
     if found.side.init is None:
@@ -380,7 +382,7 @@ def check_given_start(params: Parameters, found: Survey, stages: Collection[str]
         )
 
 
-def check_pieces(params: Parameters, found: Survey, method: str, stages: Collection[str]) -> None:
+def check_pieces(params: Resolved, found: Survey, method: str, stages: Collection[str]) -> None:
     """Refuse pieces that a method or solver cannot embed, and affinities in pieces where these are not wanted."""
     wanted, solver, sizes = params.components.disconnected, params.embedding.solver, found.components_given
     if wanted == "separate" and (method not in WITHOUT_POINTS or ("embedding" in stages and solver not in PIECEWISE)):
@@ -400,7 +402,7 @@ def check_pieces(params: Parameters, found: Survey, method: str, stages: Collect
     )
 
 
-def check_affinities(params: Parameters, weighted: bool) -> None:
+def check_affinities(params: Resolved, weighted: bool) -> None:
     """Refuse affinities that the neighbours cannot serve; where points are `weighted`, `check_weighted` does."""
     if params.affinities.by_trees and not params.neighbors.by_window:
         raise ConfigError(
@@ -422,7 +424,7 @@ def check_affinities(params: Parameters, weighted: bool) -> None:
         )
 
 
-def check_weighted(params: Parameters, weights: Weights) -> None:
+def check_weighted(params: Resolved, weights: Weights) -> None:
     """Refuse what points with weights cannot have: other affinities, a perplexity out of reach, some directions."""
     if params.affinities.kind != "entropic":
         raise ConfigError(
@@ -441,7 +443,7 @@ def check_weighted(params: Parameters, weights: Weights) -> None:
         )
 
 
-def check_landmarks(params: Parameters, n_points: int) -> None:
+def check_landmarks(params: Resolved, n_points: int) -> None:
     """Refuse numbers of landmarks, of their neighbours and of components that do not fit each other or the points."""
     n_landmarks = params.n_landmarks
     if n_landmarks > n_points:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from dask.utils import format_bytes
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import Stage
 from scalemani.engine.needs import (
     PROCESS_BYTES,
@@ -224,7 +224,7 @@ class Plan:
         return self.outline.method
 
     @property
-    def params(self) -> Parameters:
+    def params(self) -> Resolved:
         """The parameters, those left open decided."""
         return self.sizes.params
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
-from scalemani.config.params import AffinitiesParams, Parameters
+from scalemani.config.params import AffinitiesParams, Resolved
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -66,7 +66,7 @@ def disk(sizes: Sizes) -> list[Written]:
     return written(stored, sizes, neighbor=sizes.params.affinity_neighbors)
 
 
-def arrays(params: Parameters, weighted: bool) -> list[RowArray]:
+def arrays(params: Resolved, weighted: bool) -> list[RowArray]:
     """Describe what is stored, of points with weights or without."""
     values = [StoredAffinities.values.sized(params.affinity_neighbors)]
     if params.affinities.kind != "entropic":

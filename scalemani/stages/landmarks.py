@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.methods import beside, listed
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
 from scalemani.engine.sizes import Sizes, written
@@ -144,6 +144,6 @@ def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:
     return Selected(points[rows], rows)
 
 
-def choice_of(params: Parameters) -> Choice:
+def choice_of(params: Resolved) -> Choice:
     """Return how parameters say that landmarks are chosen."""
     return Choice(**vars(params.landmarks) | {"n_landmarks": params.n_landmarks, "seed": params.seed})

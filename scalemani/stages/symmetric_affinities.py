@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.config.methods import beside, load
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
 from scalemani.engine.sizes import Sizes, written
@@ -69,7 +69,7 @@ def memory(sizes: Sizes) -> list[Held]:
     ]
 
 
-def kind_of_pixels(params: Parameters) -> str:
+def kind_of_pixels(params: Resolved) -> str:
     """Return the kind of affinities between pixels, by which a method writes W."""
     return str(params.affinities.kind) if params.affinities.by_trees else WINDOW
 

@@ -121,7 +121,7 @@ def test_entries_beyond_2_to_the_31_are_read_where_they_are(far_rows):
 @pytest.mark.parametrize("method", ["laplacian-eigenmaps", "t-sne", "isomap"])
 def test_more_neighbours_than_2_to_the_31_in_all_are_counted_in_plans(method):
     values = {"neighbors": {"n_neighbors": 90}, "affinities": {"perplexity": 30}}
-    sizes = Sizes(Dimensions(30_000_000, 50, "float32", 65_536), Parameters().with_values(values))
+    sizes = Sizes(Dimensions(30_000_000, 50, "float32", 65_536), Parameters().with_values(values).resolved(method))
     assert sizes.n_edges == 2_700_000_000
     for stage in route(method, "refine"):
         listed = STAGES[stage.name]

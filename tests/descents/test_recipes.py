@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from scalemani.config.params import LayoutParams, Parameters
+from scalemani.config.params import Parameters, ResolvedLayout
 from scalemani.descents.phases import NEVER, phases_of
 
 
-def resolved(method, **values) -> LayoutParams:
+def resolved(method, **values) -> ResolvedLayout:
     """Return the descent of a method, with what was left open decided."""
-    return Parameters().with_values({"layout": values}).resolved(method).layout
+    return Parameters().with_values({"layout": values}).resolved(method).descent
 
 
 def test_t_sne_is_exaggerated_first():

@@ -76,7 +76,9 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
             embedding.write_block(block, {StoredEmbedding.embedding: rows[slice(*dimensions.rows(block))]})
         output = StageGroup(tmp_path / str(block_rows), "stages/clustering/key", block_rows)
         output.write_whole({StoredClustering.pass_centers.numbered(0): centers}, "pass_000")
-        task = StageTask("clustering", dimensions, Parameters(), {"embedding": embedding}, output, 0)
+        task = StageTask(
+            "clustering", dimensions, Parameters().resolved("spectral-clustering"), {"embedding": embedding}, output, 0
+        )
         runs = runs_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
         work = StageWork(task, Executor(workers=2), 2)
         found.append(work.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))

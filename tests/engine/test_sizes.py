@@ -21,7 +21,7 @@ STEPS = ("parts", "first graph", "next graph")
 
 
 def sizes_of(n_points, n_features, n_neighbors, counted=None, graphs=None):
-    params = Parameters().with_values({"neighbors": {"n_neighbors": n_neighbors}})
+    params = Parameters().with_values({"neighbors": {"n_neighbors": n_neighbors}}).resolved("laplacian-eigenmaps")
     return Sizes(Dimensions(n_points, n_features, "float32", 1024), params, counted, counted_graphs=graphs)
 
 

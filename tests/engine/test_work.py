@@ -21,7 +21,9 @@ BLOCK_ROWS, N_POINTS = 1024, 4500
 
 def work_in(folder, progress=None, workers=3):
     group = StageGroup(folder, "stages/points/key", BLOCK_ROWS)
-    task = StageTask("points", Dimensions(N_POINTS, 2, "float32", BLOCK_ROWS), Parameters(), {}, group, 2**20)
+    task = StageTask(
+        "points", Dimensions(N_POINTS, 2, "float32", BLOCK_ROWS), Parameters().resolved("knn-graph"), {}, group, 2**20
+    )
     executor = Executor(workers=workers) if progress is None else Executor(workers=workers, progress=progress)
     return StageWork(task, executor, at_once=workers)
 

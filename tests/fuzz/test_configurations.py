@@ -33,8 +33,8 @@ def resolved_or_refused(values):
     except ScalemaniError:
         return
     for method in ROUTES:
-        again = Parameters().with_values(params.resolved(method).as_dict())
-        assert again.resolved(method) == again
+        used = params.resolved(method)
+        assert Parameters.of(used).resolved(method) == used
 
 
 @EXAMPLES

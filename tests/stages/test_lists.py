@@ -37,7 +37,11 @@ VALUES = [
 
 @pytest.mark.parametrize("values", VALUES, ids=str)
 def test_an_array_has_the_same_columns_and_dtype_wherever_it_is_listed(values):
-    sizes, found, users = Sizes(DIMENSIONS, Parameters().with_values(values)), defaultdict(set), defaultdict(set)
+    sizes, found, users = (
+        Sizes(DIMENSIONS, Parameters().with_values(values).resolved("laplacian-eigenmaps")),
+        defaultdict(set),
+        defaultdict(set),
+    )
     for name, stage in STAGES.items():
         for record in stage.memory(sizes):
             found[record.name].add((record.columns, np.dtype(record.dtype).name))
@@ -48,7 +52,7 @@ def test_an_array_has_the_same_columns_and_dtype_wherever_it_is_listed(values):
 
 def test_rows_are_numbered_by_eight_bytes_whatever_is_stored_of_the_points():
     for values in ({}, {"points": {"metric": "precomputed"}}, {"neighbors": {"method": "window", "window": 3}}):
-        sizes = Sizes(DIMENSIONS, Parameters().with_values(values))
+        sizes = Sizes(DIMENSIONS, Parameters().with_values(values).resolved("laplacian-eigenmaps"))
         (numbers,) = [record for record in STAGES["work_points"].memory(sizes) if record.name == "row numbers"]
         (order,) = [record for record in STAGES["work_points"].disk(sizes) if record.name == "input_rows"]
         assert numbers.bytes == numbers.copies * order.bytes == numbers.copies * np.arange(5000).nbytes
@@ -58,14 +62,14 @@ def test_rows_are_numbered_by_eight_bytes_whatever_is_stored_of_the_points():
 
 @pytest.mark.parametrize("values", [{}, {"neighbors": {"method": "window", "window": 3}}], ids=str)
 def test_sketches_are_held_where_they_are_stored_and_nowhere_else(values):
-    sizes = Sizes(DIMENSIONS, Parameters().with_values(values))
+    sizes = Sizes(DIMENSIONS, Parameters().with_values(values).resolved("laplacian-eigenmaps"))
     held = [record for record in STAGES["work_points"].memory(sizes) if "sketches" in record.name]
     stored = [record for record in STAGES["work_points"].disk(sizes) if record.name == "sketch"]
     assert bool(held) == bool(stored) == (not values)
 
 
 def test_a_block_of_w_has_as_many_values_as_columns_and_as_many_again_once_it_is_normalised():
-    listed = STAGES["normalized_affinities"].memory(Sizes(DIMENSIONS, Parameters()))
+    listed = STAGES["normalized_affinities"].memory(Sizes(DIMENSIONS, Parameters().resolved("laplacian-eigenmaps")))
     columns, values = (
         next(record.bytes for record in listed if record.name.startswith(f"{name} of a block of W"))
         for name in ("columns", "values")
@@ -75,7 +79,7 @@ def test_a_block_of_w_has_as_many_values_as_columns_and_as_many_again_once_it_is
 
 @pytest.mark.parametrize("n_blocks", [4, 4000])
 def test_sums_over_few_landmarks_have_no_more_entries_than_these_have_pairs(n_blocks):
-    params = Parameters().with_values({"landmarks": {"n_landmarks": 10}})
+    params = Parameters().with_values({"landmarks": {"n_landmarks": 10}}).resolved("laplacian-eigenmaps")
     sizes = Sizes(Dimensions(1024 * n_blocks, 7, "int16", 1024), params)
     n_pairs = 2 * n_blocks * 10**2  # of both matrices, in each block
     assert disk_need(STAGES["reduced"].disk(sizes)).stored <= WITH_SUMS * REPEATED * n_pairs * (8 + 4)
@@ -84,7 +88,9 @@ def test_sums_over_few_landmarks_have_no_more_entries_than_these_have_pairs(n_bl
 @pytest.mark.parametrize(("n_points", "is_all"), [(40, True), (4_000_000, False)])
 def test_a_tile_of_the_search_looks_at_no_more_than_all_points(n_points, is_all):
     values = {"neighbors": {"method": "partition", "n_neighbors": 5}}
-    sizes = Sizes(Dimensions(n_points, 7, "int16", 1024), Parameters().with_values(values))
+    sizes = Sizes(
+        Dimensions(n_points, 7, "int16", 1024), Parameters().with_values(values).resolved("laplacian-eigenmaps")
+    )
     listed = STAGES["neighbors"].memory(sizes)
     (seen,) = [record.bytes for record in listed if record.name == "rows that a tile looks at"]
     sketches = next(record.bytes for record in listed if record.name == "sketches of all points")
@@ -96,7 +102,7 @@ def test_a_tile_of_the_search_looks_at_no_more_than_all_points(n_points, is_all)
 
 @pytest.mark.parametrize(("n_landmarks", "n_features"), [(50, 400), (400, 50), (3000, 4000)])
 def test_sketches_of_landmarks_take_the_matrix_that_they_are_fitted_by(n_landmarks, n_features):
-    params = Parameters().with_values({"landmarks": {"n_landmarks": n_landmarks}})
+    params = Parameters().with_values({"landmarks": {"n_landmarks": n_landmarks}}).resolved("laplacian-eigenmaps")
     listed = STAGES["landmark_weights"].memory(Sizes(Dimensions(9000, n_features, "float32", 1024), params))
     (gram,) = [record for record in listed if record.name == "Gram matrix and its eigenvectors"]
     side = min(len(gram_rows(n_landmarks, n_features)), n_features)
@@ -109,7 +115,9 @@ def test_a_search_for_bridges_has_room_for_a_query_and_all_cells_and_for_all_que
 ):
     monkeypatch.setattr(ComponentsParams, "most_queries", queries)
     values = {"partition": {"cell_points": cell_points}}
-    sizes = Sizes(Dimensions(400_000, 7, "float32", 1024), Parameters().with_values(values))
+    sizes = Sizes(
+        Dimensions(400_000, 7, "float32", 1024), Parameters().with_values(values).resolved("laplacian-eigenmaps")
+    )
     listed = STAGES["components"].memory(sizes)
     (held,) = [record for record in listed if record.name == "distances of queries to cells"]
     at_once = max(1, PAIRS_AT_ONCE // sizes.n_cells)  # queries against all cells

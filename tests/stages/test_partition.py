@@ -25,7 +25,9 @@ def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch)
     for block in range(3):
         group.write_block(block, {StoredPartition.cells: cells[1024 * block : 1024 * (block + 1)]})
     group.write_whole({StoredPartition.centroids: np.zeros((50, 3), np.float32)})
-    task = StageTask("partition", Dimensions(2500, 3, "float32", 1024), Parameters(), {}, group, 0)
+    task = StageTask(
+        "partition", Dimensions(2500, 3, "float32", 1024), Parameters().resolved("knn-graph"), {}, group, 0
+    )
     found = points_of_cells(task, range(2)) + points_of_cells(task, range(2, 3))
     np.testing.assert_array_equal(found, np.bincount(cells, minlength=50))
 

@@ -69,7 +69,9 @@ def test_the_sums_are_those_of_the_whole_graph(roll, tmp_path, monkeypatch, dens
 )
 def test_large_sums_are_dense_where_landmarks_meet_most_others(n_points, n_features, n_landmarks, densely):
     dimensions = Dimensions(n_points, n_features, "float32", 65_536)
-    params = Parameters().with_values({**VALUES, "landmarks": {"n_landmarks": n_landmarks}})
+    params = (
+        Parameters().with_values({**VALUES, "landmarks": {"n_landmarks": n_landmarks}}).resolved("laplacian-eigenmaps")
+    )
     assert reduced.adds_densely(Sizes(dimensions, params)) == densely
 
 

@@ -16,7 +16,10 @@ from scalemani.engine.task import Dimensions
 from scalemani.stages import table
 from scalemani.stages.table import STAGES, StageCode, arrays_of
 
-SIZES = Sizes(Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024), Parameters())
+SIZES = Sizes(
+    Dimensions(n_points=5000, n_features=7, dtype="int16", block_rows=1024),
+    Parameters().resolved("laplacian-eigenmaps"),
+)
 
 
 def test_the_table_has_the_stages_of_the_routes_and_no_others():

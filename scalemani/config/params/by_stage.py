@@ -530,6 +530,13 @@ class EmbeddingParams:
 
 
 @parameters()
+class DiffusionCoordinatesParams:
+    """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
+
+    time: Annotated[float, Field(ge=0)] = 1.0
+
+
+@parameters()
 class ClusteringParams:
     """Spectral clustering: k-means with restarts on the landmarks, then once over all points."""
 

@@ -22,7 +22,7 @@ DEFAULTS = Parameters()
 class RunSituation:
     """What decides which parameters have an effect in a run.
 
-    `params` are resolved; `stages` are those whose parameters are read: by stages that are run, and by the placement of
+    `params` are decided; `stages` are those whose parameters are read: by stages that are run, and by the placement of
     new points. `used` has the values that are used whatever was requested: the methods of "neighbors.method" and
     "layout.repulsion", None where there is none, and the number of POINTS.
     """
@@ -64,15 +64,15 @@ def conditions() -> Mapping[str, tuple[Acts, ...]]:
     }
 
 
-def acting(here: RunSituation, resolve: Callable[[Parameters], Parameters]) -> tuple[Parameters, tuple[str, ...]]:
-    """Return the resolved parameters without the requested ones that have no effect, and a note on each of these.
+def acting(here: RunSituation, decide: Callable[[Parameters], Parameters]) -> tuple[Parameters, tuple[str, ...]]:
+    """Return the decided parameters without the requested ones that have no effect, and a note on each of these.
 
-    Raises ConfigError for those that contradict other parameters. A value that is resolved anyway has no note.
+    Raises ConfigError for those that contradict other parameters. A value that is decided anyway has no note.
     """
     idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here))}
     if not idle:
         return here.params, ()
-    params = resolve(here.asked.with_values({name: DEFAULTS.value(name) for name in idle}))
+    params = decide(here.asked.with_values({name: DEFAULTS.value(name) for name in idle}))
     notes = {
         name: f"{name}={here.requested(name)} has no effect: {why.reason}"
         for name, why in idle.items()

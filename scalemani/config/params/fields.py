@@ -81,3 +81,8 @@ def tuned_names(table: Any) -> frozenset[str]:
 def names_of(table: Any) -> list[str]:
     """Return the names of a table's parameters, in their order."""
     return [field.name for field in fields_of(table)]
+
+
+def values_in(table: Any) -> dict[str, Any]:
+    """Return the parameters of a table by name, as they are."""
+    return {name: getattr(table, name) for name in names_of(table)}

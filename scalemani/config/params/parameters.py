@@ -1,39 +1,21 @@
-"""The parameters of all stages together, and what a method does where nothing is asked."""
+"""Requested parameters, and what a method does where nothing is requested."""
 
 import math
 from collections.abc import Mapping
-from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Any
 
 import numpy as np
-from pydantic import Field
 
-from scalemani.config.methods import merged
-from scalemani.config.objectives import OBJECTIVES, objective_of
+from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.other_names import name_here, with_note
-from scalemani.config.params.by_stage import (
-    AffinitiesParams,
-    ClusteringParams,
-    ComponentsParams,
-    DuplicatesParams,
-    EmbeddingParams,
-    LandmarkEmbeddingParams,
-    LandmarkGraphParams,
-    LandmarksParams,
-    LandmarkWeightsParams,
-    NeighborsParams,
-    NormalizedAffinitiesParams,
-    PartitionParams,
-    PointsParams,
-    ReducedParams,
-    SymmetricAffinitiesParams,
-)
-from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.by_stage import AffinitiesParams, EmbeddingParams
+from scalemani.config.params.fields import names_of, parameters, values_in
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.params.parsing import by_name, checked
+from scalemani.config.params.resolved import RESOLVED_TABLES, Resolved, ResolvedLayout
+from scalemani.config.params.tables import Tables
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
-from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, GIVEN_START, LEAVE_OUT, LISTS, WEIGHTS, Route
+from scalemani.config.stages import GIVEN_START
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -152,129 +134,25 @@ def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
     }
 
 
-@parameters()
-class DiffusionCoordinatesParams:
-    """Diffusion maps: columns are scaled by |1 - eigenvalue|^`time`, the steps of the random walk; 0 scales nothing."""
-
-    time: Annotated[float, Field(ge=0)] = 1.0
-
-
-# Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
-UNKEYED_DEFAULTS = {
-    "points": ("metric", "missing"),
-    "neighbors": ("window", "frames", "image_rows", "image_columns"),
-    "affinities": ("n_neighbors",),
-    "symmetric_affinities": ("target_weight",),
-    "layout": ("init", "freeze"),
-}
 OPTIONS = ("method", "memory", "workers", "scheduler", "weights", "labels")  # of a command, which results do not keep
 
 
 @parameters()
-class Parameters:
-    """The parameters of all stages, and the seed of every random draw."""
+class Parameters(Tables):
+    """Parameters as they are requested: None where they follow the method and the points."""
 
-    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
-    duplicates: DuplicatesParams = DuplicatesParams()
-    points: PointsParams = PointsParams()
-    partition: PartitionParams = PartitionParams()
-    neighbors: NeighborsParams = NeighborsParams()
-    affinities: AffinitiesParams = AffinitiesParams()
-    components: ComponentsParams = ComponentsParams()
-    symmetric_affinities: SymmetricAffinitiesParams = SymmetricAffinitiesParams()
-    normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
-    landmarks: LandmarksParams = LandmarksParams()
-    landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
-    landmark_graph: LandmarkGraphParams = LandmarkGraphParams()
-    reduced: ReducedParams = ReducedParams()
-    landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
-    embedding: EmbeddingParams = EmbeddingParams()
-    diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
-    clustering: ClusteringParams = ClusteringParams()
-    layout: LayoutParams = LayoutParams()
+    @classmethod
+    def of(cls, used: Resolved) -> "Parameters":
+        """Return parameters that request what a run used."""
+        return cls().with_values(used.as_dict())
 
     @property
-    def merges_duplicates(self) -> bool:
-        """Whether equal rows are one point."""
-        return self.duplicates.tolerance is not None
+    def usual_neighbors(self) -> int:
+        """The neighbours a point that the perplexity asks for."""
+        perplexity = PERPLEXITY if self.affinities.perplexity is None else self.affinities.perplexity
+        return round(NEIGHBORS_PER_PERPLEXITY * perplexity)
 
-    @property
-    def leaves_out_gaps(self) -> bool:
-        """Whether rows with a gap are left out."""
-        return self.points.missing == LEAVE_OUT
-
-    @property
-    def follows_classes(self) -> bool:
-        """Whether affinities between points of different classes count less."""
-        return self.symmetric_affinities.target_weight > 0
-
-    @property
-    def given_instead(self) -> str:
-        """What is given in the place of points, in words; "" where points are."""
-        return given_instead(self.points.metric, self.affinities.kind)
-
-    @property
-    def may_fall_apart(self) -> bool:
-        """Whether W may have several pieces, as nothing joins all of them."""
-        return bool(self.given_instead) or self.components.disconnected == "separate"
-
-    @property
-    def perplexity(self) -> float:
-        """The perplexity: as asked, or 30."""
-        return self.affinities.perplexity or PERPLEXITY
-
-    @property
-    def n_neighbors(self) -> int:
-        """The neighbours a point: as asked, or three times the perplexity."""
-        return self.neighbors.n_neighbors or round(NEIGHBORS_PER_PERPLEXITY * self.perplexity)
-
-    @property
-    def affinity_neighbors(self) -> int:
-        """The nearest of these that have an affinity: as asked, or all."""
-        return self.affinities.n_neighbors or self.n_neighbors
-
-    @property
-    def n_components(self) -> int:
-        """The dimensions of the embedding: as asked, or two."""
-        return self.landmark_embedding.n_components or COMPONENTS
-
-    @property
-    def n_landmarks(self) -> int:
-        """The landmarks: as asked, or 1,000."""
-        return self.landmarks.n_landmarks or LANDMARKS
-
-    @property
-    def landmark_neighbors(self) -> int:
-        """The landmarks a point is made of: as asked, or five."""
-        return self.landmark_weights.n_neighbors or LANDMARK_NEIGHBORS
-
-    @property
-    def residual(self) -> float:
-        """The residual to which the embedding is refined: as asked, or 1e-4."""
-        return self.embedding.residual or RESIDUAL
-
-    @property
-    def strength(self) -> float:
-        """The weight of the repulsion: as asked, or that of the objective."""
-        return self.layout.strength or objective_of(str(self.layout.objective)).strength
-
-    def route(self, method: str, weighted: bool = False) -> Route:
-        """Return the stages of a method that these parameters need, of points with weights or without.
-
-        Raises ConfigError for an unknown method, and for one that does not take what is asked for.
-        """
-        points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
-        wanted = {
-            DUPLICATES.name: self.merges_duplicates,
-            WEIGHTS.name: weighted or self.merges_duplicates,
-            LEAVE_OUT: self.leaves_out_gaps,
-            CLASSES.name: self.follows_classes,
-            LISTS.name: self.neighbors.method == GIVEN_LISTS,
-            "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",
-        }
-        return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])
-
-    def resolved(
+    def decided(
         self,
         method: str,
         n_points: int | None = None,
@@ -291,13 +169,28 @@ class Parameters:
         """
         return self.with_values(decided_values(self, method, n_points, distinct_points, most_components))
 
+    def resolved(
+        self,
+        method: str,
+        n_points: int | None = None,
+        distinct_points: int | None = None,
+        most_components: int | None = None,
+    ) -> Resolved:
+        """Return the parameters that a run uses, decided as `decided` says."""
+        return self.decided(method, n_points, distinct_points, most_components).as_resolved(method)
+
+    def as_resolved(self, method: str) -> Resolved:
+        """Return decided parameters of a method as resolved ones; raise ConfigError where something is open."""
+        kinds = {**RESOLVED_TABLES, "layout": ResolvedLayout} if method in OBJECTIVES else RESOLVED_TABLES
+        made = {name: checked(name, kind, values_in(getattr(self, name))) for name, kind in kinds.items()}
+        return checked("", Resolved, {**values_in(self), **made})
+
     def with_values(self, values: Mapping[str, Any]) -> "Parameters":
         """Return a copy with values replaced: {"seed": 1, "neighbors": {"n_neighbors": 15}, "layout.pairs": 20, ...}.
 
         Raises ConfigError for an unknown stage or parameter, with the nearest name, and for a value not allowed.
         """
-        tables = {name: getattr(self, name) for name in names_of(self)}
-        changed: dict[str, dict[str, Any]] = {}
+        tables, changed = values_in(self), dict[str, dict[str, Any]]()
         for name, given in by_name(values).items():
             stage, dot, parameter = name.partition(".")
             if stage not in tables:
@@ -314,37 +207,8 @@ class Parameters:
             elif not isinstance(value, Mapping):  # an empty table of a configuration changes nothing
                 raise ConfigError(f"{stage} takes a table of parameters, got {value!r}")
         for stage, own in changed.items():
-            current = {name: getattr(tables[stage], name) for name in names_of(tables[stage])}
-            tables[stage] = checked(stage, type(tables[stage]), {**current, **own})
+            tables[stage] = checked(stage, type(tables[stage]), {**values_in(tables[stage]), **own})
         return checked("", Parameters, tables)
-
-    def value(self, name: str) -> Any:
-        """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
-        return attrgetter(name)(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return all parameters as plain values."""
-        return values_of(self)
-
-    def of_stage(self, stage: str) -> dict[str, Any]:
-        """Return the parameters of a stage that its key holds: no tuned number or UNKEYED_DEFAULTS at its default."""
-        table = getattr(self, stage, None)
-        if table is None:
-            return {}
-        return {
-            field.name: getattr(table, field.name)
-            for field in fields_of(table)
-            if getattr(table, field.name) != field.default
-            or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
-        }
-
-
-if not TYPE_CHECKING:  # checkers see the tables of stages that several methods share
-    TABLES = merged("parameters", "TABLES")
-    own = {"__module__": __name__, "__doc__": Parameters.__doc__, "__annotations__": TABLES}
-    Parameters = parameters()(
-        type("Parameters", (Parameters,), {**own, **{name: made() for name, made in TABLES.items()}})
-    )
 
 
 def names_of_parameters() -> list[str]:
@@ -372,11 +236,3 @@ def place_of(name: str) -> str:
     if method := plain.get(name.replace("-", "").replace("_", "").lower()):
         return f"it is a method, --method {method}; parameters are those of its stages, which `scalemani params` lists"
     return ""
-
-
-# The tuned numbers of each stage that has some.
-TUNED: dict[str, frozenset[str]] = {
-    stage: numbers
-    for stage in names_of(Parameters())
-    if stage != "seed" and (numbers := tuned_names(getattr(Parameters(), stage)))
-}

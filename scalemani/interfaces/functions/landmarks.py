@@ -113,7 +113,7 @@ def selected_among(
     for name in given:
         check_setting(name, known, f"settings has {name!r}, which is no number of landmarks")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
-    choice = choice_of(Parameters().with_values(given))
+    choice = choice_of(Parameters().with_values(given).resolved("laplacian-eigenmaps"))
     choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)
     return selected_landmarks(points, choice)
 

@@ -12,8 +12,8 @@ from scalemani.config.methods import load
 from scalemani.config.objectives import Kernel, objective_of, table_of_objectives
 from scalemani.config.other_names import check_setting
 from scalemani.config.params import (
-    LayoutParams,
     Parameters,
+    ResolvedLayout,
     RunSituation,
     acting,
     checked_settings,
@@ -418,34 +418,34 @@ def random_start(seed: int, n_points: int, n_dims: int, deviation: float) -> np.
 
 def descent_of(
     method: str, direction: str, settings: Mapping[str, Any] | None, n_points: int, n_dims: int
-) -> LayoutParams:
+) -> ResolvedLayout:
     """Return the parameters of a descent, resolved as those of a run are; warn of those that have no effect."""
     objective = objective_of(method)
     given = checked_settings(settings)
     for name in given:
         check_setting(name, NUMBERS, f"settings has no {name!r}")
     asked = Parameters().with_values({"layout.direction": direction, **given})
-    params = asked.resolved(method, n_points)
+    params = asked.decided(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
     here = RunSituation(method, params, asked, frozenset({"layout"}), {"layout.repulsion": repulsion})
-    used, notes = acting(here, lambda kept: kept.resolved(method, n_points))
+    used, notes = acting(here, lambda kept: kept.decided(method, n_points))
     for note in notes:
         warn(note)
-    return used.layout
+    return used.as_resolved(method).descent
 
 
 def minimum(
-    rows: AffinityRows, layout: LayoutParams, start: np.ndarray, seed: int, masses: np.ndarray | None = None
+    rows: AffinityRows, layout: ResolvedLayout, start: np.ndarray, seed: int, masses: np.ndarray | None = None
 ) -> Minimum:
     """Return where a descent from `start` (N, d) ends, of points of masses (N,); warn of what falls short."""
-    objective = objective_of(str(layout.objective))
+    objective = objective_of(layout.objective)
     n_points, n_dims = start.shape
     method = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     phases = phases_of(layout, n_points if masses is None else float(masses.sum()))
     with ThreadPoolExecutor(usable_processors()) as pool:
-        problem = problem_of(rows, objective, layout.strength or objective.strength, pool.map, masses)
+        problem = problem_of(rows, objective, layout.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
         sums, errors = sums_at_end(problem, method, layout.tolerance, state, seed)
         value = problem.value(state.positions, sums)

@@ -8,6 +8,7 @@ import scipy.sparse as sp
 
 from scalemani.config.choices import BandwidthOrder, BandwidthSolver, Seed
 from scalemani.config.params import Parameters
+from scalemani.config.params.parameters import PERPLEXITY
 from scalemani.config.validation import check_count, check_seed, check_squares
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.validation import (
@@ -68,7 +69,7 @@ class Affinities:
 
 def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and a graph in memory
     distances: np.ndarray,
-    perplexity: float = 30.0,
+    perplexity: float = PERPLEXITY,
     *,
     solver: BandwidthSolver = "halley",
     order: BandwidthOrder = "density",
@@ -120,7 +121,7 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     table = checked_distances(distances)
     n_points, k = table.shape
     names = {"kind": "entropic", "perplexity": perplexity, "solver": solver, "order": order, "tolerance": tol}
-    requested = Parameters().with_values({"affinities": names})
+    requested = Parameters().with_values({"affinities": names}).resolved("laplacian-eigenmaps").affinities
     seed = check_seed(random_state)
     if indices is None and (order in GRAPH_ORDERS or sample_weight is not None):
         raise ConfigError(f"order {order!r} or sample_weight follows the graph: give indices=graph.indices")
@@ -132,11 +133,11 @@ def entropic_affinities(  # noqa: PLR0913 - what a run takes of affinities, and 
     squares = np.square(table.astype(np.float64))
     search: Any = {"solver": solver, "order": order, "tol": tol, "rows": entropic.RowsOfData(lists, 0, seed)}
     if sample_weight is None:
-        requested.affinities.check_reach(k)
+        requested.check_reach(k)
         return Affinities(*entropic.entropic_affinities(squares, requested.perplexity, **search))
     weights = check_weights(sample_weight, n_points)
     counts = Multiplicities.of_rows(weights, 0, checked_neighbors(indices, n_points, k))
-    requested.affinities.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
+    requested.check_reach(k, float(copies_of_neighbors(counts).min(initial=np.inf)))
     rows, twins = repeated_affinities(squares, requested.perplexity, counts, **search)
     return Affinities(*rows, twins=twins)
 

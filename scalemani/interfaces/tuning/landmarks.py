@@ -92,10 +92,10 @@ class LandmarkQuality(NamedTuple):
 
 @dataclass(frozen=True)
 class Comparison:
-    """What all landmarks are compared on: a run, its parameters, the rows (M,) looked at, and the kernel's sigma."""
+    """What all landmarks are compared on: a run, what is requested, the rows (M,) looked at, and the kernel's sigma."""
 
     run: Run
-    params: Parameters
+    requested: Parameters
     rows: np.ndarray
     sigma: float
     reference: np.ndarray | None
@@ -180,12 +180,13 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     with executor.started(), run_of(points, requested, executor) as found:
         reference = refined_embedding(found)
         embeds = {} if reference is None else {"embedding.solver": SOLVER}
-        params = found.params.with_values({**requested, **embeds})
+        params = Parameters.of(found.params).with_values({**requested, **embeds})
         n_points, seed = found.dimensions.n_points, cells[0]["seed"]
         for cell in cells:
-            check_landmarks(params.with_values(cell), n_points)
+            check_landmarks(params.with_values(cell).as_resolved(found.method), n_points)
         if sigma is None:
-            sigma = spacing_sigma(RowsOfArray(found.stored(StoredPoints).points, n_points), params.n_landmarks, seed)
+            stored = RowsOfArray(found.stored(StoredPoints).points, n_points)
+            sigma = spacing_sigma(stored, params.as_resolved(found.method).n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
         comparison = Comparison(found, params, rows, sigma, reference, executor)
         executor.progress.start("landmarks", len(cells), "selection")
@@ -221,11 +222,12 @@ def refined_embedding(run: Run) -> np.ndarray | None:
 def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuality:
     """Choose landmarks by the method and the seed of a cell, and say what they are worth."""
     run, reference = comparison.run, comparison.reference
-    params = comparison.params.with_values(cell)
+    requested = comparison.requested.with_values(cell)
+    params = requested.as_resolved(run.method)
     method, seed = params.landmarks.method, params.seed
     with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
         try:
-            plan = run_trial(comparison, params, Path(folder) / "trial")
+            plan = run_trial(comparison, requested, Path(folder) / "trial")
         except ScalemaniError as error:
             raise type(error)(f"landmarks by {method}: {error}") from error
         chosen = plan.planned(LANDMARKS.name).group
@@ -253,13 +255,14 @@ def quality_of(comparison: Comparison, cell: Mapping[str, Any]) -> LandmarkQuali
     )
 
 
-def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
+def run_trial(comparison: Comparison, requested: Parameters, folder: Path) -> Plan:
     """Choose landmarks for the points of a run and, where it is compared with, embed them; return the plan of all.
 
     The stages from the landmarks on are written to a folder, the others are those of the run. Raises MemoryBudgetError
     or DiskSpaceError where a stage does not fit.
     """
     run, dimensions = comparison.run, comparison.run.dimensions
+    params = requested.as_resolved(run.method)
     stages: tuple[Stage, ...] = (POINTS, LANDMARKS)
     if comparison.reference is not None:
         whole = route(run.method, SOLVER, params.points.metric)
@@ -270,7 +273,7 @@ def run_trial(comparison: Comparison, params: Parameters, folder: Path) -> Plan:
     )
     surveyed = Survey(dimensions, PointsInput(points, (), 0), "", float(dimensions.row_bytes), dimensions.n_points)
     quiet = replace(comparison.executor, progress=Progress())  # what is warned of is that no embedding was refined
-    plan = make_plan(RunStore.create(folder), Outline(run.method, params, params, (), stages, keys, surveyed), quiet)
+    plan = make_plan(RunStore.create(folder), Outline(run.method, requested, params, (), stages, keys, surveyed), quiet)
     there = [one if one.key == TRIAL else replace(one, group=run.group(one.stage.name)) for one in plan.stages]
     plan = replace(plan, stages=tuple(there))
     plan.check()
@@ -286,7 +289,7 @@ def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> np.ndarray:
     one_block = dimensions.block_rows * dimensions.row_bytes  # is kept for the tiles that follow
     points = RowsOfArray(comparison.run.stored(StoredPoints).points, dimensions.n_points, one_block)
     prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
-    n_neighbors, added = comparison.params.landmark_neighbors, comparison.params.landmark_weights.regularization
+    n_neighbors, added = comparison.run.params.landmark_neighbors, comparison.requested.landmark_weights.regularization
     found = np.empty((3, len(rows)))
 
     def measure(tile: slice) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.errors import ConfigError, DataError
@@ -112,7 +112,7 @@ def coverage(points: PointsByRow, landmarks: np.ndarray, seed: int) -> dict[str,
     }
 
 
-def check_landmarks(params: Parameters, n_points: int) -> None:
+def check_landmarks(params: Resolved, n_points: int) -> None:
     """Refuse more points than the exact process takes."""
     if params.landmarks.method == "dpp-exact":
         refuse_large(n_points)

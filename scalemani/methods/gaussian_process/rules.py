@@ -1,6 +1,6 @@
 """The rules of landmarks: what a choice finds of N points."""
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.draws import generator
@@ -24,7 +24,7 @@ def ascended(points: PointsByRow, choice: Choice) -> Selected:
     return Selected(found.landmarks, None, objectives)
 
 
-def check_landmarks(params: Parameters, n_points: int) -> None:
+def check_landmarks(params: Resolved, n_points: int) -> None:
     """Refuse batches of no more points than landmarks."""
     if params.landmarks.method == "gp":
         batch_size(n_points, params.n_landmarks, params.landmarks.batch_points)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import EACH_PROCESS, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
@@ -86,7 +86,7 @@ def most_components(found: "Survey") -> int:
     return 1 if found.dimensions.n_features == 1 else found.dimensions.n_points - 1
 
 
-def check_parameters(params: Parameters) -> None:
+def check_parameters(params: Resolved) -> None:
     """Refuse landmarks off the data."""
     if params.landmarks.off_data:
         raise ConfigError(

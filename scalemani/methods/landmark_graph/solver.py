@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -61,7 +61,7 @@ class LandmarkMap(NamedTuple):
     combining: Combining
 
 
-def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Parameters) -> LandmarkMap:
+def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved) -> LandmarkMap:
     """Return how points are embedded by the landmarks' own graph, of a group: by Z, or by Nystrom's formula."""
     graph = StoredLandmarkGraph(group)
     prepared, vectors = prepare_landmarks(landmarks.points.read()), graph.vectors.read()

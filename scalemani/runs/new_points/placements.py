@@ -8,7 +8,7 @@ import numpy as np
 
 from scalemani.config.methods import beside, part_of
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
@@ -193,7 +193,7 @@ class NeighborPlacer(Placer):
     index: NeighborIndex = field(repr=False)
     spacings: np.ndarray = field(repr=False)
     positions: np.ndarray = field(repr=False)
-    params: Parameters
+    params: Resolved
     sigma: float | None
 
     measured: ClassVar[tuple[ArrayDescription, ...]] = (StoredPlacement.isolation,)
@@ -262,7 +262,7 @@ def read_spacings(run: Run) -> np.ndarray:
 
 def read_training_points(
     run: Run, in_memory: bool
-) -> tuple[NeighborIndex, np.ndarray, np.ndarray, Parameters, float | None]:
+) -> tuple[NeighborIndex, np.ndarray, np.ndarray, Resolved, float | None]:
     """Return the fields of a `NeighborPlacer` of a finished run, in their order.
 
     `in_memory` reads its points, so that its store may go.
@@ -274,7 +274,7 @@ def read_training_points(
 
 
 def query_affinities(
-    squares: np.ndarray, params: Parameters, sigma: float | None, weights: np.ndarray | None = None
+    squares: np.ndarray, params: Resolved, sigma: float | None, weights: np.ndarray | None = None
 ) -> np.ndarray:
     """Return affinities (n, k) of new points to their neighbours at squared distances (n, k); rows sum to one.
 
@@ -372,7 +372,7 @@ class DescentPlacer(NeighborPlacer):
 
     def place_among(self, found: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
-        asked, objective = self.params.layout, objective_of(str(self.params.layout.objective))
+        asked, objective = self.params.descent, objective_of(self.params.descent.objective)
         of_neighbors = None if self.weights is None else self.weights[found.indices]
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
         n_points, n_dims = self.positions.shape
@@ -381,7 +381,7 @@ class DescentPlacer(NeighborPlacer):
             sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
-                PlacementProblem(objective, self.params.strength, fixed, self.positions, found.indices, affinities)
+                PlacementProblem(objective, asked.strength, fixed, self.positions, found.indices, affinities)
             )
         known = found.distances[:, 0] == 0
         return {

@@ -48,7 +48,7 @@ def follow_source(params: Parameters, source: PointsSource) -> tuple[Parameters,
         return params, source
     available = source.n_neighbors
     wanted = params.neighbors.n_neighbors or (
-        available if isinstance(source, NeighborLists) else min(available, params.n_neighbors)
+        available if isinstance(source, NeighborLists) else min(available, params.usual_neighbors)
     )
     if wanted > available:
         raise ConfigError(

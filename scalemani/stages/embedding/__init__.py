@@ -16,7 +16,7 @@ from numpy.typing import DTypeLike
 
 from scalemani.config.limits import MOST_ANGLE
 from scalemani.config.methods import beside, declared, load
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
@@ -73,7 +73,7 @@ COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from bo
 FEWEST_LANCZOS_VECTORS, COPIES_OF_LANCZOS = 20, 3  # of ARPACK: the basis, what it works in, and the answer
 
 
-def vector_dtype(params: Parameters) -> type:
+def vector_dtype(params: Resolved) -> type:
     """Return the type of the vectors while they are refined, or where they are not."""
     refined_roughly = params.embedding.by_passes and params.residual >= params.embedding.float32_reaches
     return np.float32 if refined_roughly else np.float64

@@ -13,7 +13,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import GIVEN_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
 from scalemani.descents.force_errors import coarse_forces, sums_at_end
@@ -170,7 +170,7 @@ def memory(sizes: Sizes) -> list[Held]:
     ]
 
 
-def learnt_pairs(params: Parameters) -> int:
+def learnt_pairs(params: Resolved) -> int:
     """Return how many pairs of steps and changes of the gradient a direction remembers."""
     return (params.layout.pairs or 0) if params.layout.direction in ("l-bfgs", "spectral+l-bfgs") else 0
 
@@ -196,7 +196,7 @@ def run(work: StageWork) -> dict[str, Any]:
         rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
-        problem = problem_of(rows, objective, task.params.strength, side_by_side.over, masses)
+        problem = problem_of(rows, objective, task.params.descent.strength, side_by_side.over, masses)
         given = given_start(work) if asked.init == GIVEN_START else None
         if given is not None and asked.freeze:
             problem = replace(problem, still=~np.isnan(given[:, 0]))
@@ -234,7 +234,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     Checkpoints and snapshots are stored meanwhile; the curve has the iterations whose objective was computed.
     """
     task, progress, checkpoints = work.task, work.executor.progress, Checkpoints(work.task.output)
-    asked, shape = task.params.layout, (task.dimensions.n_points, task.params.n_components)
+    asked, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
     phases = phases_of(asked, problem.n_copies)
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
     curve = stored["curve"].tolist() if stored else []

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
 from scalemani.kernels.neighbors.difficulty import Difficulty
@@ -89,12 +89,12 @@ def n_candidates(search: StageTask | Sizes, number: int) -> int:
     return round((first if k <= asked.few_neighbors else asked.later_candidates) * k)
 
 
-def n_listed(params: Parameters) -> int:
+def n_listed(params: Resolved) -> int:
     """Return how much of the list of a neighbour is looked at."""
     return min(params.neighbors.most_listed, params.n_neighbors)
 
 
-def n_mutual(params: Parameters) -> int:
+def n_mutual(params: Resolved) -> int:
     """Return how many neighbours of a point, and how many whose neighbour it is, are looked at after leaves."""
     return min(params.n_neighbors, LEAST_MUTUAL + params.n_neighbors // 9)
 

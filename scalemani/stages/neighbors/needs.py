@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.needs import (
     CACHE,
@@ -141,7 +141,7 @@ def rounds_held(sizes: Sizes, found: Sequence[Held], width: int, n_settled: int)
     ]
 
 
-def most_probes(params: Parameters) -> int:
+def most_probes(params: Resolved) -> int:
     """Return how many cells a point visits at most; what is found out is not known before a run."""
     return params.neighbors.n_probes or params.neighbors.most_probes
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.config.params import Parameters
+from scalemani.config.params import Resolved
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
 from scalemani.stages.arrays.affinities import StoredAffinities
@@ -47,7 +47,7 @@ def multiplicities(task: StageTask, block: int, indices: np.ndarray) -> Multipli
     return Multiplicities(weights.read_block(block), of_neighbors)
 
 
-def raise_neighbors(params: Parameters) -> str:
+def raise_neighbors(params: Resolved) -> str:
     """Return what gives a graph more edges, or longer ones."""
     bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
     return f"raise neighbors.n_neighbors{bandwidths.get(params.affinities.kind or '', '')}"

@@ -169,7 +169,7 @@ def test_the_names_of_methods_are_those_of_the_kernels():
 def test_what_was_decided_is_decided_for_good(method):
     for n_points in (None, 3, 40, 5000):
         once = Parameters().resolved(method, n_points, n_points)
-        assert once.resolved(method, n_points, n_points) == once
+        assert Parameters.of(once).resolved(method, n_points, n_points) == once
 
 
 @pytest.mark.parametrize(("n_points", "k", "perplexity"), [(3, 2, 1.5), (4, 3, 1.5), (31, 30, 10.0), (95, 90, 30.0)])

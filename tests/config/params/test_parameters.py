@@ -15,7 +15,8 @@ from scalemani.errors import ConfigError, ScalemaniError
 def test_defaults_say_what_is_left_open_and_a_method_decides_it():
     params = Parameters()
     assert params.neighbors.n_neighbors is None
-    assert params.n_neighbors == 90
+    assert params.usual_neighbors == 90
+    assert params.with_values({"affinities": {"perplexity": 20}}).usual_neighbors == 60
     assert params.resolved("laplacian-eigenmaps").n_components == 2
     assert params.resolved("spectral-clustering").n_components == params.clustering.n_clusters
     assert params.resolved("laplacian-eigenmaps").neighbors.n_neighbors == 90

@@ -43,7 +43,14 @@ def task(tmp_path):
 
 
 def task_of(root, path):
-    return StageTask("some", Dimensions(1024, 3, "float32", 1024), Parameters(), {}, StageGroup(root, path, 1024), 0)
+    return StageTask(
+        "some",
+        Dimensions(1024, 3, "float32", 1024),
+        Parameters().resolved("knn-graph"),
+        {},
+        StageGroup(root, path, 1024),
+        0,
+    )
 
 
 def test_a_task_shares_what_one_function_makes_and_never_what_another_does(task):

@@ -88,7 +88,10 @@ def test_predicted_seconds_grow_with_points_columns_neighbours_and_recall(nonzer
     def predicted(n_points=50_000, n_features=200, k=15, recall=0.9, dimension=10.0):
         filled = None if nonzeros is None else nonzeros * n_points * n_features // 10**7
         dimensions = Dimensions(n_points, n_features, "float32", 1024, filled)
-        sizes = Sizes(dimensions, Parameters().with_values({"neighbors": {"n_neighbors": k, "recall": recall}}))
+        sizes = Sizes(
+            dimensions,
+            Parameters().with_values({"neighbors": {"n_neighbors": k, "recall": recall}}).resolved("knn-graph"),
+        )
         return cells_seconds(sizes, Difficulty(1.0, dimension)), exact_seconds(sizes)
 
     cells, exact = predicted()

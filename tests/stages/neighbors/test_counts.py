@@ -11,7 +11,7 @@ from scalemani.stages.neighbors.counts import cells_to_visit, n_candidates, n_li
 
 
 def asked(**values):
-    return Parameters().with_values({"neighbors": values})
+    return Parameters().with_values({"neighbors": values}).resolved("knn-graph")
 
 
 NEAR = np.array([[3, 1, 4, 5], [1, 3, 0, 2]])

@@ -139,7 +139,7 @@ def test_processes_which_store_leaves_give_the_same_bits_as_threads_which_hold_t
 def task_with(finished, cache_bytes, in_memory):
     groups = {name: finished.group(name) for name in ("work_points", "partition")}
     output = finished.group("neighbors")
-    return StageTask("neighbors", finished.dimensions, params_of(), groups, output, cache_bytes, in_memory)
+    return StageTask("neighbors", finished.dimensions, finished.params, groups, output, cache_bytes, in_memory)
 
 
 @pytest.mark.parametrize(("cache_bytes", "in_memory"), [(0, False), (10**6, True), (10**9, True)])

@@ -50,7 +50,15 @@ def finished(points, tmp_path_factory):
 def task_with(finished, cache_bytes, in_memory=True):
     groups = {name: finished.group(name) for name in ("work_points", "partition")}
     dimensions = Dimensions(3500, 40, "uint8", BLOCK_ROWS)
-    return StageTask("neighbors", dimensions, PARAMS, groups, finished.group("neighbors"), cache_bytes, in_memory)
+    return StageTask(
+        "neighbors",
+        dimensions,
+        PARAMS.resolved("knn-graph"),
+        groups,
+        finished.group("neighbors"),
+        cache_bytes,
+        in_memory,
+    )
 
 
 @pytest.mark.parametrize(
@@ -101,10 +109,10 @@ def test_listed_edges_are_the_heads_of_the_lists(finished):
     lists = list_tables(task_with(finished, 0), "round_0").lists
     PROCESS.free()
     np.testing.assert_array_equal(lists[0], finished.group("neighbors").read("round_0/indices")[:, :K])
-    assert lists[0].nbytes + lists[1].nbytes == BYTES_OF_EDGE * n_listed(PARAMS) * 3500
+    assert lists[0].nbytes + lists[1].nbytes == BYTES_OF_EDGE * n_listed(PARAMS.resolved("knn-graph")) * 3500
 
 
-SKETCHES, LISTS = 3500 * 8 * 4, 3500 * (8 + n_listed(PARAMS) * BYTES_OF_EDGE)
+SKETCHES, LISTS = 3500 * 8 * 4, 3500 * (8 + n_listed(PARAMS.resolved("knn-graph")) * BYTES_OF_EDGE)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +128,7 @@ def test_tables_are_in_memory_where_a_cache_has_room_for_them_and_one_kind_at_a_
     task = task_with(finished, cache_bytes, in_memory=False)
     try:
         sketches = sketch_tables(task).by_row
-        indices = finished.group("neighbors").read("round_0/indices")[:, : n_listed(PARAMS)]
+        indices = finished.group("neighbors").read("round_0/indices")[:, : n_listed(PARAMS.resolved("knn-graph"))]
         np.testing.assert_array_equal(sketches[: len(indices)], task.inputs["work_points"].read("sketch"))
         gone, held = weakref.ref(sketches), [isinstance(sketches, np.ndarray)]
         assert sketch_tables(task).by_row is sketches
@@ -142,7 +150,14 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
     source = open_points(far_apart.reshape(-1, 40).astype(np.float32))
     apart = run(source, tmp_path / "apart", "knn-graph", params, Executor(workers=2, keep=True))
     groups = {name: apart.group(name) for name in ("work_points", "partition")}
-    coarse = StageTask("neighbors", Dimensions(3600, 40, "float32", 4096), params, groups, apart.group("neighbors"), 0)
+    coarse = StageTask(
+        "neighbors",
+        Dimensions(3600, 40, "float32", 4096),
+        params.resolved("knn-graph"),
+        groups,
+        apart.group("neighbors"),
+        0,
+    )
     try:
         rounded, unit = short_sketches(task, False)
         sketches = task.inputs["work_points"].read("sketch")

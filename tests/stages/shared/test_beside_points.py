@@ -32,7 +32,14 @@ def work_of(tmp_path):
         stored.write_whole({StoredWorkPoints.input_rows: ORDER}, "order")
         output = StageGroup(tmp_path, f"stages/{stage}/{block_rows}", block_rows)
         dimensions = Dimensions(N_POINTS, 3, "float64", block_rows)
-        task = StageTask(stage, dimensions, Parameters(), {StoredWorkPoints.STAGE: stored}, output, 2**20)
+        task = StageTask(
+            stage,
+            dimensions,
+            Parameters().resolved("laplacian-eigenmaps"),
+            {StoredWorkPoints.STAGE: stored},
+            output,
+            2**20,
+        )
         given = None if source is None else PointsInput(source, (), 0)
         return StageWork(task, Executor(workers=2), at_once=2, points=given)
 
@@ -81,6 +88,10 @@ def test_the_stages_certify_what_they_store(work_of):
 
 
 def test_what_is_listed_is_what_is_held():
-    held = held_beside("weights", "float64", Sizes(Dimensions(N_POINTS, 3, "float64", 1024), Parameters()))
+    held = held_beside(
+        "weights",
+        "float64",
+        Sizes(Dimensions(N_POINTS, 3, "float64", 1024), Parameters().resolved("laplacian-eigenmaps")),
+    )
     in_process = sum(one.bytes for one in held if one.span is EACH_PROCESS)
     assert in_process == GIVEN.nbytes + GIVEN[ORDER].nbytes + ORDER.nbytes

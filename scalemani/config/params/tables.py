@@ -1,0 +1,137 @@
+"""The tables of parameters of all stages together, and the seed: what open and resolved parameters have in common."""
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field
+
+from scalemani.config.methods import merged
+from scalemani.config.params.by_stage import (
+    AffinitiesParams,
+    ClusteringParams,
+    ComponentsParams,
+    DiffusionCoordinatesParams,
+    DuplicatesParams,
+    EmbeddingParams,
+    LandmarkEmbeddingParams,
+    LandmarkGraphParams,
+    LandmarksParams,
+    LandmarkWeightsParams,
+    NeighborsParams,
+    NormalizedAffinitiesParams,
+    PartitionParams,
+    PointsParams,
+    ReducedParams,
+    SymmetricAffinitiesParams,
+)
+from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.layout import LayoutParams
+from scalemani.config.routing import given_instead, route
+from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, LEAVE_OUT, LISTS, WEIGHTS, Route
+
+# Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
+UNKEYED_DEFAULTS = {
+    "points": ("metric", "missing"),
+    "neighbors": ("window", "frames", "image_rows", "image_columns"),
+    "affinities": ("n_neighbors",),
+    "symmetric_affinities": ("target_weight",),
+    "layout": ("init", "freeze"),
+}
+
+
+@parameters()
+class Tables:
+    """The parameters of all stages, and the seed of every random draw."""
+
+    seed: Annotated[int, Field(ge=0, lt=2**63)] = 0
+    duplicates: DuplicatesParams = DuplicatesParams()
+    points: PointsParams = PointsParams()
+    partition: PartitionParams = PartitionParams()
+    neighbors: NeighborsParams = NeighborsParams()
+    affinities: AffinitiesParams = AffinitiesParams()
+    components: ComponentsParams = ComponentsParams()
+    symmetric_affinities: SymmetricAffinitiesParams = SymmetricAffinitiesParams()
+    normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
+    landmarks: LandmarksParams = LandmarksParams()
+    landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
+    landmark_graph: LandmarkGraphParams = LandmarkGraphParams()
+    reduced: ReducedParams = ReducedParams()
+    landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
+    embedding: EmbeddingParams = EmbeddingParams()
+    diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
+    clustering: ClusteringParams = ClusteringParams()
+    layout: LayoutParams = LayoutParams()
+
+    @property
+    def merges_duplicates(self) -> bool:
+        """Whether equal rows are one point."""
+        return self.duplicates.tolerance is not None
+
+    @property
+    def leaves_out_gaps(self) -> bool:
+        """Whether rows with a gap are left out."""
+        return self.points.missing == LEAVE_OUT
+
+    @property
+    def follows_classes(self) -> bool:
+        """Whether affinities between points of different classes count less."""
+        return self.symmetric_affinities.target_weight > 0
+
+    @property
+    def given_instead(self) -> str:
+        """What is given in the place of points, in words; "" where points are."""
+        return given_instead(self.points.metric, self.affinities.kind)
+
+    @property
+    def may_fall_apart(self) -> bool:
+        """Whether W may have several pieces, as nothing joins all of them."""
+        return bool(self.given_instead) or self.components.disconnected == "separate"
+
+    def route(self, method: str, weighted: bool = False) -> Route:
+        """Return the stages of a method that these parameters need, of points with weights or without.
+
+        Raises ConfigError for an unknown method, and for one that does not take what is asked for.
+        """
+        points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
+        wanted = {
+            DUPLICATES.name: self.merges_duplicates,
+            WEIGHTS.name: weighted or self.merges_duplicates,
+            LEAVE_OUT: self.leaves_out_gaps,
+            CLASSES.name: self.follows_classes,
+            LISTS.name: self.neighbors.method == GIVEN_LISTS,
+            "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",
+        }
+        return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])
+
+    def value(self, name: str) -> Any:
+        """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""
+        return attrgetter(name)(self)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return all parameters as plain values."""
+        return values_of(self)
+
+    def of_stage(self, stage: str) -> dict[str, Any]:
+        """Return the parameters of a stage that its key holds: no tuned number or UNKEYED_DEFAULTS at its default."""
+        table = getattr(self, stage, None)
+        if table is None:
+            return {}
+        return {
+            field.name: getattr(table, field.name)
+            for field in fields_of(table)
+            if getattr(table, field.name) != field.default
+            or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
+        }
+
+
+if not TYPE_CHECKING:  # checkers see the tables of stages that several methods share
+    TABLES = merged("parameters", "TABLES")
+    own = {"__module__": __name__, "__doc__": Tables.__doc__, "__annotations__": TABLES}
+    Tables = parameters()(type("Tables", (Tables,), {**own, **{name: made() for name, made in TABLES.items()}}))
+
+# The tuned numbers of each stage that has some.
+TUNED: dict[str, frozenset[str]] = {
+    stage: numbers
+    for stage in names_of(Tables())
+    if stage != "seed" and (numbers := tuned_names(getattr(Tables(), stage)))
+}
