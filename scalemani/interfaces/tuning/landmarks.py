@@ -1,6 +1,6 @@
 """Landmark methods compared at equal numbers of landmarks: `compare_landmarks`, a grid of methods and seeds.
 
-Each cell reads what a run has stored and writes the stages from the landmarks on to a folder of its own.
+Each cell reads what a run has stored and writes the stages from the landmarks on to a separate folder.
 """
 
 import contextlib
@@ -55,7 +55,7 @@ HIGH_SHARE = 0.95  # of points that are nearer to a landmark, or have better con
 SETTINGS = ("points", "landmarks", "landmark_weights")
 METHOD = "laplacian-eigenmaps"  # whose first stage ingests points that no run has
 OF_LANDMARKS = frozenset(stage.name for stage in EIGENVECTOR_STAGES)  # the stages from the landmarks on
-TRIAL = "trial"  # the key of what is computed: a trial has a folder of its own
+TRIAL = "trial"  # the key of what is computed: each trial has a separate folder
 JUDGES = (*REFINING_SOLVERS, "exact")  # solvers whose embedding that of landmarks is compared with
 SOLVER = "lll"  # the embedding that landmarks give without refinement
 
@@ -177,25 +177,25 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     for cell in cells:
         Parameters().with_values({**requested, **cell, "affinities.sigma": sigma})
     executor = Executor.asked_for(None, workers, memory, progress or Progress())
-    with executor.started(), run_of(points, requested, executor) as found:
-        reference = refined_embedding(found)
+    with executor.started(), run_of(points, requested, executor) as run:
+        reference = refined_embedding(run)
         embeds = {} if reference is None else {"embedding.solver": SOLVER}
-        params = Parameters.of(found.params).with_values({**requested, **embeds})
-        n_points, seed = found.dimensions.n_points, cells[0]["seed"]
+        params = Parameters.of(run.params).with_values({**requested, **embeds})
+        n_points, seed = run.dimensions.n_points, cells[0]["seed"]
         for cell in cells:
-            check_landmarks(params.with_values(cell).as_resolved(found.method), n_points)
+            check_landmarks(params.with_values(cell).as_resolved(run.method), n_points)
         if sigma is None:
-            stored = RowsOfArray(found.stored(StoredPoints).points, n_points)
-            sigma = spacing_sigma(stored, params.as_resolved(found.method).n_landmarks, seed)
+            stored = RowsOfArray(run.stored(StoredPoints).points, n_points)
+            sigma = spacing_sigma(stored, params.as_resolved(run.method).n_landmarks, seed)
         rows = sample_rows(seed, "landmarks/compared", n_points, n_sampled or n_points)
-        comparison = Comparison(found, params, rows, sigma, reference, executor)
+        comparison = Comparison(run, params, rows, sigma, reference, executor)
         executor.progress.start("landmarks", len(cells), "selection")
         return [quality_of(comparison, cell) for cell in cells]
 
 
 @contextlib.contextmanager
 def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Iterator[Run]:
-    """Yield the run that is given, or one of the points, in a folder that goes when the block ends."""
+    """Yield the run that is passed, or one of the points, in a folder that is removed when the block ends."""
     there = opened_run(points)
     of_points = {name: value for name, value in requested.items() if name.startswith("points.")}
     params = Parameters().with_values(of_points)
@@ -286,17 +286,17 @@ def run_trial(comparison: Comparison, requested: Parameters, folder: Path) -> Pl
 def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> np.ndarray:
     """Return Nystrom residuals, distances and condition numbers of the points looked at: (3, M) float64."""
     rows, dimensions = comparison.rows, comparison.run.dimensions
-    one_block = dimensions.block_rows * dimensions.row_bytes  # is kept for the tiles that follow
+    one_block = dimensions.block_rows * dimensions.row_bytes  # stays in memory for the tiles that follow
     points = RowsOfArray(comparison.run.stored(StoredPoints).points, dimensions.n_points, one_block)
     prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
     n_neighbors, added = comparison.run.params.landmark_neighbors, comparison.requested.landmark_weights.regularization
-    found = np.empty((3, len(rows)))
+    errors = np.empty((3, len(rows)))
 
     def measure(tile: slice) -> None:
         some = points[rows[tile]]
         indices, squares = nearest_landmarks(some, prepared, n_neighbors)
         conditions = local_conditions(some, landmarks, indices, added)
-        found[:, tile] = nystrom_residuals(some, kernel), np.sqrt(squares[:, 0]), conditions
+        errors[:, tile] = nystrom_residuals(some, kernel), np.sqrt(squares[:, 0]), conditions
 
     comparison.executor.over(measure, list(slices(len(rows), TILE_ROWS)))
-    return found
+    return errors

@@ -75,7 +75,7 @@ def procrustes_error(run: Run, judge: Judge) -> Measure:
 
 
 def eigengap(run: Run, judge: Judge) -> Measure:
-    """Return the distance from the last eigenvalue kept to the next: a subspace that stands apart is well defined."""
+    """Return the distance from the last retained eigenvalue to the next: a separate subspace is well defined."""
     certificates = run.certificates.get("embedding", {})
     if EIGENGAP not in certificates:
         raise ConfigError(f"eigengap is of a spectral embedding, and {run.method} has none: take another score")
@@ -89,9 +89,9 @@ def from_points(name: str) -> Callable[[Run, Judge], Measure]:
         n_points = run.dimensions.n_points
         rows = sample_rows(SEED, "measures/run", n_points, measures.SAMPLED_POINTS)
         k = judge.n_neighbors or min(COUNTED, (n_points - 1) // 2)
-        found = against_points(run, run.stored_embedding.read(), rows, k)[name]
-        assert isinstance(found, Measure)
-        return found
+        measured = against_points(run, run.stored_embedding.read(), rows, k)[name]
+        assert isinstance(measured, Measure)
+        return measured
 
     return of_run
 
@@ -120,7 +120,7 @@ def make_judge(n_points: int, labels: Any = None, reference: Any = None, n_neigh
     return Judge(classes, positions, n_neighbors)
 
 
-def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) -> tuple[str, ...]:
+def chosen_scores(requested: Sequence[str], judge: Judge, methods: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the scores, the first of which ranks; where none is requested, those that the judge allows.
 
     Clusters are compared with labels, other embeddings too, by neighbours; without labels embeddings with a reference;
@@ -128,13 +128,13 @@ def chosen_scores(asked: Sequence[str], judge: Judge, methods: Sequence[str]) ->
     """
     if GRAPH_ALONE in methods:
         raise ConfigError(f"{GRAPH_ALONE} has no embedding that could be scored: take a method that embeds")
-    if not asked:
+    if not requested:
         if judge.labels is not None:
             return (CLUSTERING_ERROR if set(methods) == {CLUSTERING} else LABEL_ACCURACY,)
         return (EIGENGAP if judge.reference is None else PROCRUSTES_ERROR,)
-    for name in asked:
+    for name in requested:
         check_known(name, SCORES, f"unknown score {name!r}")
         needs = SCORES[name].needs
         if needs and getattr(judge, needs) is None:
             raise ConfigError(f"score {name} compares with {needs}: give {needs} as well, or another score")
-    return tuple(dict.fromkeys(asked))
+    return tuple(dict.fromkeys(requested))

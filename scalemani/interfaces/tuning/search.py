@@ -1,7 +1,7 @@
 """The search over a grid: runs in one store that share points, graph and Z; their scores as a table and as files.
 
 Cells whose graphs differ in their number of neighbours alone share the widest of these: each takes the affinities of
-its own first columns. A candidate that cannot be run is reported, and the others run.
+its first columns. A candidate that cannot be run is reported, and the others run.
 """
 
 import csv
@@ -50,7 +50,7 @@ class Stage(NamedTuple):
 class Cell:
     """One combination of a grid: its values by name, its scores and stages by theirs, or why it failed.
 
-    `computed_as` are the parameters that it was computed with in the place of those given, where it shares a graph.
+    `computed_as` are the parameters that replaced requested ones in its computation, where it shares a graph.
     """
 
     values: dict[str, Any]
@@ -108,7 +108,7 @@ class Tuning:
         """The table of all cells, a column a name, as scikit-learn's `cv_results_`.
 
         `params`; `param_<name>` of each name; `<score>` and `<score>_error`, its standard error, of each score; `rank`,
-        from 1 for the best; `seconds` of the stages that are its own; `failure`, None where there is none.
+        from 1 for the best; `seconds` of the stages that it does not share; `failure`, None where there is none.
         """
         signed, shared, rows = self.signed_scores(), set(self.shared_seconds), []
         for cell, value in zip(self.cells, signed, strict=True):
@@ -116,18 +116,18 @@ class Tuning:
             for name in self.scoring:
                 row[name], row[f"{name}_error"], _ = cell.scores.get(name, NO_SCORE)
             row["rank"] = None if np.isnan(value) else 1 + int(np.sum(signed > value))
-            own = sum(stage.seconds for name, stage in cell.stages.items() if name not in shared)
-            rows.append({**row, "seconds": np.nan if cell.failure else float(own), "failure": cell.failure})
+            unshared = sum(stage.seconds for name, stage in cell.stages.items() if name not in shared)
+            rows.append({**row, "seconds": np.nan if cell.failure else float(unshared), "failure": cell.failure})
         return {name: column([row[name] for row in rows]) for name in rows[0]}
 
     @property
     def shared_seconds(self) -> dict[str, float]:
         """The seconds of the stages that were computed once for several cells, all that have them."""
-        found: dict[str, list[Stage]] = {}
+        computed: dict[str, list[Stage]] = {}
         for cell in self.cells:
             for name, stage in cell.stages.items():
-                found.setdefault(name, []).append(stage)
-        shared = {name: stages for name, stages in found.items() if len(stages) > 1}
+                computed.setdefault(name, []).append(stage)
+        shared = {name: stages for name, stages in computed.items() if len(stages) > 1}
         return {
             name: one.seconds for name, (one, *others) in shared.items() if {other.key for other in others} == {one.key}
         }
@@ -165,8 +165,8 @@ class Tuning:
             scores = {name: measure._asdict() for name, measure in cell.scores.items()}
             seconds = {name: stage.seconds for name, stage in cell.stages.items()}
             cells.append({**vars(cell), "scores": scores, "seconds": seconds})
-        found = {"best_index": self.best_index_, "shared_seconds": self.shared_seconds, "cells": cells}
-        return {"store": self.store, "scoring": list(self.scoring), **found}
+        results = {"best_index": self.best_index_, "shared_seconds": self.shared_seconds, "cells": cells}
+        return {"store": self.store, "scoring": list(self.scoring), **results}
 
 
 def plain(value: Any) -> Any:
@@ -178,9 +178,9 @@ def column(values: list[Any]) -> np.ndarray:
     """Return values as a column, those that are not all real numbers as objects."""
     if all(isinstance(value, float) for value in values):
         return np.array(values)
-    found = np.empty(len(values), dtype=object)
-    found[:] = values
-    return found
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
 
 
 # What is wrong with one run and not with the others; of a store or a cluster all of them would fail.
@@ -202,12 +202,12 @@ class SurveyedPoints:
 
     def outline(self, root: str | Path, method: str, params: Parameters) -> Outline:
         """Return what a run of the points at `root` computes; errors are of `run`."""
-        asked, source = follow_source(params, self.source)
+        requested, source = follow_source(params, self.source)
         known = params.points, params.duplicates.tolerance, source.shape
         if known not in self._seen:
             source = distinct_rows(source, params, self.executor, self.block_rows)
             self._seen[known] = survey(source, self.executor, self.block_rows)
-        return outline_within(method, asked, self._seen[known], self.executor.driver_memory, RunStore(root))
+        return outline_within(method, requested, self._seen[known], self.executor.driver_memory, RunStore(root))
 
 
 @dataclass(frozen=True)
@@ -263,28 +263,28 @@ def search(
             raise prepared[0]
         cells: list[Cell] = []
         with locked_run(root, executor) as target:
-            found = []
+            outcomes = []
             for number, (candidate, ready) in enumerate(zip(candidates, prepared, strict=True), 1):
                 shown = ", ".join(f"{name}={value}" for name, value in candidate.values.items())
                 progress.note(f"cell {number} of {len(candidates)}: {shown}")
-                found.append(attempt(run_cell, target, ready, scores, judge))
-                if isinstance(found[-1], Exception):
-                    cells.append(Cell(dict(candidate.values), candidate.method, failure=str(found[-1])))
-                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {found[-1]}")
+                outcomes.append(attempt(run_cell, target, ready, scores, judge))
+                if isinstance(outcomes[-1], Exception):
+                    cells.append(Cell(dict(candidate.values), candidate.method, failure=str(outcomes[-1])))
+                    progress.warn(f"cell {number} of {len(candidates)} failed: {shown}: {outcomes[-1]}")
                 else:
-                    cells.append(found[-1][0])
-            if all(isinstance(one, Exception) for one in found):
-                raise found[0]
+                    cells.append(outcomes[-1][0])
+            if all(isinstance(one, Exception) for one in outcomes):
+                raise outcomes[0]
             tuning = Tuning(str(root), tuple(cells), tuple(scores))
             if tuning.best_index_ is not None:
-                target.store.save_plan(found[tuning.best_index_][1].plan)
+                target.store.save_plan(outcomes[tuning.best_index_][1].plan)
     return tuning
 
 
-def attempt(compute: Callable[..., Any], *given: Any) -> Any:
+def attempt(compute: Callable[..., Any], *arguments: Any) -> Any:
     """Return what a call returns, or the error that is of one cell alone."""
     try:
-        return compute(*given)
+        return compute(*arguments)
     except OF_ONE_CELL as error:
         return error
 
@@ -298,30 +298,30 @@ def prepare(points: SurveyedPoints, root: str | Path, candidate: Candidate) -> P
     return Prepared(candidate, outline)
 
 
-def graph_width(found: Prepared | Exception) -> int:
+def graph_width(prepared: Prepared | Exception) -> int:
     """Return how many neighbours the graph of affinities of a candidate has; 0 where there is none."""
-    if isinstance(found, Exception) or StoredAffinities.STAGE not in found.outline.keys:
+    if isinstance(prepared, Exception) or StoredAffinities.STAGE not in prepared.outline.keys:
         return 0
-    return found.outline.params.n_neighbors
+    return prepared.outline.params.n_neighbors
 
 
-def widened(points: SurveyedPoints, root: str | Path, found: Prepared, widest: int) -> Prepared:
-    """Return a candidate with its own affinities on a graph of so many neighbours."""
-    used = found.outline.params
+def widened(points: SurveyedPoints, root: str | Path, prepared: Prepared, widest: int) -> Prepared:
+    """Return a candidate with its affinities on a graph of so many neighbours."""
+    used = prepared.outline.params
     computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
     # What was left open followed the narrower graph.
-    asked = found.outline.asked.with_values({**computed_as, "affinities.perplexity": used.affinities.perplexity})
-    return prepare(points, root, replace(found.candidate, params=asked, computed_as=computed_as))
+    params = prepared.outline.asked.with_values({**computed_as, "affinities.perplexity": used.affinities.perplexity})
+    return prepare(points, root, replace(prepared.candidate, params=params, computed_as=computed_as))
 
 
-def run_cell(target: WritableRun, found: Prepared | Exception, scores: Sequence[str], judge: Judge) -> tuple[Cell, Run]:
+def run_cell(target: WritableRun, ready: Prepared | Exception, scores: Sequence[str], judge: Judge) -> tuple[Cell, Run]:
     """Run and score one candidate; return the cell and the run, or raise why there is none."""
-    if isinstance(found, Exception):
-        raise found
-    candidate = found.candidate
-    plan = make_plan(target.store, found.outline, target.executor)
+    if isinstance(ready, Exception):
+        raise ready
+    candidate = ready.candidate
+    plan = make_plan(target.store, ready.outline, target.executor)
     plan.check()
-    for note in found.outline.notes:
+    for note in ready.outline.notes:
         target.executor.progress.warn(note)
     run_plan(target, plan)
     run = Run(target.store.root)

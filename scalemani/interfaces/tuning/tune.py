@@ -39,7 +39,7 @@ def tune(
         Their other parameters hold for all combinations; `store`, `scheduler`, `workers` and `memory` are the first's.
     param_grid : dict or list of dict
         Lists of values by argument or setting, {"perplexity": [5, 10], "neighbors.recall": [0.9, 0.99]}; of a list of
-        these, each is a grid of its own.
+        these, each is a separate grid.
     X : (N, D), the points, as `fit` takes them
     y : (N,) or None
         Classes that scores compare with, and that methods such as LDA, or with a target weight, learn from.
@@ -58,7 +58,7 @@ def tune(
     -------
     Tuning
         `best_params_`, `best_score_`, `best_index_`, `best_estimator_`, and `results_`, a table as `cv_results_` of
-        scikit-learn's GridSearchCV has it, without folds: `pandas.DataFrame(found.results_)` shows it. A combination
+        scikit-learn's GridSearchCV has it, without folds: `pandas.DataFrame(tuning.results_)` shows it. A combination
         that cannot be run has its error in the column `failure`; the others are there.
 
     Raises
@@ -72,8 +72,8 @@ def tune(
     >>> import scalemani as sm
     >>> points, classes = make_blobs(300, centers=4, n_features=5, random_state=0)
     >>> maps = sm.LaplacianEigenmaps(n_landmarks=50, solver="lll")
-    >>> found = sm.tune(maps, {"perplexity": [4, 8], "n_neighbors": [12, 24]}, points, classes)
-    >>> len(found.results_["rank"]), sorted(found.best_params_)
+    >>> tuning = sm.tune(maps, {"perplexity": [4, 8], "n_neighbors": [12, 24]}, points, classes)
+    >>> len(tuning.results_["rank"]), sorted(tuning.best_params_)
     (4, ['n_neighbors', 'perplexity'])
     """
     estimators = [estimator] if isinstance(estimator, Embedder) else list(estimator)
@@ -99,14 +99,14 @@ def tune(
     first = estimators[0]
     with store_or_temporary(first.store) as folder:
         with executor_for(**resources_of(first)) as executor:
-            found = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
-        if found.best_index_ is not None:
-            estimator, values = tried[found.best_index_]
-            shared = found.cells[found.best_index_].computed_as  # the graph of the best cell's run
+            tuning = search(SurveyedPoints(source, executor), folder, candidates, scores, judge)
+        if tuning.best_index_ is not None:
+            estimator, values = tried[tuning.best_index_]
+            shared = tuning.cells[tuning.best_index_].computed_as  # the graph of the best cell's run
             best = clone(estimator).set_params(**changed(estimator, {**values, **shared}), store=first.store)
             with best.computed_in(folder):
-                found.best_estimator_ = best.fit(X, y)
-    return found
+                tuning.best_estimator_ = best.fit(X, y)
+    return tuning
 
 
 def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> Lists:
@@ -122,15 +122,15 @@ def checked_grid(estimator: Embedder, grid: Mapping[str, Sequence[Any]]) -> List
 
 def changed(estimator: Embedder, values: Mapping[str, Any]) -> dict[str, Any]:
     """Return arguments of an estimator with values of arguments and of settings in their place."""
-    own = estimator.get_params(deep=False)
-    found: dict[str, Any] = {}
+    arguments = estimator.get_params(deep=False)
+    changes: dict[str, Any] = {}
     for name, value in values.items():
         argument = ARGUMENT_OF.get(name, name)
-        if argument in own:
-            found[argument] = value
+        if argument in arguments:
+            changes[argument] = value
         else:
-            found[SETTINGS] = {**(found.get(SETTINGS, own[SETTINGS]) or {}), name: value}
-    return found
+            changes[SETTINGS] = {**(changes.get(SETTINGS, arguments[SETTINGS]) or {}), name: value}
+    return changes
 
 
 def requested_or_error(estimator: Embedder, values: Mapping[str, Any]) -> Requested | ScalemaniError:
@@ -150,7 +150,7 @@ def tuned_points(
     valid = [one for one in requested if isinstance(one, Requested)]
     if len({(id(one.start), id(one.landmarks)) for one in valid}) > 1:
         raise ConfigError(
-            "a start or landmarks that are given as arrays are those of all cells: tune them one at a time"
+            "a start or landmarks that are passed as arrays are those of all cells: tune them one at a time"
         )
     read_as = [repr(one.use_rep) for one in estimators]
     if len(set(read_as)) > 1:
