@@ -47,9 +47,9 @@ class Axis(NamedTuple):
         extent = self.high - self.low
         power = 10.0 ** math.floor(math.log10(extent))
         step = next(size * power for size in (0.2, 0.5, 1, 2) if extent < 6 * size * power)
-        found = np.arange(math.ceil(self.low / step), math.floor(self.high / step) + 1) * step
-        values = [float(f"{10**value if self.log else value:.6g}") for value in found]
-        return list(zip((found - self.low) / extent, values, strict=True))
+        ticks = np.arange(math.ceil(self.low / step), math.floor(self.high / step) + 1) * step
+        values = [float(f"{10**value if self.log else value:.6g}") for value in ticks]
+        return list(zip((ticks - self.low) / extent, values, strict=True))
 
 
 def axis_of(name: str, values: np.ndarray, zero: bool = False) -> Axis:
@@ -99,10 +99,10 @@ def curve(title: str, caption: str, across: str, up: str, x: np.ndarray, y: np.n
 def spectrum(eigenvalues: np.ndarray, following: float | None, title: str, caption: str) -> Chart:
     """Return eigenvalues (d,) as bars by their number, and the one that follows them as one of another series."""
     values = np.append(eigenvalues, [] if following is None else following)
-    is_kept = np.arange(len(values)) < len(eigenvalues)
-    names = ["kept"] if is_kept.all() else ["kept", "the next one"]
+    in_embedding = np.arange(len(values)) < len(eigenvalues)
+    names = ["of the embedding"] if in_embedding.all() else ["of the embedding", "the next one"]
     up = axis_of("eigenvalue", values, zero=True)
-    bars = [up.shares(values) * is_kept, up.shares(values) * ~is_kept]
+    bars = [up.shares(values) * in_embedding, up.shares(values) * ~in_embedding]
     return Chart(title, caption, Axis("number", 0, len(values)), up, names, bars)
 
 
@@ -129,7 +129,7 @@ HISTOGRAMS = (
     Histogram(
         StoredAffinities,
         "Bandwidths",
-        "Each point has its own sigma; with entropic affinities, that at which they have the requested perplexity.",
+        "Each point has a separate sigma; with entropic affinities, that at which they have the requested perplexity.",
         "sigma",
         lambda stored, block: sigmas(stored.beta.read_block(block)),
     ),
@@ -157,17 +157,17 @@ def sigmas(beta: np.ndarray) -> np.ndarray:
 
 def distributions(run: Run) -> Iterator[Chart]:
     """Yield what there is to draw of the finished stages of a run."""
-    for asked in HISTOGRAMS:
-        stored = stored_of(run, asked.stage)
-        if stored is None or (asked.stage is StoredAffinities and run.params.affinities.kind != "entropic"):
+    for kind in HISTOGRAMS:
+        stored = stored_of(run, kind.stage)
+        if stored is None or (kind.stage is StoredAffinities and run.params.affinities.kind != "entropic"):
             continue
         n_blocks = run.dimensions.n_blocks
         wanted = max(1, min(n_blocks, MOST_ROWS // run.dimensions.block_rows))
         spread = np.unique(np.linspace(0, n_blocks - 1, wanted).astype(int))
-        found = np.concatenate([asked.read(stored, int(block)) for block in spread])
-        if found.size:
-            series = dict(zip(asked.names, np.atleast_2d(found.T), strict=True))
-            yield histogram(asked.title, asked.caption, asked.across, series)
+        values = np.concatenate([kind.read(stored, int(block)) for block in spread])
+        if values.size:
+            series = dict(zip(kind.names, np.atleast_2d(values.T), strict=True))
+            yield histogram(kind.title, kind.caption, kind.across, series)
     for draw in (eigenvalues, descent, clusters, pairs):
         yield from draw(run)
 
@@ -187,27 +187,27 @@ def eigenvalues(run: Run) -> Iterator[Chart]:
     stage = (run.reduction or StoredEmbedding).STAGE
     if not finished(run, stage):
         return
-    found = run.eigenvalues
+    values = run.eigenvalues
     gap = run.certificates[stage].get("eigengap") if stage == StoredEmbedding.STAGE else None
-    following = float(found[-1]) + gap if isinstance(gap, float) else None
+    following = float(values[-1]) + gap if isinstance(gap, float) else None
     says = {
-        StoredEmbedding.STAGE: "Of L v = lambda D v, without the trivial one. The gap to the next one tells how well "
-        "the embedding is told from the eigenvector that follows."
+        StoredEmbedding.STAGE: "Of L v = lambda D v, without the trivial one. The larger the gap to the next one, the "
+        "better the embedding is separated from the eigenvector that follows."
     }
-    yield spectrum(found, following, "Spectrum", says.get(stage, "Of the columns of the embedding."))
+    yield spectrum(values, following, "Spectrum", says.get(stage, "Of the columns of the embedding."))
 
 
 def descent(run: Run) -> Iterator[Chart]:
     """Draw how the objective and its gradient fell."""
     if finished(run, StoredLayout.STAGE):
-        found = run.curve
-        if len(found.iteration) < 2:
+        history = run.curve
+        if len(history.iteration) < 2:
             return
         caption = "The objective; while the attraction is exaggerated, that of the exaggerated one."
-        yield curve("Descent", caption, "iteration", "objective", found.iteration, found.objective)
-        norms = np.nan_to_num(found.gradient_norm)
+        yield curve("Descent", caption, "iteration", "objective", history.iteration, history.objective)
+        norms = np.nan_to_num(history.gradient_norm)
         caption = "It falls towards zero at a minimum."
-        yield curve("Gradient", caption, "iteration", "norm of the gradient", found.iteration, norms)
+        yield curve("Gradient", caption, "iteration", "norm of the gradient", history.iteration, norms)
 
 
 def clusters(run: Run) -> Iterator[Chart]:

@@ -83,9 +83,9 @@ def tile_codes(counts: sparse.csr_array, column: Mapping[str, Any], dtype: np.dt
             tiles = np.flatnonzero(n_labelled)
             shown[tiles] = np.rint((counts @ np.arange(LEVELS))[tiles] / n_labelled[tiles])
         else:
-            found = counts.tocoo()
-            most = np.flatnonzero(found.data == counts.max(axis=1).toarray().ravel()[found.row])[::-1]
-            shown[found.row[most]] = found.col[most]  # of equals the last that is written, the first code
+            entries = counts.tocoo()
+            most = np.flatnonzero(entries.data == counts.max(axis=1).toarray().ravel()[entries.row])[::-1]
+            shown[entries.row[most]] = entries.col[most]  # of equals the last that is written, the first code
         grids.append(shown)
     return np.concatenate(grids)
 
@@ -99,8 +99,8 @@ def map_data(run: "ReportedRun", labels: Mapping[str, np.ndarray]) -> MapData | 
     n_points = source.shape[0]
     n_drawn = n_points if n_points <= MOST_POINTS else SAMPLED_POINTS
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
-    found = map_of(source, columns, drawn, embedding.rows)
-    return found._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
+    data = map_of(source, columns, drawn, embedding.rows)
+    return data._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))
 
 
 def map_of(
@@ -131,11 +131,11 @@ def map_of(
     arrays |= {f"column-{number}": packed(codes[drawn]) for number, (_, codes) in enumerate(encoded)}
     if tiled:
         arrays["counts"] = packed(counts[0].toarray().astype(np.uint32))
-        for number, (found, (column, codes)) in enumerate(zip(counts[1:], encoded, strict=True)):
-            arrays[f"tiles-{number}"] = packed(tile_codes(found, column, codes.dtype))
+        for number, (tiles, (column, codes)) in enumerate(zip(counts[1:], encoded, strict=True)):
+            arrays[f"tiles-{number}"] = packed(tile_codes(tiles, column, codes.dtype))
     texts = {name: packed_texts(values[drawn]) for name, values in columns.items() if name not in shown}
-    told = [name for name, packed in texts.items() if len(packed) <= text_bytes]
-    arrays |= {f"texts-{number}": texts[name] for number, name in enumerate(told)}
+    listed = [name for name, packed in texts.items() if len(packed) <= text_bytes]
+    arrays |= {f"texts-{number}": texts[name] for number, name in enumerate(listed)}
     if rows is not None or tiled:
         numbers = drawn if rows is None else rows[drawn]
         arrays["rows"] = packed(np.diff(numbers, prepend=0).astype(np.uint32))
@@ -147,8 +147,8 @@ def map_of(
             {"name": name, "low": low, "high": high} for name, (low, high) in zip(axes, limits.tolist(), strict=True)
         ],
         "columns": [column for column, _ in encoded],
-        "texts": told,
-        "left_out": [name for name in texts if name not in told],
+        "texts": listed,
+        "left_out": [name for name in texts if name not in listed],
         "tiles": {"side": side, "resolutions": RESOLUTIONS} if tiled else None,
         "shading": SHADING,
     }
@@ -185,16 +185,16 @@ def quantised(
 
 def encoded_column(name: str, values: np.ndarray) -> tuple[dict[str, Any], np.ndarray]:
     """Return the description of a column and the code (N,) of each point: that of its class, or of its value."""
-    found = colours_of_labels(values, len(values))
-    index, table, missing = found.index, found.colours, found.missing
-    if not found.classes:
+    colours = colours_of_labels(values, len(values))
+    index, table, missing = colours.index, colours.colours, colours.missing
+    if not colours.classes:
         index = np.where(index == missing, LEVELS, index * (LEVELS - 1) // (RAMP_STEPS - 1))
         table, missing = np.concatenate([ramp(VIRIDIS, LEVELS), table[-1:]]), LEVELS
     codes = index.astype(np.uint8 if len(table) <= 256 else np.uint16)
     described = {
         "name": name,
-        "classes": list(found.classes) or None,
-        "limits": found.limits,
+        "classes": list(colours.classes) or None,
+        "limits": colours.limits,
         "missing": missing,
         "counts": np.bincount(codes, minlength=len(table)).tolist(),
         "colours": [f"#{bytes(colour).hex()}" for colour in np.rint(table * 255).astype(np.uint8)],
@@ -221,8 +221,8 @@ def packed(values: np.ndarray) -> str:
 
 def packed_texts(values: np.ndarray) -> str:
     """Return the beginnings of texts (N,) as a compressed list of JSON in base64."""
-    found = [text if len(text) <= SHOWN_LETTERS else f"{text[: SHOWN_LETTERS - 1]}…" for text in values.tolist()]
-    return compressed(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
+    beginnings = [text if len(text) <= SHOWN_LETTERS else f"{text[: SHOWN_LETTERS - 1]}…" for text in values.tolist()]
+    return compressed(json.dumps(beginnings, ensure_ascii=False).encode("utf-8", "replace"))
 
 
 def compressed(content: bytes) -> str:

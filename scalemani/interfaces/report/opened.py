@@ -58,7 +58,7 @@ class Shown:
 
     @property
     def _n_drawn(self) -> int | None:
-        """The number of points that a notebook would show unasked; None without an embedding."""
+        """The number of points that a notebook would show by default; None without an embedding."""
         raise NotImplementedError
 
     @overload
@@ -122,7 +122,7 @@ class Shown:
         return Path(path)
 
     def live_map(self, labels: Any = ()) -> "LiveMap":
-        """Return a map of the embedding that notebooks show live: it moves, tells rows, and filters by its legend.
+        """Return a map of the embedding that notebooks show live: it moves, names rows, and filters by its legend.
 
         Of more points than a page of a megabyte holds, some 90,000, it draws 10,000 on top of tiles in which all are
         counted; `report` draws more.
@@ -137,7 +137,7 @@ class Shown:
         return LiveMap(drawn.positions, drawn.columns(named_labels(labels, drawn.n_points)), drawn.rows)
 
     def _shown_map(self) -> "LiveMap | None":
-        """Return the map that a notebook shows unasked: that of at most a million points."""
+        """Return the map that a notebook shows by default: that of at most a million points."""
         from scalemani.interfaces.report.page import MOST_MAPPED
 
         return self.live_map() if self._n_drawn is not None and self._n_drawn <= MOST_MAPPED else None

@@ -52,7 +52,7 @@ class Parameter(NamedTuple):
 
     @property
     def changed(self) -> bool:
-        """Whether it differs from what would have been taken had nothing been asked."""
+        """Whether it differs from its default."""
         return bool(self.value != self.default)
 
 
@@ -75,7 +75,7 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
         sizes={name: group.committed_bytes for name, group in groups.items()},
         warnings=[message for group in groups.values() for _, message in given_warnings(group)],
         certificates=list(judged_certificates(run)),
-        parameters=list(parameters_beside_defaults(run)),
+        parameters=list(parameters_with_defaults(run)),
         charts=list(distributions(run)),
         verification=read_verification(run),
         quality=quality,
@@ -86,18 +86,18 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
 
 
 def read_verification(run: Run) -> dict[str, Any] | None:
-    """Return what the last audit found, as it stands beside the run; None where there was none, or of another run."""
+    """Return what the last audit reported, as stored with the run; None where there was none, or of another run."""
     content = run.store.objects.get(JSON_NAME, RECORD_BYTES)
     if content is None:
         return None
     try:
-        found = json.loads(content)
-        return found if found["keys"] == run.keys and isinstance(found["findings"], list) else None
+        verification = json.loads(content)
+        return verification if verification["keys"] == run.keys and isinstance(verification["findings"], list) else None
     except (KeyError, RecursionError, TypeError, ValueError):
         return None
 
 
-def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
+def parameters_with_defaults(run: Run) -> Iterator[Parameter]:
     """Yield the parameters of the stages of a run; defaults are those for its method and its number of points."""
     default = Parameters().resolved(run.method, run.dimensions.n_points).as_dict()
     values = run.params.as_dict()
@@ -109,18 +109,18 @@ def parameters_beside_defaults(run: Run) -> Iterator[Parameter]:
 
 def commands(run: Run) -> tuple[str, ...]:
     """Return the commands that repeat the run and inspect it; POINTS stands for the points."""
-    asked = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
-    for parameter in parameters_beside_defaults(run):
+    words = ["scalemani", "embed", "POINTS", "RUN", "--method", run.method]
+    for parameter in parameters_with_defaults(run):
         if parameter.changed and parameter.value is not None and parameter.name != "layout.objective":
-            asked += ["--set", f"{parameter.name}={written(parameter.value)}"]
+            words += ["--set", f"{parameter.name}={written(parameter.value)}"]
     if CLASSES.name in run.keys:
-        asked += ["--labels", "LABELS"]
+        words += ["--labels", "LABELS"]
     if weighs(run):
-        asked += ["--weights", "WEIGHTS"]
+        words += ["--weights", "WEIGHTS"]
     if LISTS.name in run.keys:
-        asked += ["--graph", "LISTS"]
+        words += ["--graph", "LISTS"]
     return (
-        shlex.join(asked),
+        shlex.join(words),
         "scalemani info RUN",
         "scalemani measure RUN",
         "scalemani verify RUN",
@@ -129,10 +129,10 @@ def commands(run: Run) -> tuple[str, ...]:
 
 
 def weighs(run: Run) -> bool:
-    """Return whether weights were given: those of rows that are one point alone add up to the number of rows."""
-    found = run.certificates
-    total = found.get(WEIGHTS.name, {}).get("total_weight")
-    return WEIGHTS.name in run.keys and total != found.get(DUPLICATES.name, {}).get("rows", 0)
+    """Return whether weights were passed: those of merged duplicates alone add up to the number of rows."""
+    certificates = run.certificates
+    total = certificates.get(WEIGHTS.name, {}).get("total_weight")
+    return WEIGHTS.name in run.keys and total != certificates.get(DUPLICATES.name, {}).get("rows", 0)
 
 
 def written(value: Any) -> str:
@@ -142,8 +142,8 @@ def written(value: Any) -> str:
 
 def versions() -> dict[str, str]:
     """Return the versions of what writes the page."""
-    found = {name: version(name) for name in LIBRARIES}
-    return {**found, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
+    libraries = {name: version(name) for name in LIBRARIES}
+    return {**libraries, "Python": platform.python_version(), "system": f"{platform.system()} {platform.machine()}"}
 
 
 def shown(value: Any) -> str:
@@ -176,7 +176,7 @@ TEMPLATES.globals["verdicts"] = VERDICTS
 def rendered(template: str, scripts: Sequence[str] = (), /, **values: Any) -> str:
     """Return a template with values, which are escaped; undefined ones are refused.
 
-    With names of scripts it is a page of its own: these, its style, and a policy that allows nothing else are values.
+    With names of scripts it is a whole page: these, its style, and a policy that allows nothing else are values.
     """
     if scripts:
         style, texts = text_of("page.css"), [text_of(f"{script}.js") for script in scripts]
@@ -192,7 +192,7 @@ def text_of(name: str) -> str:
 def policy(style: str, scripts: Sequence[str]) -> str:
     """Return the content security policy: this style and these scripts alone, and nothing from outside the file."""
     hashes = [base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (style, *scripts)]
-    allowed = [f"'sha256-{found}'" for found in hashes]
+    allowed = [f"'sha256-{digest}'" for digest in hashes]
     return (
         f"default-src 'none'; script-src {' '.join(allowed[1:])}; style-src {allowed[0]}; img-src data: blob:; "
         "base-uri 'none'; form-action 'none'"
@@ -200,7 +200,7 @@ def policy(style: str, scripts: Sequence[str]) -> str:
 
 
 def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: Any) -> Quality:
-    """Return the measures of a run, against classes (N,) too where given, on as many points as the cost allows."""
+    """Return the measures of a run, with classes (N,) against these too, on as many points as the cost allows."""
     n_points = run.dimensions.n_points
     if n_sampled is not None and check_count(n_sampled, "n_sampled", 0) == 0:
         return Quality({}, "Nothing was measured, as requested: scalemani measure RUN measures.")
@@ -208,8 +208,8 @@ def measure_quality(run: Run, labels: Any, n_sampled: int | None, random_state: 
         return Quality({}, "No points, too few or an unfinished run: nothing was measured.")
     affordable = np.clip(MOST_PRODUCTS / (n_points * run.dimensions.n_features), FEWEST_POINTS, SAMPLED_POINTS)
     wanted = n_sampled or int(affordable)
-    told = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
-    return Quality(measure_run(run, labels, n_sampled=wanted, random_state=random_state), told)
+    note = "scalemani measure RUN looks at more points." if wanted < min(SAMPLED_POINTS, n_points) else ""
+    return Quality(measure_run(run, labels, n_sampled=wanted, random_state=random_state), note)
 
 
 MOST_MAPPED = 1_000_000  # points; of more, a notebook would wait
@@ -229,7 +229,7 @@ class LiveMap:
     """
 
     def __init__(self, embedding: Any, columns: Mapping[str, np.ndarray], rows: np.ndarray | None = None) -> None:
-        """Take an embedding (N, d), labels or values (N,) by their names, and the rows (N,) of the given points."""
+        """Take an embedding (N, d), labels or values (N,) by their names, and the rows (N,) of the input points."""
         self.source, self.columns, self.rows = open_points(embedding), columns, rows
 
     @cached_property
@@ -239,13 +239,13 @@ class LiveMap:
 
     @cached_property
     def document(self) -> str:
-        """The map as a page of its own."""
+        """The map as a standalone page."""
         n_points = self.source.shape[0]
         n_axes = min(self.source.shape[1], MOST_AXES)
         most = DRAWN_BYTES // (AXIS_BYTES * n_axes + COLUMN_BYTES * len(self.columns))
         drawn = sample_rows(0, "report/notebook", n_points, n_points if n_points <= most else MAPPED_POINTS)
-        found = map_of(self.source, self.columns, drawn, self.rows, SIDE, TEXT_BYTES)
-        return rendered("live.html", MAP_SCRIPTS, map=found._replace(picture=self.picture))
+        data = map_of(self.source, self.columns, drawn, self.rows, SIDE, TEXT_BYTES)
+        return rendered("live.html", MAP_SCRIPTS, map=data._replace(picture=self.picture))
 
     def _repr_html_(self) -> str:
         return rendered("frame.html", document=self.document, picture=self.picture)

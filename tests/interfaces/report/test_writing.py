@@ -16,7 +16,7 @@ from scalemani.errors import ConfigError, DataError, ScalemaniWarning, StoreErro
 from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.interfaces.report.certificates import judged_certificates, meanings_of
 from scalemani.interfaces.report.opened import is_classes, open_run
-from scalemani.interfaces.report.page import commands, parameters_beside_defaults
+from scalemani.interfaces.report.page import commands, parameters_with_defaults
 from scalemani.io.figures import checked_look, drawn_embedding
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import poor_points
@@ -73,7 +73,7 @@ def test_a_page_shows_every_stage_certificate_and_parameter(pages, runs, method)
     for stage, record in runs[method].records().items():
         assert f"{stage} {record['seconds']:.1f}" in text
         assert all(f"{stage} {name}" in text for name in record["certificates"])
-    assert all(parameter.name in text for parameter in parameters_beside_defaults(runs[method]))
+    assert all(parameter.name in text for parameter in parameters_with_defaults(runs[method]))
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -140,7 +140,7 @@ def test_a_descent_that_was_cut_short_falls_short(runs, pages):
     assert judged["layout", "stopped"] == "short"
     assert judged["neighbors", "recall"] == "good"
     assert judged["affinities", "largest_entropy_residual"] == "good"
-    assert "short of what was asked for" in pages["t-sne"].text
+    assert "short of the requested target" in pages["t-sne"].text
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 "use strict";
 // The map on a WebGL 2 canvas: tiles, then smooth regions where points are dense, and discs where they are sparse.
 // Libraries for this take positions as 32-bit floats in textures, and make code at run time, which the page's policy
-// forbids: it allows these scripts and no others, whatever a run holds.
+// forbids: it allows these scripts and no others for any run.
 const SPLINE = `#version 300 es
 precision highp float;
 vec4 spline(highp sampler2D image, vec2 uv, int level) {
@@ -55,7 +55,7 @@ void main() {
   uv = (vec2(cell) + vec2(gl_VertexID & 1, gl_VertexID >> 1)) / cells;
   gl_Position = vec4(uv * 2.0 - 1.0, 0.0, 1.0);
 }`;
-// The narrowest average that holds enough points, as the next wider one tells, which has less noise.
+// The narrowest average that holds enough points, by the next wider one, which has less noise.
 const REGION_COLOUR = `${SHARE_OF_REGIONS}
 in vec2 uv;
 uniform int finest, widest;
@@ -101,12 +101,12 @@ uniform highp sampler2D image;
 uniform float faint, level, near; // the grid, of which a part is taken from the next; how far tiles run into each other
 out vec4 pixel;
 void main() {
-  vec4 found = texture(image, place);
+  vec4 colour = texture(image, place);
   if (near > 0.0) {
     vec4 even = mix(spline(image, place, int(level)), spline(image, place, int(ceil(level))), fract(level));
-    found = mix(found, even, near);
+    colour = mix(colour, even, near);
   }
-  pixel = faint * found;
+  pixel = faint * colour;
 }`;
 const FAINT = 0.12, FAINT_TILES = 0.3; // of the opacity of what is not selected, where something is
 const EARLIER = 0.25; // of a level, by which averages are wider rather than grainy
@@ -338,7 +338,7 @@ class Canvas {
     return place;
   }
 
-  // Draw regions in the cells that hold points or lie beside one that does.
+  // Draw regions in the cells that hold points or lie next to one that does.
   drawRegions(layer, grid, highest, strength) {
     const gl = this.gl, place = this.begin(this.regions, grid), cells = layer.filledCells();
     gl.uniform2f(place("cells"), layer.width >> CELL_LEVEL, layer.height >> CELL_LEVEL);
@@ -375,23 +375,23 @@ class Canvas {
   drawDiscs(number, grid, count, size, opacity) {
     const gl = this.gl, layer = this.layers[number], most = Math.min(layer.count, count);
     const places = new Uint16Array(2 * most), codes = new Uint16Array(most), regional = (this.shading.enough / 2) * grid.crowd;
-    let found = 0;
+    let drawn = 0;
     this.visit(grid, count, (k, of, column, row) => {
       if (of !== number || layer.least(column, row, grid.widest) >= regional) return;
-      places[2 * found] = this.places[2 * k];
-      places[2 * found + 1] = this.places[2 * k + 1];
-      codes[found++] = this.codes[k];
+      places[2 * drawn] = this.places[2 * k];
+      places[2 * drawn + 1] = this.places[2 * k + 1];
+      codes[drawn++] = this.codes[k];
     });
     const place = this.begin(this.discs, grid);
-    this.fill("discs", "place", places.subarray(0, 2 * found), 2, 0, true);
-    this.fill("discs", "code", codes.subarray(0, found), 1, 0);
+    this.fill("discs", "place", places.subarray(0, 2 * drawn), 2, 0, true);
+    this.fill("discs", "code", codes.subarray(0, drawn), 1, 0);
     gl.uniform4fv(place("view"), grid.view);
     gl.uniform2fv(place("part"), this.part(grid.step));
     gl.uniform1f(place("size"), size);
     gl.uniform1f(place("opacity"), opacity);
     gl.uniform1i(place("palette"), UNITS.palette);
-    gl.drawArrays(gl.POINTS, 0, found);
-    return found;
+    gl.drawArrays(gl.POINTS, 0, drawn);
+    return drawn;
   }
 
   // Give 16-bit integers to an input of a program, each to one vertex or (`divisor` 1) to one instance.

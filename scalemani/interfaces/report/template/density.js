@@ -2,7 +2,7 @@
 // Points of a view, counted by pixel: where they are dense the map draws averages over enough of them, elsewhere discs.
 // That is how `scalemani plot` shades its pixels, and what the numbers in `shading` are those of.
 const CELL_LEVEL = 4; // the coarsest of the grids, of which each has half the pixels a side of the one before
-const USUAL_LEVEL = 2; // of the widest averages, and whose pixels tell how dense the densest places are
+const USUAL_LEVEL = 2; // of the widest averages, and whose pixels give the density of the densest places
 const MOST_ON_PIXEL = 60000; // more are not counted: 16-bit floats, which textures hold, end there
 const SPLINE_AREA = 5.2; // pixels of a level that a cubic B-spline over it averages over: 4 pi (1 / 12 + 1 / 3)
 const BLENDED_AREA = 3.1; // that a mean of the nearest 2 x 2 averages over: 4 pi (1 / 12 + 1 / 6)
@@ -59,9 +59,9 @@ class Density {
     return count ? filled.subarray(0, count).sort()[Math.round(((count - 1) * percent) / 100)] : 0;
   }
 
-  // The pixels of the coarsest level, across and up, that hold points or lie beside one that does.
+  // The pixels of the coarsest level, across and up, that hold points or lie next to one that does.
   filledCells() {
-    const { width, height, sums } = this.levels[CELL_LEVEL], near = new Uint8Array(width * height), found = [];
+    const { width, height, sums } = this.levels[CELL_LEVEL], near = new Uint8Array(width * height), cells = [];
     for (let cell = 0; cell < near.length; cell++) {
       if (!sums[4 * cell + 3]) continue;
       const column = cell % width, row = (cell - column) / width;
@@ -69,8 +69,8 @@ class Density {
         for (let x = Math.max(0, column - 1); x <= Math.min(width - 1, column + 1); x++) near[y * width + x] = 1;
       }
     }
-    near.forEach((filled, cell) => { if (filled) found.push(cell % width, Math.floor(cell / width)); });
-    return Uint16Array.from(found);
+    near.forEach((filled, cell) => { if (filled) cells.push(cell % width, Math.floor(cell / width)); });
+    return Uint16Array.from(cells);
   }
 
   // Points that a spline of a level is sure to average over at any place of a pixel.

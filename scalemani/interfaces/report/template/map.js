@@ -83,9 +83,9 @@ class MapView {
   draw(most = Infinity) {
     clearTimeout(this.resting);
     this.most = most;
-    if (!this.asked) this.asked = requestAnimationFrame(() => {
+    if (!this.frame) this.frame = requestAnimationFrame(() => {
       const began = performance.now();
-      this.asked = 0;
+      this.frame = 0;
       this.drawAtOnce();
       if (this.most !== Infinity) this.learn(began, this.most);
     });
@@ -95,7 +95,7 @@ class MapView {
   learn(began, drawn) {
     requestAnimationFrame(() => {
       this.pace.learn(drawn, performance.now() - began);
-      if (!this.asked) this.resting = setTimeout(() => this.draw(), REST);
+      if (!this.frame) this.resting = setTimeout(() => this.draw(), REST);
     });
   }
 
@@ -182,9 +182,9 @@ class MapView {
 
   // The colours by code; that of points without a label is as pale as on this paper.
   colours() {
-    const column = this.described(), found = column ? [...column.colours] : [PLAIN];
-    if ((column?.missing ?? null) !== null) found[column.missing] = getComputedStyle(document.documentElement).getPropertyValue("--nothing").trim();
-    return found;
+    const column = this.described(), colours = column ? [...column.colours] : [PLAIN];
+    if ((column?.missing ?? null) !== null) colours[column.missing] = getComputedStyle(document.documentElement).getPropertyValue("--nothing").trim();
+    return colours;
   }
 
   visible() {
@@ -294,11 +294,11 @@ class MapView {
 
   // What is said of the tile at a place where no point is drawn; nothing where it is empty or hidden.
   describeTile(x, y) {
-    const column = this.described(), found = this.points.tiles?.at(x, y, this.column);
-    if (!found?.count || !$("tiles").checked || !this.shown[found.code ?? 0]) return [];
-    const lines = [`${found.count.toLocaleString("en")} ${found.count === 1 ? "point" : "points"} counted in this tile`];
-    if (column && found.code === column.missing) lines.push(`${column.name}: none`);
-    else if (column) lines.push(`${column.name}: ${column.classes ? "most are" : "mean about"} ${this.textOf(column, found.code)}`);
+    const column = this.described(), tile = this.points.tiles?.at(x, y, this.column);
+    if (!tile?.count || !$("tiles").checked || !this.shown[tile.code ?? 0]) return [];
+    const lines = [`${tile.count.toLocaleString("en")} ${tile.count === 1 ? "point" : "points"} counted in this tile`];
+    if (column && tile.code === column.missing) lines.push(`${column.name}: none`);
+    else if (column) lines.push(`${column.name}: ${column.classes ? "most are" : "mean about"} ${this.textOf(column, tile.code)}`);
     return lines;
   }
 
@@ -343,14 +343,14 @@ class MapView {
     $("status").textContent = this.describe(point).join(", ");
   }
 
-  choose(found) {
+  choose(points) {
     this.chosen.fill(0);
-    for (const point of found) this.chosen[point] = 1;
-    this.found = found;
+    for (const point of points) this.chosen[point] = 1;
+    this.selected = points;
     this.canvas.setChosen(this.chosen);
     const of = this.points.tiles ? " of the points drawn" : " points";
-    $("status").textContent = found.length ? `${found.length.toLocaleString("en")}${of} selected` : "no point selected";
-    $("download").disabled = $("clear").disabled = !found.length;
+    $("status").textContent = points.length ? `${points.length.toLocaleString("en")}${of} selected` : "no point selected";
+    $("download").disabled = $("clear").disabled = !points.length;
     this.draw();
   }
 
@@ -360,7 +360,7 @@ class MapView {
   }
 
   download() {
-    const lines = Array.from(this.found, (point) => this.points.row(point)).join("\n") + "\n";
+    const lines = Array.from(this.selected, (point) => this.points.row(point)).join("\n") + "\n";
     const link = document.createElement("a");
     link.href = URL.createObjectURL(new Blob([lines], { type: "text/plain" }));
     link.download = "rows.txt";
@@ -483,8 +483,8 @@ function numbers(colour) {
 function middles(points, codes, count) {
   const places = Array.from({ length: count }, () => [[], []]);
   for (let k = 0; k < Math.min(points.count, NAMED_POINTS); k++) {
-    const point = points.order[k], found = places[codes[point]];
-    if (found) { found[0].push(points.x[point]); found[1].push(points.y[point]); }
+    const point = points.order[k], place = places[codes[point]];
+    if (place) { place[0].push(points.x[point]); place[1].push(points.y[point]); }
   }
   const median = (values) => values.sort((a, b) => a - b)[values.length >> 1] / 65535;
   return places.map(([x, y]) => (x.length ? [median(x), median(y)] : null));

@@ -14,7 +14,7 @@ class Pace {
   }
 
   // A frame of so many points took so many milliseconds. A part of that is the same for any number of points, so that
-  // fewer of them may still be too many, and the number is found by steps.
+  // fewer of them may still be too many, and the number is approached by steps.
   learn(points, took) {
     this.last = [...this.last.slice(1 - FRAMES), took];
     const room = took > AIM ? AIM / took : Math.max(...this.last) > AIM ? 1 : MOST_GROWTH;

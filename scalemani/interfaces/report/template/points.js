@@ -1,6 +1,6 @@
 "use strict";
-// Points of the map: read from the page, found by place. Positions are 16-bit integers; codes number classes or levels.
-const CELL_BITS = 6; // 1024 x 1024 cells, by which points are found
+// Points of the map: read from the page, searched by place. Positions are 16-bit integers; codes number classes or levels.
+const CELL_BITS = 6; // 1024 x 1024 cells, by which points are searched
 const CELLS = 1 << (16 - CELL_BITS);
 
 async function readBytes(name) {
@@ -52,7 +52,7 @@ class Points {
     return points;
   }
 
-  // The row of the points that were given to which a point belongs, and the way back: -1 where it is not drawn.
+  // The row of the input points to which a point belongs, and the way back: -1 where it is not drawn.
   row(point) { return this.rows ? this.rows[point] : point; }
   find(row) {
     if (!this.rows) return row >= 0 && row < this.count ? row : -1;
@@ -102,11 +102,11 @@ class Points {
   // The points inside a closed polygon of [x, y] corners, ascending.
   inside(polygon, visible) {
     const xs = polygon.map((corner) => corner[0]), ys = polygon.map((corner) => corner[1]);
-    const found = [];
+    const inner = [];
     this.within(Math.min(...xs), Math.min(...ys), Math.max(...xs), Math.max(...ys), (i) => {
-      if (visible(i) && isInside(polygon, this.x[i], this.y[i])) found.push(i);
+      if (visible(i) && isInside(polygon, this.x[i], this.y[i])) inner.push(i);
     });
-    return Uint32Array.from(found).sort();
+    return Uint32Array.from(inner).sort();
   }
 }
 
