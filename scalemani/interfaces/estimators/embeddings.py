@@ -22,7 +22,7 @@ from scalemani.runs.opened import Curve, Run
 class LaplacianEigenmaps(GraphEmbedder):
     """Laplacian eigenmaps of millions of points, to a requested residual, or by locally linear landmarks.
 
-    A value that was given and does not fit the points is an error; only what was left open follows them. A setting that
+    A requested value that does not fit the points is an error; only values left open follow them. A setting that
     has no effect with the others, as "affinities.sigma" with entropic affinities, is a warning.
 
     X may be the pixels of an image with settings={"neighbors.method": "window"}: an array (rows, columns) or (rows,
@@ -67,7 +67,7 @@ class LaplacianEigenmaps(GraphEmbedder):
     def transform(self, X: Any) -> np.ndarray:
         """Return the coordinates (n, d) float64 of new points (n, D), of any kind that `fit` takes.
 
-        Each point is placed on its own, by its weights over its nearest landmarks, whatever else comes with it. A
+        Each point is placed by its weights over its nearest landmarks, independently of the other new points. A
         landmark gets the coordinates that it has in `embedding_`; other points of the training data get what the
         landmarks say of them, which is close to, but after refinement not equal to, their row of `embedding_`. Far from
         all landmarks the weights extrapolate linearly.
@@ -95,7 +95,7 @@ class DiffusionMaps(LaplacianEigenmaps):
     ----------
     alpha : float in [0, 1], default 1.0
         How much of the density is divided out: 0 for the normalised graph Laplacian, 1/2 for the Fokker-Planck
-        operator, 1 for the Laplace-Beltrami operator, whatever the density.
+        operator, 1 for the Laplace-Beltrami operator at any density.
     time : float, default 1.0
         Steps of diffusion, t; 0 scales nothing.
 
@@ -132,7 +132,7 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
 
     The eigenvectors are those of `LaplacianEigenmaps`, the constant one left out, and rows are taken at unit length.
     k-means runs "clustering.n_restarts" (20) times on the landmarks only, then once over all points from the best
-    centres found.
+    centres.
 
     Parameters
     ----------
@@ -211,9 +211,9 @@ class NonlinearEmbedding(GraphEmbedder):
         How much stronger the attraction is for the first "layout.exaggerated_iterations". None, "auto": 12 for 75 in
         t-SNE with momentum.
     init : {"spectral", "pca", "random"}, array-like (N, d), `Run` or path
-        The start: the spectral embedding, the first principal components of the points, or normal draws; or given
-        coordinates, in an array, a file or another run, of which row n is point n. A row of NaN, or one beyond those of
-        the other run, starts among its neighbours. Given coordinates stay as they are, and no exaggeration is the
+        The start: the spectral embedding, the first principal components of the points, or normal draws; or
+        coordinates in an array, a file or another run, of which row n is point n. A row of NaN, or one beyond those of
+        the other run, starts among its neighbours. Such coordinates stay as they are, and no exaggeration is the
         default; with "layout.freeze" their points stay where they are.
     max_iter : int, default 1000
         Iterations at most, "layout.max_iterations"; the descent ends before when it has converged.
@@ -253,8 +253,9 @@ class NonlinearEmbedding(GraphEmbedder):
     def transform(self, X: Any) -> np.ndarray:
         """Return the positions (n, d) float64 of new points (n, D), of any kind that `fit` takes.
 
-        The embedding stays where it is. Each new point starts at its nearest training point and descends its own
-        objective, all at once with one N-body sum a step; one that equals a training point is placed where that is.
+        The embedding stays where it is. Each new point starts at its nearest training point and descends the objective
+        over its position alone, all at once with one N-body sum a step; one that equals a training point is placed
+        where that is.
 
         Raises
         ------
@@ -282,9 +283,9 @@ class NonlinearEmbedding(GraphEmbedder):
 
 def describe(cls: type[Estimator]) -> type[Estimator]:
     """Put what nonlinear embeddings share before the references of a class, and an example after them."""
-    own, heading, references = inspect.cleandoc(cls.__doc__ or "").partition("References\n")  # none under python -OO
+    text, heading, references = inspect.cleandoc(cls.__doc__ or "").partition("References\n")  # none under python -OO
     shared = inspect.cleandoc(NonlinearEmbedding.__doc__ or "")
-    cls.__doc__ = f"{own}{shared}\n\n{heading}{references}\n\n{EXAMPLE.format(cls.__name__)}"
+    cls.__doc__ = f"{text}{shared}\n\n{heading}{references}\n\n{EXAMPLE.format(cls.__name__)}"
     return cls
 
 
@@ -328,7 +329,7 @@ class TSNE(NonlinearEmbedding):
 class SNE(NonlinearEmbedding):
     """Stochastic neighbour embedding: sum p d^2 + strength sum_n log sum_m exp(-d_nm^2).
 
-    Each point has a distribution of its own.
+    Each point has a separate distribution.
 
     References
     ----------

@@ -70,7 +70,7 @@ def store_or_temporary(store: str | Path | None, points_bytes: int | None = None
 
 
 def folder_in_memory() -> str | None:
-    """Return where temporary files are kept in memory; None where that is full, or where TMPDIR names another place."""
+    """Return the folder of temporary files in memory; None where that is full, or where TMPDIR names another place."""
     try:
         room = shutil.disk_usage(IN_MEMORY).free >= LEAST_ROOM
     except OSError:
@@ -93,9 +93,9 @@ def executor_for(
     callbacks_every: Any = 50,
 ) -> Iterator[Executor]:
     """Yield the executor of an estimator; `verbose` shows progress on standard error."""
-    found, every = checked_callbacks(callbacks, callbacks_every)
+    calls, every = checked_callbacks(callbacks, callbacks_every)
     with progress_for(sys.stderr) if verbose else LoggedProgress() as progress:
-        progress.callbacks, progress.callbacks_every, progress.give_warning = found, every, give
+        progress.callbacks, progress.callbacks_every, progress.give_warning = calls, every, give
         yield Executor.asked_for(scheduler, workers, memory, progress)
 
 
@@ -114,12 +114,12 @@ def finished_run(
 
 def checked_callbacks(callbacks: Any, every: Any) -> tuple[tuple[Callback, ...], int]:
     """Return callbacks as a tuple, and how many iterations lie between two calls, or raise ConfigError."""
-    found = () if callbacks is None else (callbacks,) if callable(callbacks) else callbacks
-    if not isinstance(found, list | tuple) or not all(map(callable, found)):
+    calls = () if callbacks is None else (callbacks,) if callable(callbacks) else callbacks
+    if not isinstance(calls, list | tuple) or not all(map(callable, calls)):
         raise ConfigError(
             f"callbacks must be callables of (iteration, objective, embedding), one or a list, got {callbacks!r}"
         )
-    return tuple(found), check_count(every, "callbacks_every")
+    return tuple(calls), check_count(every, "callbacks_every")
 
 
 def transform(
@@ -135,22 +135,22 @@ def transform(
 ) -> Transformed:
     """Place new points in a finished run and write their coordinates, by blocks; the same call resumes.
 
-    Finished blocks are kept in the folder OUT.transform beside the output, which goes at the end.
+    Finished blocks are stored in the folder OUT.transform next to the output, which is removed at the end.
 
     Parameters
     ----------
     run : a run as `open_run` gives it, or its folder or URL
     points : (n, D), the new points, as `fit` of an estimator takes them
     out : where the coordinates (n, d) float64 go: .npy, .parquet or .zarr. Clusters (n,) int32 of a run of spectral
-        clustering go beside them: OUT.labels.npy
+        clustering are written to OUT.labels.npy
     use_rep : of points that are an AnnData, or the path of one, as in `LaplacianEigenmaps`
-    scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`; workers place points that are given by a path or
+    scheduler, workers, memory, verbose : as in `LaplacianEigenmaps`; workers place points that are passed as a path or
         URL
 
     Returns
     -------
     Transformed
-        `certificates`, `labels` (where the clusters are, or None) and `warnings`, which are also given.
+        `certificates`, `labels` (where the clusters are, or None) and `warnings`, which are also issued.
 
     Raises
     ------
@@ -167,18 +167,18 @@ def transform(
     >>> points = np.random.default_rng(0).normal(size=(200, 3))
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     model = sm.LaplacianEigenmaps(store=f"{folder}/run").fit(points)
-    ...     found = sm.transform(f"{folder}/run", points[:5], f"{folder}/placed.npy")
+    ...     placed = sm.transform(f"{folder}/run", points[:5], f"{folder}/placed.npy")
     ...     np.load(f"{folder}/placed.npy").shape
     (5, 2)
     """
     opened = run if isinstance(run, Run) else open_run(run)
     gaps, located = opened.params.leaves_out_gaps, isinstance(points, str | Path)
-    given = str(take_representation(points, use_rep)) if located else open_points(points, gaps, use_rep)
+    source = str(take_representation(points, use_rep)) if located else open_points(points, gaps, use_rep)
     with executor_for(scheduler, workers, memory, verbose) as executor:
-        found = transform_points(opened, given, out, executor)
-    for message, kind in found.warnings:
+        placed = transform_points(opened, source, out, executor)
+    for message, kind in placed.warnings:
         give(message, kind)
-    return found
+    return placed
 
 
 def append(
@@ -219,7 +219,7 @@ def append(
     DataError
         For points of another width or type, values that are not finite, and no points.
     ConfigError
-        For runs of labels, of given neighbour lists, or with components left out, and `freeze` without a descent.
+        For runs of labels, of precomputed neighbour lists, or with components left out, and `freeze` without a descent.
     StoreError, MemoryBudgetError, DiskSpaceError
         As in a run of all points.
 
@@ -237,5 +237,5 @@ def append(
     """
     opened, keeps = run if isinstance(run, Run) else open_run(run), check_flag(freeze, "freeze")
     with executor_for(scheduler, workers, memory, verbose) as executor:
-        given = open_points(points, opened.params.leaves_out_gaps, use_rep)
-        return append_points(opened, given, executor, keeps)
+        source = open_points(points, opened.params.leaves_out_gaps, use_rep)
+        return append_points(opened, source, executor, keeps)

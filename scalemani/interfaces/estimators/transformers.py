@@ -88,7 +88,7 @@ class KnnGraph:
     _run: Run | None = field(default=None, repr=False, compare=False)
 
     def query(self, new_points: Any, n_neighbors: int | None = None) -> "KnnGraph":
-        """Return the nearest points of the graph of new points, found by the cells that the graph was built with.
+        """Return the nearest points of the graph for new points, by the cells that the graph was built with.
 
         Parameters
         ----------
@@ -173,7 +173,7 @@ def knn_graph(
     scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
         Where tasks run; None for local threads, "distributed" for Dask's current client.
     store : path, URL or None
-        Folder of the run, kept and resumed from. None for a temporary one, which lives as long as one of the arrays.
+        Folder of the run, which is resumed. None for a temporary one, which lives as long as one of the arrays.
     workers, memory : int or None, str or int or None
         Tasks at the same moment, and a budget such as "4GB".
     verbose : bool, default False
@@ -197,16 +197,16 @@ def knn_graph(
         source = open_points(points, params.leaves_out_gaps, use_rep)
         finished = stack.enter_context(finished_run(source, store, "knn-graph", params, **resources))
         stored = finished.stored(StoredGraph)
-        measured, kept = stored.group.certificate("recall", float), None if store is None else finished
-        lists = graph_by_given_rows(finished, stored)
+        measured, run = stored.group.certificate("recall", float), None if store is None else finished
+        lists = graph_by_input_rows(finished, stored)
         if is_in_memory(take_representation(points, use_rep, params.leaves_out_gaps)):
-            return KnnGraph(lists.indices[...], lists.distances[...], measured, kept)
+            return KnnGraph(lists.indices[...], lists.distances[...], measured, run)
         weakref.finalize(stored.indices.zarr().store, stack.pop_all().close)
     return KnnGraph(*lists, measured, finished)
 
 
-def graph_by_given_rows(run: Run, stored: StoredGraph) -> Graph:
-    """Return the lists of a graph by the rows that were given, read as they are asked for; -1 and NaN of left ones."""
+def graph_by_input_rows(run: Run, stored: StoredGraph) -> Graph:
+    """Return the lists of a graph by input rows, read on access; -1 and NaN for rows that were left out."""
     where = f"the neighbour graph in {run.store.root}"
     indices = run.rows.by_input_rows(row_array(stored.indices), LEFT_OUT, where, numbered=True)
     return Graph(indices, run.rows.by_input_rows(row_array(stored.distances), np.nan, where))
@@ -259,7 +259,7 @@ class KNeighborsTransformer(RunEstimator):
         params = requested.params
         with finished_run(source, self.store, "knn-graph", params, **resources_of(self)) as finished:
             stored = finished.stored(StoredGraph)
-            lists = graph_by_given_rows(finished, stored)
+            lists = graph_by_input_rows(finished, stored)
             self._graph = Neighbors(lists.indices[...], lists.distances[...])
             self._search: InputNeighbors = read_input_neighbors(finished, in_memory=self.store is None)
             self.recall_: float = stored.group.certificate("recall", float)
@@ -292,8 +292,8 @@ class KNeighborsTransformer(RunEstimator):
         check_is_fitted(self)
         check_known(self.mode, MODES, f"unknown mode {self.mode!r}")
         new = map_points(self._search.metric, open_new_points(self, X))
-        found = self._search.find(new, self._n_entries)
-        return graph_matrix(found, self._n_entries, self.mode, self.n_samples_fit_)
+        neighbors = self._search.find(new, self._n_entries)
+        return graph_matrix(neighbors, self._n_entries, self.mode, self.n_samples_fit_)
 
     @property
     def _n_entries(self) -> int:
@@ -392,7 +392,7 @@ class LandmarkFeatures(Transformer):
 
     Attributes
     ----------
-    landmarks_ : (L, D), rows ascending where they are points, in the order found where they are of "gp"
+    landmarks_ : (L, D), rows ascending where they are points, in the order of selection where they are of "gp"
     indices_ : (L,) int64, the rows of the landmarks; None where they lie off the data
     eta_ : the bandwidth that is used
     certificates_ : what the method measured
@@ -424,7 +424,7 @@ class LandmarkFeatures(Transformer):
         points = RowsInMemory(rows_of_features(source, self.geometry))
         keep_columns(self, X, source)
         if len(points) < 2:
-            raise DataError("X has 1 sample, of which landmarks cannot be told apart: give at least 2")
+            raise DataError("X has 1 sample, too few to select landmarks among: give at least 2")
         table, is_sparse = points.table, sp.issparse(points.table)
         minima, maxima = min_max_axis(table, axis=0) if is_sparse else (table.min(axis=0), table.max(axis=0))
         check_magnitude(minima, maxima, table.dtype)
@@ -437,12 +437,13 @@ class LandmarkFeatures(Transformer):
             settings.setdefault("landmarks.projection", "sphere")
         few = max(1, min(LANDMARKS, len(points) // POINTS_PER_LANDMARK))
         wanted = few if self.n_landmarks is None else self.n_landmarks
-        found = selected_among(points, wanted, self.method, self.random_state, settings)
-        self.landmarks_, self.indices_, self.certificates_ = found.points, found.rows, dict(found.certificates)
+        selection = selected_among(points, wanted, self.method, self.random_state, settings)
+        self.landmarks_, self.indices_ = selection.points, selection.rows
+        self.certificates_ = dict(selection.certificates)
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the features (n, L) float64 of points (n, D), each row of its own point alone."""
+        """Return the features (n, L) float64 of points (n, D), each row from its point alone."""
         check_is_fitted(self)
         source = with_columns_of_fit(self, X if is_frame(X) else take_representation(X), open_named_x(X))
         return landmark_features(source, self.landmarks_, self.eta_, geometry=self.geometry)
