@@ -421,10 +421,10 @@ def descent_of(
 ) -> ResolvedLayout:
     """Return the parameters of a descent, resolved as those of a run are; warn of those that have no effect."""
     objective = objective_of(method)
-    given = checked_settings(settings)
-    for name in given:
+    numbers = checked_settings(settings)
+    for name in numbers:
         check_setting(name, NUMBERS, f"settings has no {name!r}")
-    asked = Parameters().with_values({"layout.direction": direction, **given})
+    asked = Parameters().with_values({"layout.direction": direction, **numbers})
     params = asked.decided(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
