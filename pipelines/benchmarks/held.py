@@ -12,7 +12,6 @@ from measuring import show
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import ROUTES
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, span_bytes, steps_of
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.stages.table import STAGES
@@ -22,12 +21,11 @@ SIZES, BLOCK_ROWS = (10**6, 10**8, 10**9), 20_480
 
 def held(sizes: Sizes, stage: str) -> dict[str, float]:
     """Return the most bytes of a step of a stage: of each process, those that may be mapped, and of a task."""
-    listed = STAGES[stage].memory(sizes)
-    spans = [span_bytes(listed, step) for step in steps_of(listed)]
+    steps = STAGES[stage].memory(sizes).by_step.values()
     return {
-        "a process": max(span[EACH_PROCESS] for span in spans),
-        "or mapped": max(span[GROWING] for span in spans),
-        "a task": max(span[EACH_TASK] for span in spans),
+        "a process": max(sum(step.process.values()) for step in steps),
+        "or mapped": max(sum(step.points.values()) for step in steps),
+        "a task": max(sum(step.task.values()) for step in steps),
     }
 
 

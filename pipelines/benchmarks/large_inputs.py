@@ -29,10 +29,11 @@ from commanding import fresh
 from measuring import show
 
 from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor, bytes_of
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
-from scalemani.stages.points import COPIES_AT_WORK
+from scalemani.stages.table import STAGES
 
 COLUMNS, WIDE, FILLED, CHUNK = 256, 20_000, 400, 10_000
 ALLOWED = 200e6
@@ -124,8 +125,9 @@ def measure(form: str, folder: Path, memory: str) -> None:
     Path("/proc/self/clear_refs").write_text("5")  # the peak so far is forgotten
     before = kilobytes("VmRSS")
     finished = run(open_points(given), fresh(folder / "run"), "knn-graph", Parameters(), executor, only="points")
-    beyond, sizes = 1000 * (kilobytes("VmHWM") - before), finished.dimensions
-    arrays = executor.workers * COPIES_AT_WORK * sizes.block_rows * sizes.row_bytes
+    beyond = 1000 * (kilobytes("VmHWM") - before)
+    memory = STAGES["points"].memory(Sizes(finished.dimensions, finished.params))
+    arrays = memory.total(executor.workers)
     print(json.dumps([beyond, arrays, finished.keys["points"]]))
 
 

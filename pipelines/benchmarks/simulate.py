@@ -29,7 +29,6 @@ from digits import million_digits
 from ledger import Task, read_ledger, spans
 from measuring import show
 
-from scalemani.engine.needs import memory_need
 from scalemani.engine.sizes import Sizes
 from scalemani.runs.opened import Run, open_run
 from scalemani.stages.table import STAGES
@@ -90,8 +89,8 @@ class Stage:
     def gigabytes(self, n_points: int) -> float:
         """Return the projected memory of a process with one task of the stage."""
         dimensions = dataclasses.replace(self.run.dimensions, n_points=n_points, block_rows=self.block_rows)
-        need = memory_need(STAGES[self.name].memory(Sizes(dimensions, self.run.params)))
-        return float(need.fixed + need.per_task) / 1e9
+        memory = STAGES[self.name].memory(Sizes(dimensions, self.run.params))
+        return memory.with_cache(0, in_memory=False).total() / 1e9
 
     @property
     def on_driver(self) -> bool:

@@ -5,16 +5,15 @@ where none does, and two for each bridge between components. Until they are coun
 features: the fewer these are, the more edges go both ways.
 """
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.config.methods import beside
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import EACH_PROCESS, ENCODED, GROWING, STORED, Held, Span, Stay, Written, entries_held
+from scalemani.engine.needs import Memory, Terms, array, entries
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -50,7 +49,7 @@ class Sizes:
 
     These are the nonzeros of W once they were counted, nodes and nonzeros of each coarse graph once these are made,
     whether points weigh, how many were appended to a run, whether all rounds of the search for neighbours are kept, and
-    how many rows were given where equal ones are one point, 0 where each is one.
+    how many rows were given where equal ones are one point, 0 where each is one, and the bytes of an encoded point.
     """
 
     dimensions: Dimensions
@@ -61,6 +60,12 @@ class Sizes:
     rounds_kept: bool = False
     n_given_rows: int = 0
     counted_graphs: tuple[tuple[int, int], ...] | None = None
+    encoded_row_bytes: float | None = None
+
+    @property
+    def stored_row_bytes(self) -> float:
+        """The bytes that a point takes of a disk: as the survey saw some encoded, else as in memory."""
+        return self.dimensions.row_bytes if self.encoded_row_bytes is None else self.encoded_row_bytes
 
     @property
     def n_cells(self) -> int:
@@ -175,22 +180,20 @@ class Sizes:
         return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)
 
 
-def written(
-    described: Iterable[ArrayDescription], sizes: Sizes, copies: float = 1, stay: Stay = STORED, **lengths: float
-) -> list[Written]:
-    """List arrays as a stage stores them, those of all blocks in sum, without those that take a few bytes.
+def written(described: Iterable[ArrayDescription], sizes: Sizes, copies: float = 1, **lengths: float) -> Terms:
+    """Return what arrays take as a stage stores them, those of all blocks in sum, without those of a few bytes.
 
     Parameters
     ----------
     **lengths : by dimension, where a stage knows one that others do not, or another one.
     """
-    known, listed = {**lengths_of(sizes), **lengths}, []
-    for array in described:
-        if array.dims:
-            rows, *columns = (known[dim] for dim in array.dims)
-            dtype = dtype_of(array, sizes)
-            listed.append(Written(array.paths[0], stay, rows, math.prod(columns), dtype, copies))
-    return [array for array in listed if array.bytes]
+    known = {**lengths_of(sizes), **lengths}
+    terms = {
+        one.paths[0]: copies * array(dtype_of(one, sizes), *(known[dim] for dim in one.dims))
+        for one in described
+        if one.dims
+    }
+    return {name: n_bytes for name, n_bytes in terms.items() if n_bytes}
 
 
 def lengths_of(sizes: Sizes) -> dict[str, float]:
@@ -229,51 +232,44 @@ def dtype_of(described: ArrayDescription, sizes: Sizes) -> DTypeLike:
     return sizes.dimensions.distance_dtype if described.dtype is AS_DISTANCES else sizes.dimensions.dtype
 
 
-def points_written(name: str, dimensions: Dimensions) -> list[Written]:
-    """List what storing the rows of all points takes."""
-    rows = Written(name, ENCODED, dimensions.n_points, *dimensions.kept_row)
-    if not dimensions.sparse:
-        return [rows]
-    return [rows, Written("folders of sparse blocks", STORED, dimensions.n_blocks, SPARSE_BLOCK_BYTES, "uint8")]
+def points_written(name: str, sizes: Sizes) -> Terms:
+    """Return what storing the rows of all points takes."""
+    dimensions = sizes.dimensions
+    rows = {name: dimensions.n_points * sizes.stored_row_bytes}
+    return {**rows, "folders of sparse blocks": dimensions.n_blocks * SPARSE_BLOCK_BYTES} if dimensions.sparse else rows
 
 
-def pixels_held(sizes: Sizes) -> list[Held]:
+def pixels(sizes: Sizes) -> Terms:
     """Return what rows of W are made of as they are read, where it is not stored: the pixels of an image."""
     if not sizes.params.neighbors.by_window or sizes.params.affinities.by_trees:
-        return []
-    dimensions = sizes.dimensions
-    return [
-        Held("pixels that W is made of", EACH_PROCESS, dimensions.n_points, dimensions.n_features, dimensions.dtype)
-    ]
+        return {}
+    return {"pixels that W is made of": sizes.dimensions.n_points * sizes.dimensions.row_bytes}
 
 
-def sketched_tile(sizes: Sizes, span: Span, step: str = "") -> list[Held]:
+def sketched_tile(sizes: Sizes) -> Terms:
     """Return what sketching takes: a tile of centred points, in float64 too unless points are small integers.
 
     Sparse points are sketched as they are.
     """
     if sizes.dimensions.sparse:
-        return []
-    features, exact = sizes.dimensions.n_features, np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32
-    centred = Held("a tile of points, centred", span, TILE_ROWS, features, "float32", step=step)
-    return [centred] if exact else [centred, replace(centred, name="the same in float64", dtype="float64")]
+        return {}
+    exact, n_values = np.dtype(sizes.dimensions.dtype) in EXACT_IN_FLOAT32, TILE_ROWS * sizes.dimensions.n_features
+    return {"a tile of points, centred": array("float32", n_values) + (not exact) * array("float64", n_values)}
 
 
-def grouping_held(n_items: int, items: str, step: str) -> list[Held]:
+def grouping(n_items: int, items: str) -> Memory:
     """Return what `group_large` takes: the order of the items, and the labels of some of them."""
-    some = min(n_items, PART_ITEMS)
-    return [
-        Held(items, GROWING, n_items, 1, "int64", step=step),
-        Held("some of them while they are sorted", EACH_PROCESS, some, 1, "int64", COPIES_OF_PART, step),
-    ]
+    some = {"some of them while they are sorted": COPIES_OF_PART * array("int64", min(n_items, PART_ITEMS))}
+    return Memory(some, points={items: array("int64", n_items)})
 
 
-def coarse_graphs_held(sizes: Sizes) -> list[Held]:
+def coarse_graphs(sizes: Sizes) -> Memory:
     """Return what the coarse graphs take in memory, with the eigenvectors of the coarsest."""
-    nonzeros, nodes = sizes.coarse_nonzeros, sizes.coarse_nodes
-    return [
-        Held("coarsest graph, dense", EACH_PROCESS, DENSE_NODES, DENSE_NODES, copies=DENSE_COPIES),
-        *entries_held("the coarse graphs", GROWING, nonzeros, values="float32"),
-        Held("degrees, scales and row pointers of the coarse graphs", GROWING, nodes, 4, "float64"),
-        Held("aggregates of the nodes and their members", GROWING, nodes, 2, "int32"),
-    ]
+    nodes = sizes.coarse_nodes
+    return Memory(
+        process={"coarsest graph, dense": DENSE_COPIES * array("float64", DENSE_NODES, DENSE_NODES)},
+        points={
+            "coarse graphs": entries(sizes.coarse_nonzeros, "float32"),
+            "degrees, scales, row pointers, aggregates and members of their nodes": array("float64", nodes, 5),
+        },
+    )

@@ -50,11 +50,6 @@ class Dimensions:
             return self.n_features * size
         return BOUND_BYTES + -(-self.nonzeros * (size + INDEX_BYTES) // self.n_points)
 
-    @property
-    def kept_row(self) -> tuple[int, str]:
-        """Columns and dtype of an array that takes as many bytes a row as the points: theirs where they are dense."""
-        return (self.row_bytes, "uint8") if self.sparse else (self.n_features, self.dtype)
-
     def as_dict(self) -> dict[str, Any]:
         """Return what a store keeps; dense points have no count of nonzeros."""
         return {name: value for name, value in vars(self).items() if value is not None}

@@ -27,7 +27,7 @@ from scalemani.config.stages import (
 )
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.engine.needs import PROCESS_BYTES, memory_need
+from scalemani.engine.needs import PROCESS_BYTES
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
@@ -169,9 +169,8 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     """Return what `auto` is resolved to, from the outline of a run that refines."""
     params = outline.params
     sizes = Sizes(outline.survey.dimensions, params, None, outline.survey.side.weights is not None)
-    need = memory_need(STAGES[STAGE].memory(sizes))
     # Arrays with a row for each point are mapped files where memory has no room for them.
-    needed = PROCESS_BYTES + need.total(1) - need.growing
+    needed = PROCESS_BYTES + STAGES[STAGE].memory(sizes).with_cache(0, in_memory=False).total()
     # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
     separate = params.components.disconnected == "separate"
     always_refines = bool(params.given_instead) or separate or params.layout.objective is not None

@@ -8,16 +8,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Resolved
 from scalemani.config.stages import Stage
-from scalemani.engine.needs import (
-    PROCESS_BYTES,
-    Budget,
-    DiskNeed,
-    Held,
-    MemoryNeed,
-    Written,
-    disk_need,
-    memory_need,
-)
+from scalemani.engine.needs import PROCESS, PROCESS_BYTES, Budget, Disk, Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS
@@ -30,7 +21,7 @@ from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.neighbors.counts import exact_seconds
-from scalemani.stages.shared.beside_points import held_of_merged
+from scalemani.stages.shared.beside_points import memory_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
@@ -45,33 +36,35 @@ FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is to
 class Fit(NamedTuple):
     """How a stage uses the processes there are.
 
-    Tasks at once in all and in one process; what these need, with the process itself, with what its cache has room for,
-    and without what is mapped; and whether arrays that grow with the points are in memory.
+    Tasks at once in all and in one process; what a process holds then, with itself, with what its cache has room for,
+    and without what is in files; the bytes of that cache; and whether arrays with a row a point are in memory.
     """
 
     at_once: int
     in_one_process: int
-    need: MemoryNeed
+    memory: Memory
+    cache: int
     in_memory: bool
 
 
-def fit(need: MemoryNeed, processes: Sequence[Budget], n_blocks: int) -> Fit:
+def fit(memory: Memory, processes: Sequence[Budget], n_blocks: int) -> Fit:
     """Return how many tasks of a stage run at once, none where no process can hold one, and the bytes of its cache.
 
     The cache is what the smallest process that can hold a task has to spare.
     """
     blocks = max(n_blocks, 1)
-    held = replace(need, fixed=PROCESS_BYTES + need.fixed, cache=0)
-    in_memory = all(process.fit(held) >= min(process.threads, blocks) for process in processes)
+    held = Memory({PROCESS: PROCESS_BYTES}) + memory
+    without = held.with_cache(0)
+    in_memory = all(process.fit(without) >= min(process.threads, blocks) for process in processes)
     if not in_memory:
-        held = replace(held, growing=0)
-    tasks = [(min(process.fit(held), blocks), process.memory) for process in processes]
-    able = [(at_once, memory) for at_once, memory in tasks if at_once]
-    spare = [memory - held.total(at_once) for at_once, memory in able if memory]
-    cache = min([need.cache, *spare])
-    at_once = min(sum(count for count, _ in able), blocks)
+        without = held.with_cache(0, in_memory)
+    tasks = [(min(process.fit(without), blocks), process.memory) for process in processes]
+    able = [(at_once, limit) for at_once, limit in tasks if at_once]
+    spare = [limit - without.total(at_once) for at_once, limit in able if limit]
+    cache = min([memory.cached, *spare]) if able else 0
     most = max((count for count, _ in able), default=0)
-    return Fit(at_once, most, replace(held, cache=cache if able else 0), in_memory)
+    at_once = min(sum(count for count, _ in able), blocks)
+    return Fit(at_once, most, held.with_cache(cache, in_memory), cache, in_memory)
 
 
 def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_rows: int) -> None:
@@ -82,38 +75,32 @@ def check_memory(fits: Mapping[str, Fit], processes: Sequence[Budget], block_row
     MemoryBudgetError
         Where a stage does not fit; it says the least budget that does for all of them.
     """
-    short = sorted((name for name in fits if not fits[name].at_once), key=lambda name: -fits[name].need.total(1))
+    short = sorted((name for name in fits if not fits[name].at_once), key=lambda name: -fits[name].memory.total())
     if not short:
         return
-    need, several = fits[short[0]].need, len(processes) > 1
-    least, largest = need.total(1), max(process.memory or 0 for process in processes)
+    largest, several = fits[short[0]].memory.largest, len(processes) > 1
+    least, most = largest.total(), max(process.memory or 0 for process in processes)
+    of_block = int(sum(largest.task.values()))
     others = f", {len(short) - 1} other stages more than the budget" if short[1:] else ""
     # The driver has a share as well.
     shares, workers = (1 + len(processes), ", or the memory of the workers of a cluster") if several else (1, "")
     smaller = ", or start a new run with smaller blocks (--block-rows)" if block_rows > TILE_ROWS else ""
     raise MemoryBudgetError(
         f"stage {short[0]} needs {format_bytes(least)} with one task at a time ({format_bytes(PROCESS_BYTES)} for the "
-        f"process, {format_bytes(need.shared - PROCESS_BYTES)} for what all tasks share, "
-        f"{format_bytes(need.per_task)} for a block of {block_rows} rows){others}; the budget"
-        f"{' of a process' if several else ''} is {format_bytes(largest)}: raise --memory to "
+        f"process, {format_bytes(least - PROCESS_BYTES - of_block)} for what all tasks share, "
+        f"{format_bytes(of_block)} for a block of {block_rows} rows){others}; the budget"
+        f"{' of a process' if several else ''} is {format_bytes(most)}: raise --memory to "
         f"{-(-least * shares // 10**6)}MB, which does for all stages{workers}{smaller}"
     )
 
 
-class DiskUse(NamedTuple):
-    """Bytes that a stage has yet to write, at most: those that stay, and those that go when it ends."""
-
-    stored: int = 0
-    passing: int = 0
-
-
-def disk_use(need: DiskNeed, point_bytes: float, dimensions: Dimensions, committed: int, mapped: int = 0) -> DiskUse:
+def yet_to_write(disk: Disk, dimensions: Dimensions, committed: int, mapped: int = 0) -> Disk:
     """Return what a stage has yet to write of what it stores, and of checkpoints and mapped files.
 
-    A stored point takes `point_bytes`, `committed` bytes are written, files that processes map take `mapped` bytes.
+    `committed` bytes are written, files that processes map take `mapped` bytes.
     """
-    stored = need.stored + int(need.points * point_bytes) + overhead_bytes(dimensions.n_blocks)
-    return DiskUse(max(0, stored - committed), need.passing + mapped)
+    stored = int(sum(disk.stored.values())) + overhead_bytes(dimensions.n_blocks)
+    return Disk({"stored": max(0, stored - committed)}, {"passing": int(sum(disk.passing.values())) + mapped})
 
 
 def overhead_bytes(n_blocks: int) -> int:
@@ -121,14 +108,14 @@ def overhead_bytes(n_blocks: int) -> int:
     return STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * n_blocks
 
 
-def mapped_bytes(need: MemoryNeed, uncached: int, used: Fit, n_processes: int) -> int:
+def mapped_bytes(memory: Memory, disk: Disk, used: Fit, n_processes: int) -> int:
     """Return the bytes of the files that processes map while a stage runs, where memory has no room for them."""
-    grown = 0 if used.in_memory else need.growing
-    read = 0 if used.in_memory and used.need.cache >= uncached else uncached
-    return n_processes * (grown + read)
+    grown = 0 if used.in_memory else memory.total() - memory.with_cache(0, in_memory=False).total()
+    read = int(sum(disk.mapped.values()))
+    return n_processes * (grown + (0 if used.in_memory and used.cache >= read else read))
 
 
-def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse], remedy: str = "") -> None:
+def check_disk(place: object, free: int | None, uses: Mapping[str, Disk], remedy: str = "") -> None:
     """Refuse a run, before any work, whose stages have more to write than `free` bytes; None where nothing says these.
 
     Raises
@@ -139,8 +126,8 @@ def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse], rem
     needed = total_bytes(uses.values())
     if free is None or needed <= free:
         return
-    largest = sorted(uses, key=lambda name: sum(uses[name]), reverse=True)[:3]
-    listed = ", ".join(f"{name} {format_bytes(sum(uses[name]))}" for name in largest)
+    largest = sorted(uses, key=lambda name: uses[name].total, reverse=True)[:3]
+    listed = ", ".join(f"{name} {format_bytes(uses[name].total)}" for name in largest)
     raise DiskSpaceError(
         f"the run has up to {format_bytes(needed)} ({needed} bytes) to write below {place} (the most: {listed}), and "
         f"{format_bytes(free)} ({free} bytes) are free on its disk: free {format_bytes(needed - free)} or choose a "
@@ -148,10 +135,11 @@ def check_disk(place: object, free: int | None, uses: Mapping[str, DiskUse], rem
     )
 
 
-def total_bytes(uses: Iterable[DiskUse]) -> int:
+def total_bytes(uses: Iterable[Disk]) -> int:
     """Return the bytes that stages take together: all that stays, and the most that any has while it runs."""
     listed = list(uses)
-    return sum(use.stored for use in listed) + max((use.passing for use in listed), default=0)
+    staying = sum(sum(use.stored.values()) for use in listed)
+    return int(staying + max((sum(use.passing.values()) for use in listed), default=0))
 
 
 def counted(groups: Mapping[str, StageGroup]) -> dict[str, Any]:
@@ -179,10 +167,10 @@ class PlannedStage:
     key: str
     params: dict[str, Any]
     group: StageGroup
-    held: tuple[Held, ...]
-    written: tuple[Written, ...]
+    held: Memory
+    written: Disk
     fit: Fit
-    disk: DiskUse
+    disk: Disk
 
     @property
     def tasks_in_one_process(self) -> int:
@@ -192,7 +180,7 @@ class PlannedStage:
     @property
     def memory(self) -> int:
         """The bytes of a process while the stage runs."""
-        return self.fit.need.total(self.tasks_in_one_process)
+        return self.fit.memory.total(self.tasks_in_one_process)
 
     @property
     def at_once(self) -> int:
@@ -299,26 +287,22 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     n_appended = 0 if outline.earlier is None else dimensions.n_points - outline.earlier.n_points
     n_rows = 0 if surveyed.side.duplicates is None else len(surveyed.side.duplicates.points_of_rows)
     sizes = Sizes(dimensions, outline.params, None, weighted, n_appended, executor.keep, n_rows)
-    sizes = replace(sizes, **counted(groups))
+    sizes = replace(sizes, encoded_row_bytes=surveyed.stored_row_bytes, **counted(groups))
     planned = tuple(
-        planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes, surveyed.stored_row_bytes)
-        for stage in outline.stages
+        planned_stage(stage, keys[stage.name], groups[stage.name], sizes, processes) for stage in outline.stages
     )
     return Plan(outline, sizes, processes, planned, store.root, store.objects.free_bytes())
 
 
-def planned_stage(
-    stage: Stage, key: str, group: StageGroup, sizes: Sizes, processes: Sequence[Budget], stored_row_bytes: float
-) -> PlannedStage:
+def planned_stage(stage: Stage, key: str, group: StageGroup, sizes: Sizes, processes: Sequence[Budget]) -> PlannedStage:
     """Return what a stage may use and has to do."""
-    code, dimensions = STAGES[stage.name], sizes.dimensions
-    held, written, disk = (*code.memory(sizes), *held_of_merged(sizes)), tuple(code.disk(sizes)), DiskUse()
-    need, writes = memory_need(held), disk_need(written)
-    used = fit(need, processes, dimensions.n_blocks)
+    code, n_blocks = STAGES[stage.name], sizes.dimensions.n_blocks
+    memory, disk, left = code.memory(sizes) + memory_of_merged(sizes), code.disk(sizes), Disk()
+    used = fit(memory, processes, n_blocks)
     if not group.complete:
-        mapped = mapped_bytes(need, writes.uncached, used, len(processes))
-        disk = disk_use(writes, stored_row_bytes, dimensions, group.committed_bytes, mapped)
-    return PlannedStage(stage, key, stage_params(stage, sizes.params), group, held, written, used, disk)
+        mapped = mapped_bytes(memory, disk, used, len(processes))
+        left = yet_to_write(disk, sizes.dimensions, group.committed_bytes, mapped)
+    return PlannedStage(stage, key, stage_params(stage, sizes.params), group, memory, disk, used, left)
 
 
 def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
@@ -327,7 +311,7 @@ def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     sizes, stage, group = replace(plan.sizes, **counts), planned.stage, planned.group
     if sizes == plan.sizes:
         return planned
-    found = planned_stage(stage, planned.key, group, sizes, plan.processes, plan.outline.survey.stored_row_bytes)
+    found = planned_stage(stage, planned.key, group, sizes, plan.processes)
     check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
     check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk}, plan.remedy)
     return found

@@ -14,7 +14,7 @@ from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
-from scalemani.engine.needs import Batch, MemoryNeed
+from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
@@ -155,8 +155,9 @@ def survey(
     look, blocks = functools.partial(survey_block, source, dimensions, sampled), range(first, dimensions.n_blocks)
     executor.progress.start("reading", len(blocks))
     if executor.reads_on_workers(source):
-        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        seen = executor.fold(look, combine_seen, blocks, batch=Batch("reading", "reading", need))
+        seen = executor.fold(
+            look, combine_seen, blocks, batch=Batch("reading", "reading", memory_of_reading(dimensions))
+        )
     else:
         seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
     tiles = [UNREAD] * (first * dimensions.block_rows // TILE_ROWS) + seen.tiles
@@ -186,6 +187,11 @@ def survey(
     kept = len(sampled) and not instead
     sample = (sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)) if kept else None
     return Survey(dimensions, points, content, stored, distinct, side, components, sample)
+
+
+def memory_of_reading(dimensions: Dimensions) -> Memory:
+    """Return what reading takes: a block."""
+    return Memory(task={"points of a block": COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes})
 
 
 def sampled_points(dimensions: Dimensions) -> np.ndarray:

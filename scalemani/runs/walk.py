@@ -303,8 +303,8 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     planned = with_counts(plan, planned)
     group.objects.set_json(INPUTS, contents)
     fit = planned.fit
-    task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.need.cache, fit.in_memory, earlier)
-    batch, points = Batch(name, group.path, fit.need), plan.outline.survey.points
+    task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
+    batch, points = Batch(name, group.path, fit.memory), plan.outline.survey.points
     work = StageWork(task, executor, planned.at_once, fit.in_one_process, batch, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)

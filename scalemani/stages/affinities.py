@@ -7,7 +7,7 @@ import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Resolved
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
@@ -28,42 +28,35 @@ from scalemani.kernels.affinities.entropic import (
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
-from scalemani.stages.shared.edges import multiplicities
+from scalemani.stages.shared.edges import edges_read, multiplicities
 from scalemani.store.groups import StageGroup
 from scalemani.store.schema import RowArray
 
-COPIES_OF_STORED = 3  # to be stored, looked at for what is not finite, and encoded
-COLUMNS_BESIDE_EDGES = 6  # three of 8 bytes, as they are found and as they are stored
 
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List what a block of edges takes, and the sample that sigma is chosen from."""
-    rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
-    held = [
-        Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
-        Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
-        Held("squared distances", EACH_TASK, rows, k, "float64"),
-        Held("affinities while they are found", EACH_TASK, rows, k, "float64"),
-        Held("affinities of a block", EACH_TASK, rows, k, "float32", COPIES_OF_STORED),
-        Held("bandwidths, steps and residuals", EACH_TASK, rows, COLUMNS_BESIDE_EDGES),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what a block of edges takes, and the sample that sigma is chosen from."""
+    n_points, rows, k = sizes.dimensions.n_points, sizes.dimensions.block_rows, sizes.params.affinity_neighbors
+    held = Memory(
+        task={
+            **edges_read(sizes),
+            "squared distances, and affinities while they are found": array("float64", rows, 2 * k),
+            "affinities to be stored, looked at, and encoded": 3 * array("float32", rows, k),
+            "bandwidths, steps and residuals, found and stored": array("float64", rows, 6),
+        }
+    )
     if sizes.weighted:
-        held += [
-            Held("weights of the points", LOOKED_UP, sizes.dimensions.n_points),
-            Held("weights of the neighbours of a block, and with the point itself", EACH_TASK, rows, 2 * (k + 1)),
-        ]
+        of_block = {"weights of the neighbours of a block, and with the point": array("float64", rows, 2 * (k + 1))}
+        held += Memory(task=of_block, points={"weights of the points": array("float64", n_points)})
     if sizes.params.affinities.chooses_sigma:
-        held += [
-            Held("order in which points are drawn", EACH_PROCESS, sizes.dimensions.n_points, 3),
-            Held("distances of those drawn", EACH_PROCESS, SAMPLED_POINTS, sizes.params.n_neighbors, "float64", 3),
-        ]
+        drawn = 3 * array("float64", SAMPLED_POINTS, sizes.params.n_neighbors)
+        held += Memory({"order in which points are drawn, and their distances": array("float64", n_points, 3) + drawn})
     return held
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored of the kind of affinities, and of points with weights."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored of the kind of affinities, and of points with weights."""
     stored = (array.description for array in arrays(sizes.params, sizes.weighted))
-    return written(stored, sizes, neighbor=sizes.params.affinity_neighbors)
+    return Disk(written(stored, sizes, neighbor=sizes.params.affinity_neighbors))
 
 
 def arrays(params: Resolved, weighted: bool) -> list[RowArray]:

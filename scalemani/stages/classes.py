@@ -4,17 +4,17 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Held
+from scalemani.engine.needs import Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.beside_points import given_beside, held_beside, store_in_work_order
+from scalemani.stages.shared.beside_points import given_beside, memory_beside, store_in_work_order
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the labels and the order of the points."""
-    return held_beside("classes", "int32", sizes)
+def memory(sizes: Sizes) -> Memory:
+    """Return what the labels and the order of the points take."""
+    return memory_beside("classes", "int32", sizes)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, STORED, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.coordinates import at_unit_scale
@@ -25,35 +25,34 @@ from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
 TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
-COPIES_OF_BLOCK = 4  # as stored, its squares, at unit length, and a chunk on its way
-COPIES_OF_ANCHORS = 16  # eight of each landmark off the data, as gathered and beside each other
-COPIES_OF_LANDMARKS = 4  # gathered, at unit length, centred by k-means, and a column at work
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks in k-means, and what a block of the embedding takes."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the landmarks take in k-means, and a block of the embedding."""
     params, rows, width = sizes.params, sizes.dimensions.block_rows, sizes.params.n_components
-    n_landmarks = min(params.n_landmarks, sizes.dimensions.n_points)
-    copies = COPIES_OF_ANCHORS if params.landmarks.off_data else 0
-    return [
-        Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, width, "float64", COPIES_OF_LANDMARKS),
-        Held("coordinates of their anchors", EACH_PROCESS, n_landmarks, width, "float64", copies),
-        Held("distances of the landmarks to the centres", EACH_PROCESS, n_landmarks, params.clustering.n_clusters),
-        Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
-        Held("distances to the centres, and a column that is summed", EACH_TASK, rows, 2),
-        Held("labels of a block", EACH_TASK, rows, 1, "int32"),
-        *pieces_read(sizes),
-    ]
+    landmarks = array("float64", min(params.n_landmarks, sizes.dimensions.n_points), width)
+    anchors = 16 if params.landmarks.off_data else 0  # eight of each, as gathered and beside each other
+    return Memory(
+        process={
+            # Gathered, at unit length, centred by k-means, and a column at work.
+            "coordinates of the landmarks": (4 + anchors) * landmarks,
+            "distances of the landmarks to the centres": landmarks / width * params.clustering.n_clusters,
+            **pieces_read(sizes),
+        },
+        task={
+            # As stored, its squares, at unit length, and a chunk on its way.
+            "rows of the embedding in a block": 4 * array("float64", rows, width),
+            "distances to the centres, a column that is summed, labels": array("float64", rows, 2.5),
+        },
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the labels, and the centres of every pass."""
-    stored, files = StoredClustering, sizes.params.clustering.most_passes + 1
-    return [
-        *written([stored.labels, stored.centers], sizes),
-        *written([stored.pass_centers], sizes, files - 1),
-        Written("files of a pass", STORED, FILES_OF_PASS_BYTES, 1, "uint8", files),
-    ]
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the labels, and the centres of every pass."""
+    stored, passes = StoredClustering, sizes.params.clustering.most_passes
+    files = {"files of a pass": (passes + 1) * FILES_OF_PASS_BYTES}
+    centers = written([stored.pass_centers], sizes, passes)
+    return Disk({**written([stored.labels, stored.centers], sizes), **centers, **files})
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,32 +4,28 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, GROWING, Held, Written
-from scalemani.engine.sizes import Sizes, coarse_graphs_held, written
+from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.sizes import Sizes, coarse_graphs, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs
 
-COPIES_OF_VECTORS = 9  # of float32: two blocks of twice as many vectors, what is added, and what a V-cycle works in
-COLUMNS_OF_TRANSFER = 6  # of 8 bytes, always in memory: scales, members, an order, and row numbers
+
+def memory(sizes: Sizes) -> Memory:
+    """Return what the coarse graphs take, and the vectors on the first of them."""
+    width, nodes = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points), sizes.first_coarse_nodes
+    # Two blocks of twice as many vectors, what is added, and what a V-cycle works in.
+    vectors = {"vectors on the first coarse graph": 9 * array("float32", nodes, width)}
+    # Always in memory: scales, members, an order, and row numbers.
+    transfers = {"degrees and transfers while they are made": array("float64", nodes, 6)}
+    return coarse_graphs(sizes) + Memory(transfers, points=vectors)
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the coarse graphs, and the vectors on the first of them."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the vectors on the first coarse graph."""
     width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
-    nodes = sizes.first_coarse_nodes
-    return [
-        *coarse_graphs_held(sizes),
-        Held("degrees and transfers while they are made", EACH_PROCESS, nodes, COLUMNS_OF_TRANSFER),
-        Held("vectors on the first coarse graph", GROWING, nodes, width, "float32", COPIES_OF_VECTORS),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the vectors on the first coarse graph."""
-    width = n_start_columns(sizes.params.n_components, sizes.dimensions.n_points)
-    return written(StoredCoarseEmbedding.ARRAYS, sizes, node=sizes.first_coarse_nodes, start_vector=width)
+    return Disk(written(StoredCoarseEmbedding.ARRAYS, sizes, node=sizes.first_coarse_nodes, start_vector=width))
 
 
 def run(work: StageWork) -> dict[str, Any]:

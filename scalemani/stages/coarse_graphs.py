@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.engine.memory.process import return_freed_memory
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, Held, Written, entries_held
-from scalemani.engine.sizes import Sizes, pixels_held, written
+from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.sizes import Sizes, pixels, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
@@ -40,50 +40,53 @@ from scalemani.stages.shared.appended import rows_of_appended
 # the sums for the next one 0.07, 0.24, 0.61 and 0.80; in that one 0.07, 0.22, 0.51 and 0.75.
 MERGED_OF_PARTS, MERGED_OF_FIRST = 0.22, 0.15  # added to s
 SHARE_OF_NEXT_PARTS, SHARE_OF_NEXT = 1.1, 1.05  # of s
-COPIES_OF_BLOCK = 3  # as read, with numbers of aggregates, and summed
-COPIES_OF_ROWS = 4  # of the orders of both runs, from one to the other, and which points were appended
-COPIES_OF_GRAPH = 2  # by part of the nodes, and together
-COPIES_OF_PANEL = 5  # of the rows of some nodes: their places, in order, summed, and cut to size, in 12 bytes each
 MOST_GROWTH = 1.1  # times as many points as the graphs were made of: then more passes cost half of what is saved
 MOST_CROWDED = 0.01  # of all points; appended points that are among themselves need aggregates of their own
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the sums of rows on their way to the first coarse graph, the largest, and what is known of each point."""
-    n_points = sizes.dimensions.n_points
-    one_way, nonzeros = sizes.one_way_share, sizes.nonzeros
+def memory(sizes: Sizes) -> Memory:
+    """Return what sums of rows take on their way to the first coarse graph, the largest, and what points do."""
+    n_points, nonzeros, one_way = sizes.dimensions.n_points, sizes.nonzeros, sizes.one_way_share
     sums, first = (min(1.0, merged + one_way) * nonzeros for merged in (MERGED_OF_PARTS, MERGED_OF_FIRST))
     next_sums, following = (min(1.0, share * one_way) * nonzeros for share in (SHARE_OF_NEXT_PARTS, SHARE_OF_NEXT))
-    panel = NODES_AT_ONCE / max(sizes.first_coarse_nodes, NODES_AT_ONCE) * sums
-    appended = [
-        Held("work rows of the earlier run", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_ROWS, "parts"),
-        Held("W's rows of the appended points", EACH_PROCESS, sizes.n_appended_nonzeros, 2, "float32", 2, "parts"),
-    ]
-    return [
-        *(appended if sizes.n_appended else []),
-        Held("aggregate of each point and its size", GROWING, n_points, 2, "int32"),
-        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "parts", "float32"),
-        Held("degrees", GROWING, n_points, 1, "float64"),
-        *pixels_held(sizes),
-        *entries_held("summed rows", GROWING, sums, 1, "parts"),
-        Held("aggregates and row pointers of summed rows", GROWING, n_points, 2, "float64"),
-        *entries_held("summed rows by block", GROWING, sums, 1, "parts"),
-        *entries_held("summed rows", GROWING, sums, 1, "first graph"),
-        Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "first graph"),
-        Held("order of the summed rows", GROWING, n_points, 1, "int64", 1, "first graph"),
-        Held("degrees of the first coarse graph", GROWING, sizes.first_coarse_nodes, 2, "float64", 1, "first graph"),
-        Held("the same as they are summed", EACH_PROCESS, sizes.first_coarse_nodes, 1, "float64", 1, "first graph"),
-        Held("the first coarse graph", GROWING, first, 2, "float32", COPIES_OF_GRAPH, "first graph"),
-        Held("the first coarse graph", GROWING, first, 2, "float32", 1, "next graph"),
-        Held("rows of a panel of nodes", EACH_TASK, panel, 3, "int32", COPIES_OF_PANEL, "next graph"),
-        *entries_held("its summed rows", GROWING, next_sums, 1, "next graph"),
-        Held("the next coarse graph", GROWING, following, 2, "float32", COPIES_OF_GRAPH, "next graph"),
-    ]
+    nodes = max(sizes.first_coarse_nodes, NODES_AT_ONCE)
+    # Of the rows of some nodes: their places, in order, summed, and cut to size, in 12 bytes each.
+    panel = {"rows of a panel of nodes": 5 * array("int32", NODES_AT_ONCE / nodes * sums, 3)}
+    appended = {
+        "work rows of the earlier run": 4 * array("int64", n_points),
+        "W's rows of the appended points": 4 * array("float32", sizes.n_appended_nonzeros),
+    }
+    of_nodes = {"degrees of the first coarse graph, as they are summed": array("float64", sizes.first_coarse_nodes)}
+    of_first = {
+        "summed rows, and their order": entries(sums) + array("int64", n_points),
+        "degrees of the first coarse graph": array("float64", sizes.first_coarse_nodes, 2),
+        "the first coarse graph, by panel and together": 2 * array("float32", first, 2),
+    }
+    of_next = {
+        "the first coarse graph, and its summed rows": array("float32", first, 2) + entries(next_sums),
+        "the next coarse graph, by panel and together": 2 * array("float32", following, 2),
+    }
+    return Memory(
+        process=pixels(sizes),
+        points={
+            "degrees, aggregate of each point, and its size": array("float64", n_points, 2),
+            "aggregates and row pointers of summed rows": array("float64", n_points, 2),
+        },
+        steps={
+            "parts": Memory(
+                appended if sizes.n_appended else {},
+                {"a block of W: as read, numbered anew, and summed": 3 * entries(sizes.block_nonzeros, "float32")},
+                {"summed rows, by block and together": 2 * entries(sums)},
+            ),
+            "first graph": Memory(of_nodes, panel, of_first),
+            "next graph": Memory({}, panel, of_next),
+        },
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the coarse graphs, and the aggregate of each point."""
-    return written(StoredCoarseGraphs.ARRAYS, sizes, nonzero=sizes.coarse_nonzeros)
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the coarse graphs, and the aggregate of each point."""
+    return Disk(written(StoredCoarseGraphs.ARRAYS, sizes, nonzero=sizes.coarse_nonzeros))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
-from scalemani.engine.sizes import Sizes, grouping_held
+from scalemani.engine.needs import Memory, array
+from scalemani.engine.sizes import Sizes, grouping
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
@@ -39,50 +39,41 @@ from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, st
 from scalemani.stages.shared.edges import edges_of_block, loops_of_block, raise_neighbors, stored_affinities
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
-COPIES_OF_LABELS = 3  # parents and labels, and those of a round of bridges
-COPIES_OF_KEPT = 3  # by work order, by input order, and sorted
-COPIES_OF_SCORES = 3  # products in float32 and doubled, squared lengths in float64, and what is left of both
 REPORTED_SIZES = 10
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the union-find, and what the search for bridges takes of a block."""
-    dimensions, width = sizes.dimensions, sizes.sketch_width
-    n_points, rows = dimensions.n_points, dimensions.block_rows
-    n_queries = sizes.params.components.most_queries
-    held = [
-        Held("degrees of the points", GROWING, n_points, 1),
-        Held("parents and labels", GROWING, n_points, 1, "int32", COPIES_OF_LABELS),
-        *grouping_held(n_points, "order of the points by component", "bridges"),
-        Held("sketches of the points that look for a bridge", EACH_PROCESS, n_queries, width, "float64", 2, "bridges"),
-        Held("sketches of a block", EACH_TASK, rows, width, "float32", step="bridges"),
-        Held("the same from the centres of their cells", EACH_TASK, rows, width, "float64", 3, step="bridges"),
-        Held("centres, radii and first rows of the cells", EACH_PROCESS, sizes.n_cells, width + 3, step="bridges"),
-        Held("radii of cells of a block", EACH_TASK, sizes.n_cells, 1, step="bridges"),
-        Held("distances of queries to cells", EACH_TASK, pairs_at_once(sizes), 1, copies=3, step="bridges"),
-        Held(
-            "distances to a tile of points",
-            EACH_TASK,
-            QUERIES_AT_ONCE,
-            TILE_ROWS,
-            copies=COPIES_OF_SCORES,
-            step="bridges",
-        ),
-        Held("neighbours of a block", EACH_PROCESS, rows, sizes.edge_columns, "int32", step="components"),
-        Held(
-            "affinities of a block", EACH_PROCESS, rows, sizes.params.affinity_neighbors, "float32", step="components"
-        ),
-    ]
-    if sizes.params.points.metric == PRECOMPUTED:
-        edges = rows * sizes.edge_columns
-        held.append(Held("edges of a block and their lengths", EACH_PROCESS, edges, 3, copies=3, step="bridges"))
+def memory(sizes: Sizes) -> Memory:
+    """Return what the union-find takes, and the search for bridges of a block."""
+    n_points, rows, width = sizes.dimensions.n_points, sizes.dimensions.block_rows, sizes.sketch_width
+    n_queries, edges = sizes.params.components.most_queries, rows * sizes.params.affinity_neighbors
+    read = array("int32", rows, sizes.edge_columns) + array("float32", edges)
+    of_components = {"neighbours and affinities of a block": read}
     if sizes.weighted:
-        held.append(Held("weights of the points", LOOKED_UP, n_points))
-        edges = rows * sizes.params.affinity_neighbors
-        held.append(Held("affinities of a block between all copies", EACH_PROCESS, edges, 3, step="components"))
-    if sizes.params.components.disconnected == "largest":
-        held.append(Held("rows of the largest component", EACH_PROCESS, n_points, 1, "int64", COPIES_OF_KEPT))
-    return held
+        of_components["affinities of a block between all copies"] = array("float64", edges, 3)
+    of_bridges = {
+        "sketches of the points that look for a bridge": 2 * array("float64", n_queries, width),
+        "centres, radii and first rows of the cells": array("float64", sizes.n_cells, width + 3),
+    }
+    if sizes.params.points.metric == PRECOMPUTED:
+        of_bridges["edges of a block and their lengths"] = 3 * array("float64", rows * sizes.edge_columns, 3)
+    of_block = {
+        "sketches of a block, and from the centres of their cells": array("float32", rows, width)
+        + 3 * array("float64", rows, width),
+        "radii of cells, and distances of queries to them": array("float64", sizes.n_cells + 3 * pairs_at_once(sizes)),
+        # Products in float32 and doubled, squared lengths in float64, and what is left of both.
+        "distances to a tile of points": 3 * array("float64", QUERIES_AT_ONCE, TILE_ROWS),
+    }
+    largest = sizes.params.components.disconnected == "largest"
+    by_row = {"rows of the largest component, by both orders and sorted": 3 * array("int64", n_points)}
+    by_point = {"degrees": array("float64", n_points), "parents, labels, and of a round": 3 * array("int32", n_points)}
+    if sizes.weighted:
+        by_point["weights of the points"] = array("float64", n_points)
+    grouped = grouping(n_points, "order of the points by component")
+    return Memory(
+        process=by_row if largest else {},
+        points=by_point,
+        steps={"bridges": grouped + Memory(of_bridges, of_block), "components": Memory(of_components)},
+    )
 
 
 def pairs_at_once(sizes: Sizes) -> int:

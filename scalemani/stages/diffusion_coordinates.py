@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
@@ -24,16 +24,10 @@ def diffusion_scales(eigenvalues: np.ndarray, time: float) -> np.ndarray:
     return np.abs(1.0 - eigenvalues) ** time
 
 
-COPIES_OF_BLOCK = 3  # as read, scaled, and encoded
-
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List a block of the embedding, before and after."""
-    rows, width = sizes.dimensions.block_rows, sizes.params.n_components
-    return [
-        Held("rows of the embedding in a block", EACH_TASK, rows, width, "float64", COPIES_OF_BLOCK),
-        *pieces_read(sizes),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what a block of the embedding takes: as read, scaled, and encoded."""
+    block = array("float64", sizes.dimensions.block_rows, sizes.params.n_components)
+    return Memory(pieces_read(sizes), {"rows of the embedding in a block": 3 * block})
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.io.sources.side_data import LEFT_OUT
@@ -12,9 +12,9 @@ from scalemani.stages.arrays.points import StoredDuplicates
 from scalemani.stages.shared.beside_points import given_beside
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the points of the rows, as they are written and without those of rows that were left out."""
-    return [Held("points of the rows given", EACH_PROCESS, sizes.n_given_rows, 1, "int64", 2)]
+def memory(sizes: Sizes) -> Memory:
+    """Return what the points of the rows take, as written, and without those of rows that were left out."""
+    return Memory({"points of the rows given": 2 * array("int64", sizes.n_given_rows)})
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.io.sources.side_data import PrecomputedLists
@@ -16,18 +16,18 @@ from scalemani.stages.shared.beside_points import given_beside
 
 COMPARED_ROWS = 500  # lists whose distances are compared with those of their points
 ALIKE = 0.25  # of a distance: what codes in the place of points typically change of it, at most
-COPIES_OF_BLOCK = 3  # in input rows, in work rows, and encoded
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the lists as given, the order of the points, and a block of lists."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the lists as given take, the order of the points, and a block in input rows, work rows, encoded."""
     n_points, k = sizes.dimensions.n_points, sizes.params.n_neighbors
-    return [
-        Held("lists and distances as given", EACH_PROCESS, n_points, 2 * k, "float32"),
-        Held("input rows", EACH_PROCESS, n_points, 1, "int64"),
-        Held("work rows of input rows", EACH_PROCESS, n_points, 1, "int64"),
-        Held("given lists of a block", EACH_TASK, sizes.dimensions.block_rows, k, "int32", COPIES_OF_BLOCK),
-    ]
+    return Memory(
+        process={
+            "lists and distances as given": array("float32", n_points, 2 * k),
+            "input rows, and work rows of these": array("int64", n_points, 2),
+        },
+        task={"given lists of a block": 3 * array("int32", sizes.dimensions.block_rows, k)},
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held, Span
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
@@ -14,22 +14,20 @@ from scalemani.stages.arrays.points import StoredWorkPoints
 COPIES_OF_NUMBERS, COPIES_OF_DISTANCES = 2.5, 2  # of a source block, gathered, and translated
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the row numbers, a run of one block, and what a run over all blocks would take."""
-    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
-    return [
-        Held("row numbers by work and by input order", EACH_PROCESS, dimensions.n_points, 2, "int64"),
-        *rows_of_graph(dimensions.block_rows, k, EACH_TASK),
-        *rows_of_graph(dimensions.n_blocks * dimensions.block_rows, k, CACHE),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what the row numbers take, a run of one block, and what a run over all blocks would."""
+    block = rows_of_graph(sizes)
+    return Memory(
+        process={"row numbers by work and by input order": array("int64", sizes.dimensions.n_points, 2)},
+        task={"a block of the graph, gathered and translated": block},
+        cache={"all blocks of it": sizes.dimensions.n_blocks * block},
+    )
 
 
-def rows_of_graph(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
-    """List what so many rows of the graph take at work."""
-    return [
-        Held("neighbours by work and by input order", span, n_rows, n_neighbors, "int64", COPIES_OF_NUMBERS),
-        Held("distances", span, n_rows, n_neighbors, "float64", COPIES_OF_DISTANCES),
-    ]
+def rows_of_graph(sizes: Sizes) -> int:
+    """Return the bytes that a block of the graph takes at work: of a source block, gathered, and translated."""
+    n_edges = sizes.dimensions.block_rows * sizes.params.n_neighbors
+    return int(2.5 * array("int64", n_edges) + 2 * array("float64", n_edges))
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -39,8 +37,7 @@ def run(work: StageWork) -> dict[str, Any]:
     width = task.params.n_neighbors
     described = [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distances.dtype)]
     task.output.create(task.dimensions.n_points, described)
-    of_block = rows_of_graph(task.dimensions.block_rows, task.params.n_neighbors, CACHE)
-    work.map_runs(graph_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
+    work.map_runs(graph_blocks, work.run_blocks(rows_of_graph(Sizes(task.dimensions, task.params))))
     return {"recall": neighbors.group.certificate("recall", float)}
 
 

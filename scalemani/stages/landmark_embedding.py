@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from scalemani.engine.needs import EACH_PROCESS, Held, entries_held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import (
@@ -17,26 +17,22 @@ from scalemani.kernels.spectral.eigenproblem import (
 )
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding, StoredReduced
 
-DENSE_COPIES = 4  # A~, B~ and what LAPACK works in, where the problem is solved dense
-COPIES_OF_SPACE = 2  # the Krylov space and its image
 DENSE_UP_TO = 1000  # landmarks; of 2,000 a Krylov space takes a third of LAPACK's time
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the lower triangles, and what either way of solving takes: dense matrices, or a factor and a Krylov space.
-
-    So many landmarks may be in use that the problem is solved dense.
-    """
-    n_landmarks, n_components, entries = sizes.params.n_landmarks, sizes.params.n_components, sizes.reduced_entries
+def memory(sizes: Sizes) -> Memory:
+    """Return what the lower triangles take, and either way of solving: so few may be in use that it is done dense."""
+    n_landmarks, n_components = sizes.params.n_landmarks, sizes.params.n_components
     n_dense = n_landmarks if is_dense(n_landmarks, n_components) else DENSE_LANDMARKS
-    width = n_components + 1 + GUARD_VECTORS
-    return [
-        *entries_held("the lower triangles of A~ and B~", EACH_PROCESS, entries, 2),
-        Held("dense matrices", EACH_PROCESS, n_dense, n_dense, "float64", DENSE_COPIES, "dense"),
-        Held("Cholesky factor", EACH_PROCESS, n_landmarks, (n_landmarks + PANEL_COLUMNS) / 2, step="factor"),
-        Held("rows of it as they are filled in", EACH_PROCESS, PANEL_COLUMNS, n_landmarks, copies=3, step="factor"),
-        Held("Krylov space", EACH_PROCESS, n_landmarks, MAX_BLOCKS * width, copies=COPIES_OF_SPACE, step="factor"),
-    ]
+    space = array("float64", n_landmarks, MAX_BLOCKS * (n_components + 1 + GUARD_VECTORS))
+    factor = {
+        "Cholesky factor": array("float64", n_landmarks, (n_landmarks + PANEL_COLUMNS) / 2),
+        "rows of it as they are filled in": 3 * array("float64", PANEL_COLUMNS, n_landmarks),
+        "Krylov space and its image": 2 * space,
+    }
+    dense = {"dense A~, B~ and what LAPACK works in": 4 * array("float64", n_dense, n_dense)}
+    triangles = {"lower triangles of A~ and B~": 2 * entries(sizes.reduced_entries)}
+    return Memory(triangles, steps={"dense": Memory(dense), "factor": Memory(factor)})
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -19,35 +19,34 @@ from scalemani.kernels.rows.compressed import dense_tiles
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights
 from scalemani.stages.arrays.points import points_in_order
-from scalemani.stages.shared.compared_rows import products_held
-
-COPIES_OF_LANDMARKS = 2  # as read, and those of them that fix the sketches
-COPIES_OF_AXES = 2  # as the eigenvectors span them, and orthonormal
-COPIES_OF_BLOCK = 1.5  # as read, and what decoding takes
-COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, of 8 bytes each, and as they are stored
+from scalemani.stages.shared.compared_rows import compared
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks with their sketches, and what a block takes."""
-    dimensions, params = sizes.dimensions, sizes.params
-    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
-    n_landmarks = params.n_landmarks
-    chosen = "float64" if params.landmarks.off_data else dtype
+def memory(sizes: Sizes) -> Memory:
+    """Return what the landmarks and their sketches take, and a block."""
+    dimensions, n_landmarks, features = sizes.dimensions, sizes.params.n_landmarks, sizes.dimensions.n_features
+    rows, dtype = dimensions.block_rows, dimensions.dtype
+    chosen = "float64" if sizes.params.landmarks.off_data else dtype
     at_once = TILE_ROWS if dimensions.sparse else rows
     as_float64 = 0 if chosen == dtype else at_once  # what is compared with landmarks has their dtype
-    order, width = min(n_landmarks, MOST_SAMPLE_ROWS), min(features, SKETCH_DIMENSIONS)
-    return [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, chosen, COPIES_OF_LANDMARKS),
-        Held("axes of their sketches", EACH_PROCESS, features, width, "float64", COPIES_OF_AXES),
-        Held("Gram matrix and its eigenvectors", EACH_PROCESS, min(order, features), min(order, features), copies=2),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
-        Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
-        Held("points of a block, in float64", EACH_TASK, as_float64, features),
-        *([Held("a tile of points, dense", EACH_TASK, TILE_ROWS, features, dtype)] if dimensions.sparse else []),
-        Held("sketches of a block", EACH_TASK, at_once, width, "float32"),
-        *products_held(sizes, n_landmarks),
-        Held("weights of a block", EACH_TASK, rows, params.landmark_neighbors, "float64", COPIES_OF_WEIGHTS),
-    ]
+    order, width = min(n_landmarks, MOST_SAMPLE_ROWS, features), min(features, SKETCH_DIMENSIONS)
+    return Memory(
+        process={
+            "landmarks, and those of them that fix the sketches": 2 * array(chosen, n_landmarks, features),
+            "axes of their sketches, as spanned and orthonormal": 2 * array("float64", features, width),
+            "Gram matrix and its eigenvectors": 2 * array("float64", order, order),
+            "sketches of the landmarks": array("float32", n_landmarks, width),
+        },
+        task={
+            "points of a block, with what decoding takes": 1.5 * rows * dimensions.row_bytes,
+            "points that are compared": array("float64", as_float64, features)
+            + dimensions.sparse * array(dtype, TILE_ROWS, features),
+            "sketches of a block": array("float32", at_once, width),
+            # With squared distances and numbers, of 8 bytes each, and as they are stored.
+            "weights of a block": 5 * array("float64", rows, sizes.params.landmark_neighbors),
+            **compared(sizes, n_landmarks),
+        },
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

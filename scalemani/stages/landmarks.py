@@ -10,7 +10,7 @@ import numpy as np
 from scalemani.config.methods import beside, listed
 from scalemani.config.params import Resolved
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, ENCODED, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.errors import DataError
@@ -32,64 +32,64 @@ from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.beside_points import given_beside
 from scalemani.stages.shared.sampled_rows import SampledRows
 
-COPIES_OF_CENTROIDS = 4  # centroids, their sums, those of the step before, and in float32 with their sketches
 
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List the points that landmarks are chosen from, as the method compares them, and the landmarks."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the points take that landmarks are chosen from, as the method compares them, and the landmarks."""
     dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
-    landmarks, n_compared = (n_landmarks, features, dtype), min(n_points, SAMPLED_POINTS)
-    held = [
-        Held("landmarks", EACH_PROCESS, *landmarks),
-        Held("block that points are in", EACH_TASK, dimensions.block_rows, *dimensions.kept_row),
-        Held("points whose nearest landmarks are looked for", EACH_PROCESS, n_compared, features, dtype),
-        Held("a tile of these and of landmarks", EACH_PROCESS, min(n_compared, TILE_ROWS), features, copies=2),
-    ]
+    landmarks, n_compared = array("float64", n_landmarks, features), min(n_points, SAMPLED_POINTS)
+    held = Memory(
+        process={
+            "landmarks": array(dtype, n_landmarks, features),
+            "points whose nearest landmarks are looked for": array(dtype, n_compared, features),
+            "a tile of these and of landmarks": 2 * array("float64", min(n_compared, TILE_ROWS), features),
+        },
+        task={"block that points are in": dimensions.block_rows * dimensions.row_bytes},
+    )
     if asked.method == GIVEN_ROWS:
-        return [*held, Held("landmarks as given", EACH_PROCESS, n_landmarks, features, "float64", 2)]
+        return held + Memory({"landmarks as given": 2 * landmarks})
+    if asked.off_data:
+        held += anchors_memory(sizes)
     if asked.method == GIVEN_LANDMARKS:
-        return held + anchors_memory(sizes)
-    if own := beside("LANDMARK_RULES", asked.method, "landmarks_held"):
-        return [*held, *own(sizes), *(anchors_memory(sizes) if asked.off_data else [])]
+        return held
+    if own := beside("LANDMARK_RULES", asked.method, "landmarks_memory"):
+        return held + Memory(own(sizes))
+    chosen = {}
     if asked.method in DRAWN_LANDMARKS:
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
-        held.append(Held("points drawn, as read and in the order drawn", EACH_PROCESS, n_drawn, features, dtype, 2))
+        chosen["points drawn, as read and in the order drawn"] = 2 * array(dtype, n_drawn, features)
     else:
         n_sampled = min(n_points, max(asked.sample_points, n_landmarks))
-        held.append(Held("sample of the points", EACH_PROCESS, n_sampled, features, dtype))
+        chosen["sample of the points"] = array(dtype, n_sampled, features)
     if asked.method != "random":
-        n_basis = min(MOST_SAMPLE_ROWS, n_points)
-        held.append(Held("points that fix the sketches, centred", EACH_PROCESS, n_basis, features, "float64"))
+        chosen["points that fix the sketches, centred"] = array("float64", min(MOST_SAMPLE_ROWS, n_points), features)
     if asked.method in ("kmeans", "kmeans++"):
-        held.append(
-            Held("centroids and their sums", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_CENTROIDS)
-        )
-        held.append(Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2))
-    return held + anchors_memory(sizes) if asked.off_data else held
+        # Centroids, their sums, those of the step before, and in float32 with their sketches.
+        chosen["centroids and their sums"] = 4 * landmarks
+        chosen["a tile of points, centred"] = 2 * array("float64", TILE_ROWS, features)
+    return held + Memory(chosen)
 
 
-def anchors_memory(sizes: Sizes) -> list[Held]:
-    """List landmarks off the data and their anchors."""
-    features, n_landmarks = sizes.dimensions.n_features, sizes.params.n_landmarks
-    n_anchors = ANCHORS * min(n_landmarks, LANDMARKS_AT_ONCE)
-    return [
-        Held("landmarks off the data", EACH_PROCESS, n_landmarks, features, "float64", 2),
-        Held("anchors of some landmarks", EACH_PROCESS, n_anchors, features, "float64", 2),
-        Held("anchors and their distances", EACH_PROCESS, n_landmarks, ANCHORS, "float64", 8),
-    ]
+def anchors_memory(sizes: Sizes) -> Memory:
+    """Return what landmarks off the data and their anchors take."""
+    n_landmarks = sizes.params.n_landmarks
+    rows = 2 * (n_landmarks + ANCHORS * min(n_landmarks, LANDMARKS_AT_ONCE))
+    return Memory(
+        {
+            "landmarks off the data, and anchors of some": array("float64", rows, sizes.dimensions.n_features),
+            "anchors and their distances": 8 * array("float64", n_landmarks, ANCHORS),
+        }
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the landmarks and their rows, or their anchors."""
-    stored, dimensions = StoredLandmarks, sizes.dimensions
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the landmarks and their rows, or their anchors."""
+    stored = StoredLandmarks
     if sizes.params.landmarks.off_data:
-        return written(
-            [stored.spacings, stored.points, stored.anchor_rows, stored.anchor_weights], sizes, anchor=ANCHORS
-        )
-    row = (dimensions.n_features, dimensions.dtype)
-    landmarks = Written(stored.points.name, ENCODED, sizes.params.n_landmarks, *row)
-    return [*written([stored.spacings, stored.rows], sizes), landmarks]
+        off_data = [stored.spacings, stored.points, stored.anchor_rows, stored.anchor_weights]
+        return Disk(written(off_data, sizes, anchor=ANCHORS))
+    landmarks = {stored.points.name: sizes.params.n_landmarks * sizes.stored_row_bytes}
+    return Disk({**written([stored.spacings, stored.rows], sizes), **landmarks})
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -4,30 +4,27 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import density_normalized, density_scales
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import stored_weights
 
-COPIES_OF_SCALES = 2  # the degrees, and their powers
-COPIES_OF_BLOCK = 3  # as read, decoded, and encoded
+
+def memory(sizes: Sizes) -> Memory:
+    """Return what the scale of every point takes, and a block of W, decoded, scaled and encoded."""
+    columns = 2 + 2 * sizes.weighted  # degrees and their powers; weights, and degrees over these
+    of_block = 3 * array("int32", sizes.block_nonzeros) + 6 * array("float32", sizes.block_nonzeros)
+    return Memory(
+        process={"scales of the points": array("float64", sizes.dimensions.n_points, columns)},
+        task={"a block of W, before and after": of_block},
+    )
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the scale of every point, and a block of W before and after."""
-    nonzeros, copies = sizes.block_nonzeros, COPIES_OF_SCALES + 2 * sizes.weighted  # weights, and degrees over these
-    return [
-        Held("scales of the points", EACH_PROCESS, sizes.dimensions.n_points, 1, "float64", copies),
-        Held("columns of a block of W", EACH_TASK, nonzeros, 1, "int32", COPIES_OF_BLOCK),
-        Held("values of a block of W, before and after", EACH_TASK, nonzeros, 1, "float32", 2 * COPIES_OF_BLOCK),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: as much as of W."""
-    return written(StoredNormalizedAffinities.ARRAYS, sizes, nonzero=sizes.most_nonzeros)
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: as much as of W."""
+    return Disk(written(StoredNormalizedAffinities.ARRAYS, sizes, nonzero=sizes.most_nonzeros))
 
 
 def run(work: StageWork) -> dict[str, Any]:

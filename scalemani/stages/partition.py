@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
@@ -18,42 +18,52 @@ from scalemani.stages.shared.sampled_rows import gathered_rows
 
 SKETCHED_BYTES = 2**26  # of sampled points, read together to be sketched: each time, all points are read for them
 COUNTED_ROWS = 2**22  # points at a time whose cells are counted: 48 MB
-COPIES_OF_AXES = 4  # what the Gram matrix spans, the same orthonormal, with its signs, and as it is stored
-COPIES_OF_GRAM = 4  # the matrix, its eigenvectors, and what LAPACK works in
-COPIES_OF_SPARSE = 4  # in float64, transposed, and what takes part in a product
-COPIES_OF_CENTROIDS = 3  # as read, centred, and in panels
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List what training the models on a sample holds, and what finding the cells of a block does."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what training the models on a sample takes, and what finding the cells of a block does."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.sketch_width
-    features = dimensions.n_features
+    features, row, cells = dimensions.n_features, dimensions.row_bytes, sizes.n_cells
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
-    order, cells = min(n_basis, features), sizes.n_cells
-    row, sampled = dimensions.kept_row, sketched_together(dimensions)
-    narrow = not dimensions.sparse or features <= MOST_SAMPLE_ROWS  # then the sample of sparse points is dense too
-    copies, n_counted = 1 if narrow else COPIES_OF_SPARSE, min(COUNTED_ROWS, dimensions.n_points)
-    centred = (features, "float64") if narrow else row
-    return [
-        Held("mean and axes", EACH_PROCESS, features, width + 1, copies=COPIES_OF_AXES),
-        Held("sample of points for the axes", EACH_PROCESS, n_basis, *row, step="axes"),
-        Held("the same, centred", EACH_PROCESS, n_basis, *centred, copies=copies, step="axes"),
-        Held("its Gram matrix and eigenvectors", EACH_PROCESS, order, order, copies=COPIES_OF_GRAM, step="axes"),
-        Held("block that sampled points are in", EACH_TASK, dimensions.block_rows, *row, step="axes"),
-        Held("sketches of the sample for the centroids", EACH_PROCESS, n_sampled, width, "float32", 2, "centroids"),
-        Held("sampled points to be sketched", EACH_PROCESS, sampled, *row),
-        Held("all of them, read once", CACHE, -(-n_sampled // TILE_ROWS) * TILE_ROWS, *row),
-        Held("block that they are in", EACH_TASK, dimensions.block_rows, *row, step="centroids"),
-        *sketched_tile(sizes, EACH_PROCESS, "centroids"),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, *row, step="cells"),
-        *sketched_tile(sizes, EACH_TASK, "cells"),
-        Held("sketches of a block", EACH_TASK, dimensions.block_rows, width, "float32", step="cells"),
-        Held("centroids", EACH_TASK, cells, width, "float32", COPIES_OF_CENTROIDS, step="cells"),
-        Held("centroids in groups or in a tree", EACH_PROCESS, cells, 2 * width + 4, "float32", step="cells"),
-        Held("cells of points, while they are counted", EACH_TASK, n_counted, 1, "int32", 3, "sizes"),
-        Held("points of each cell", EACH_TASK, cells, 1, "int64", 3, "sizes"),
-    ]
+    order, sampled = min(n_basis, features), sketched_together(dimensions)
+    # In float64; many features of sparse points stay sparse: transposed too, and what takes part in a product.
+    narrow = not dimensions.sparse or features <= MOST_SAMPLE_ROWS
+    centred = array("float64", n_basis, features) if narrow else 4 * n_basis * row
+    block, centroids = {"points of a block": dimensions.block_rows * row}, array("float32", cells, width)
+    return Memory(
+        # What the Gram matrix spans, the same orthonormal, with its signs, and as it is stored.
+        process={"mean and axes": 4 * array("float64", features, width + 1), "sampled points together": sampled * row},
+        cache={"all sampled points, read once": -(-n_sampled // TILE_ROWS) * TILE_ROWS * row},
+        steps={
+            "axes": Memory(
+                {
+                    "sample of points for the axes, and centred": n_basis * row + centred,
+                    "its Gram matrix and eigenvectors, with LAPACK": 4 * array("float64", order, order),
+                },
+                block,
+            ),
+            "centroids": Memory(
+                {"sketches of the sample": 2 * array("float32", n_sampled, width), **sketched_tile(sizes)}, block
+            ),
+            "cells": Memory(
+                {"centroids in groups or in a tree": array("float32", cells, 2 * width + 4)},
+                {
+                    **block,
+                    **sketched_tile(sizes),
+                    "sketches of a block": array("float32", dimensions.block_rows, width),
+                    "centroids as read, centred and in panels": 3 * centroids,
+                },
+            ),
+            "sizes": Memory(
+                task={
+                    "cells of points, while they are counted": 3
+                    * array("int32", min(COUNTED_ROWS, dimensions.n_points)),
+                    "points of each cell": 3 * array("int64", cells),
+                }
+            ),
+        },
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

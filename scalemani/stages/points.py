@@ -4,7 +4,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.engine.needs import EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, points_written
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
@@ -18,30 +18,26 @@ from scalemani.store.objects import RECORD_BYTES
 from scalemani.store.schema import RowArray
 
 SURVEY = "survey.json"  # the digests of all tiles, for processes that read points themselves
-COPIES_AT_WORK = 2  # the block as read, and encoded where nothing compresses
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List what ingesting holds."""
-    dimensions = sizes.dimensions
-    rows, features, dtype = dimensions.block_rows, dimensions.n_features, dimensions.dtype
-    held = [Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_AT_WORK)]
+def memory(sizes: Sizes) -> Memory:
+    """Return what ingesting a block takes: the block as read, and encoded where nothing compresses."""
+    dimensions, rows = sizes.dimensions, sizes.dimensions.block_rows
+    block = rows * dimensions.row_bytes
+    held = Memory(task={"points of a block": 2 * block})
     if sizes.params.points.metric in (EUCLIDEAN, PRECOMPUTED):
         return held
     if dimensions.sparse:
-        held.append(
-            Held("nonzeros of a block as they are mapped", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_NONZEROS)
-        )
-    else:
-        at_once = min(rows, rows_at_once(features))
-        held.append(Held("points of a block as given", EACH_TASK, rows, features, dtype))
-        held.append(Held("rows that are mapped at once", EACH_TASK, at_once, features, "float64", COPIES_OF_MAPPED))
-    return held
+        return held + Memory(task={"nonzeros of a block as they are mapped": COPIES_OF_NONZEROS * block})
+    mapped = array("float64", min(rows, rows_at_once(dimensions.n_features)), dimensions.n_features)
+    return held + Memory(
+        task={"points of a block as given": block, "rows that are mapped at once": COPIES_OF_MAPPED * mapped}
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the rows of all points."""
-    return points_written(StoredPoints.dense_points.name, sizes.dimensions)
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the rows of all points."""
+    return Disk(points_written(StoredPoints.dense_points.name, sizes))
 
 
 def arrays(dimensions: Dimensions) -> list[RowArray]:

@@ -9,9 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, STORED, Held, MemoryNeed, Written, entries_held
+from scalemani.engine.needs import Disk, Memory, Terms, array, entries
 from scalemani.engine.reading import MatrixDescription
-from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.sizes import Sizes, pixels
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
@@ -26,7 +26,7 @@ from scalemani.kernels.spectral.reduced import (
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.landmark_maps import (
-    components_held,
+    components_read,
     stored_landmark_weights,
     tell_of_unseen_components,
     weights_at,
@@ -40,55 +40,54 @@ PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 LARGE_SUM_BYTES = 2**28  # of partial sums; where there are more they are added to a dense one
-BESIDE_DENSE_SUM = 2  # triangles: one of A~ and B~, and a part or the other
-COPIES_OF_ROWS = 4  # of a part as they are added: values, columns, their places and what is there
 DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
 REPEATED = 1.5  # by the root of the number of blocks, how many of these meet the same entry
 WITH_SUMS = 1.7  # of the entries of parts, with those of their sum
 ROWS_REACHED = 8  # rows of Z that the neighbours of a block are, for each row of the block, without any structure
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List Z, the products of a block, and then the sums of all blocks."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what Z takes, the products of a block, and then the sums of all blocks."""
     dimensions, params, width = sizes.dimensions, sizes.params, sizes.landmarks_a_point
-    rows, reached = dimensions.block_rows, min(dimensions.n_points, ROWS_REACHED * dimensions.block_rows)
+    rows = dimensions.block_rows
+    reached = min(dimensions.n_points, ROWS_REACHED * rows)
     spread = min(params.n_landmarks, math.ceil(DISTINCT_OF_ROW * params.affinity_neighbors * width))
     part = min(2 * sizes.reduced_entries, rows * width * spread)
-    return [
-        *entries_held("Z", LOOKED_UP, dimensions.n_points * width),
-        *pixels_held(sizes),
-        *entries_held("rows of W in a block", EACH_TASK, sizes.block_nonzeros, COPIES_OF_W, "products"),
-        *entries_held("rows of Z that they reach", EACH_TASK, reached * width, COPIES_OF_Z, "products"),
-        *entries_held("rows of W Z", EACH_TASK, min(rows, ROWS_PER_PRODUCT) * spread, COPIES_OF_PRODUCT, "products"),
-        *entries_held("part of the sums", EACH_TASK, part, COPIES_OF_PART, "products"),
-        *(dense_sum_held(sizes) if adds_densely(sizes) else tree_sum_held(sizes)),
-        components_held(sizes),
-    ]
+    products = {  # as scipy makes them
+        "rows of W in a block": 2 * entries(sizes.block_nonzeros),
+        "rows of Z that they reach": 3 * entries(reached * width),
+        "rows of W Z": 1.5 * entries(min(rows, ROWS_PER_PRODUCT) * spread),
+        "part of the sums": 3 * entries(part),
+    }
+    sums = dense_sums(sizes) if adds_densely(sizes) else tree_sums(sizes)
+    held = Memory(pixels(sizes), points={"Z": entries(dimensions.n_points * width)})
+    return held + components_read(sizes) + Memory(steps={"products": Memory(task=products), "sums": Memory(sums)})
 
 
-def tree_sum_held(sizes: Sizes) -> list[Held]:
-    """List the sums on the way up the tree."""
-    return entries_held("sums on the way up the tree", EACH_PROCESS, sizes.reduced_entries, PARTS_IN_MEMORY / 2, "sums")
+def tree_sums(sizes: Sizes) -> Terms:
+    """Return what sums take on the way up the tree."""
+    return {"sums on the way up the tree": PARTS_IN_MEMORY / 2 * entries(sizes.reduced_entries)}
 
 
-def dense_sum_held(sizes: Sizes) -> list[Held]:
-    """List a dense sum, and what is added to it."""
+def dense_sums(sizes: Sizes) -> Terms:
+    """Return what a dense sum takes, and what is added to it."""
     n_landmarks = sizes.params.n_landmarks
-    return [
-        Held("dense sum of lower triangles", EACH_PROCESS, n_landmarks, (n_landmarks + 1) / 2, step="sums"),
-        *entries_held("part and sums", EACH_PROCESS, sizes.reduced_entries, BESIDE_DENSE_SUM, "sums"),
-        Held("rows of a part", EACH_PROCESS, ROWS_UNPACKED, n_landmarks, copies=COPIES_OF_ROWS, step="sums"),
-    ]
+    return {
+        "dense sum of lower triangles": array("float64", n_landmarks, (n_landmarks + 1) / 2),
+        # Triangles: one of A~ and B~, and a part or the other; values of a part, columns, places and what is there.
+        "part and sums": 2 * entries(sizes.reduced_entries),
+        "rows of a part as they are added": 4 * array("float64", ROWS_UNPACKED, n_landmarks),
+    }
 
 
 def adds_densely(sizes: Sizes) -> bool:
     """Return whether lower triangles are added to a dense one: it follows from the points and parameters alone."""
-    tree, dense = (sum(record.bytes for record in held) for held in (tree_sum_held(sizes), dense_sum_held(sizes)))
+    tree, dense = (sum(terms.values()) for terms in (tree_sums(sizes), dense_sums(sizes)))
     return tree > max(dense, LARGE_SUM_BYTES)
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List the parts of all blocks and the sums of these.
+def disk(sizes: Sizes) -> Disk:
+    """Return what the parts of all blocks take and the sums of these.
 
     How many of the products of two rows of Z fall on the same entry, and in how many blocks an entry is met, goes by
     what was seen of 20,000 to 1,020,000 digits and of points without any structure.
@@ -97,14 +96,9 @@ def disk(sizes: Sizes) -> list[Written]:
     uses = n_points * width / sizes.params.n_landmarks
     distinct = min(1.0, DISTINCT / math.sqrt(uses))
     met = REPEATED * math.sqrt(sizes.dimensions.n_blocks) * sizes.reduced_entries
-    written = []
-    for name, products in (
-        ("Z' W Z", 2 * sizes.n_affinities * width**2 * distinct),
-        ("Z' D Z", n_points * width**2 / 2),
-    ):
-        written.append(Written(f"values of {name}, of blocks and in sum", STORED, min(products, met), copies=WITH_SUMS))
-        written.append(Written(f"columns of {name}", STORED, min(products, met), 1, "int32", WITH_SUMS))
-    return written
+    products = {"Z' W Z": 2 * sizes.n_affinities * width**2 * distinct, "Z' D Z": n_points * width**2 / 2}
+    stored = {name: WITH_SUMS * entries(min(count, met)) for name, count in products.items()}
+    return Disk({f"{name}, of blocks and in sum": n_bytes for name, n_bytes in stored.items()})
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -114,7 +108,7 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(reduced_part)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
-    batch = replace(work.batch, need=MemoryNeed(per_task=work.batch.need.total(1)))
+    batch = replace(work.batch, memory=Memory(task={"sums": work.batch.memory.total()}))
     alone, level = replace(work, at_once=1, batch=batch), 0
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1

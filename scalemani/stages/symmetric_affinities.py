@@ -8,7 +8,6 @@ and streams the whole graph past them; how many blocks a run has is a matter of 
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +16,7 @@ import scipy.sparse as sp
 from scalemani.config.methods import beside, load
 from scalemani.config.params import Resolved
 from scalemani.config.stages import WINDOW
-from scalemani.engine.needs import CACHE, EACH_TASK, LOOKED_UP, Held, Span, Written, entries_held
+from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
@@ -31,42 +30,38 @@ from scalemani.kernels.graph.symmetric import (
 )
 from scalemani.stages.arrays.affinities import StoredComponents, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
-from scalemani.stages.shared.edges import edges_of_block, loops_of_block
+from scalemani.stages.shared.edges import edges_of_block, edges_read, loops_of_block
 
-COPIES_OF_INCOMING = 2  # by the block that they come from, and joined
 BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
-COPIES_OF_WEIGHTS = 3  # of the neighbours, times those of the points, and times the affinities
-COPIES_OF_ROWS = 2  # before and after they are cut to size
-COPIES_OF_GIVEN = 3  # as they are read, to be stored, and encoded
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the edges into a run of blocks, and what a block takes as it is read and as its rows of W are made."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what edges into a run of blocks take, and a block as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        return beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
-    dimensions, k = sizes.dimensions, sizes.params.affinity_neighbors
-    rows = dimensions.block_rows
-    classified = classified_held(sizes) if sizes.params.follows_classes else []
+        by_window: Memory = beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
+        return by_window
+    dimensions, k, rows = sizes.dimensions, sizes.params.affinity_neighbors, sizes.dimensions.block_rows
+    held = Memory()
+    if sizes.params.follows_classes:
+        width = -(-sizes.block_nonzeros // rows) if sizes.params.affinities.precomputed else 2 * k
+        of_block = {"classes of the columns of W in a block, and values lowered": entries(rows * width, "float32")}
+        held += Memory(task=of_block, points={"classes of the points": array("int32", dimensions.n_points)})
     if sizes.params.affinities.precomputed:
-        return [*classified, *given_held(sizes)]
-    weighted = [
-        Held("weights of the points", LOOKED_UP, dimensions.n_points),
-        Held("weights of the neighbours of a block, and products", EACH_TASK, rows, COPIES_OF_WEIGHTS * k),
-    ]
-    return [
-        *(weighted if sizes.weighted else []),
-        *classified,
-        *(replace(record, copies=COPIES_OF_INCOMING) for record in incoming(rows, k, EACH_TASK)),
-        sets_of_incoming(sizes.dimensions.n_blocks, 1, EACH_TASK),
-        Held("neighbours of a block", EACH_TASK, rows, sizes.edge_columns, "int32"),
-        Held("distances of a block", EACH_TASK, rows, sizes.edge_columns, sizes.dimensions.distance_dtype),
-        Held("affinities of a block", EACH_TASK, rows, k, "float32"),
-        Held("order of the incoming edges", EACH_TASK, rows, k, "int64"),
-        Held("columns of W in a block", EACH_TASK, rows, 2 * k, "int32", COPIES_OF_ROWS),
-        Held("values of W in a block", EACH_TASK, rows, 2 * k, "float32", COPIES_OF_ROWS),
-        *incoming(dimensions.n_blocks * rows, k, CACHE),
-        sets_of_incoming(dimensions.n_blocks, dimensions.n_blocks, CACHE),
-    ]
+        given = {
+            "a block of W: as read, to be stored, and encoded": 3 * entries(sizes.block_nonzeros, "float32"),
+            "where its rows begin, and degrees": 2 * array("float64", rows, 2),
+        }
+        return held + Memory(task=given)
+    if sizes.weighted:  # of the neighbours, times those of the points, and times the affinities
+        of_block = {"weights of the neighbours of a block, and products": 3 * array("float64", rows, k)}
+        held += Memory(task=of_block, points={"weights of the points": array("float64", dimensions.n_points)})
+    block = {
+        **edges_read(sizes),
+        "edges into a block, by the block they come from and joined": 2 * incoming(sizes, 1),
+        "affinities of a block, and an order of the edges": array("float32", rows, 3 * k),
+        "rows of W in a block, before and after they are cut": 2 * entries(rows * 2 * k, "float32"),
+    }
+    return held + Memory(task=block, cache={"edges into all blocks": incoming(sizes, dimensions.n_blocks)})
 
 
 def kind_of_pixels(params: Resolved) -> str:
@@ -74,44 +69,21 @@ def kind_of_pixels(params: Resolved) -> str:
     return str(params.affinities.kind) if params.affinities.by_trees else WINDOW
 
 
-def classified_held(sizes: Sizes) -> list[Held]:
-    """List what a block takes whose affinities follow classes."""
-    rows, k = sizes.dimensions.block_rows, sizes.params.affinity_neighbors
-    width = -(-sizes.block_nonzeros // rows) if sizes.params.affinities.precomputed else 2 * k
-    return [
-        Held("classes of the points", LOOKED_UP, sizes.dimensions.n_points, 1, "int32"),
-        Held("classes of the columns of W in a block", EACH_TASK, rows, width, "int32"),
-        Held("values of W in a block, lowered", EACH_TASK, rows, width, "float32"),
-    ]
+def incoming(sizes: Sizes, n_targets: int) -> int:
+    """Return the bytes of the edges that end in so many blocks, as many as start there, in sets of each block."""
+    n_edges = n_targets * sizes.dimensions.block_rows * sizes.params.affinity_neighbors
+    return (
+        int(array("int32", n_edges, 2) + array("float32", n_edges))
+        + n_targets * sizes.dimensions.n_blocks * BYTES_OF_SET
+    )
 
 
-def given_held(sizes: Sizes) -> list[Held]:
-    """List what a block takes of a W that was given."""
-    return [
-        *entries_held("a block of W as given", EACH_TASK, sizes.block_nonzeros, COPIES_OF_GIVEN, values="float32"),
-        Held("where rows of a block of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
-    ]
-
-
-def incoming(n_rows: int, n_neighbors: int, span: Span) -> list[Held]:
-    """List the edges of the graph that end in so many rows, as many as start there."""
-    return [
-        Held("ends of incoming edges", span, n_rows, 2 * n_neighbors, "int32"),
-        Held("affinities of incoming edges", span, n_rows, n_neighbors, "float32"),
-    ]
-
-
-def sets_of_incoming(n_blocks: int, n_targets: int, span: Span) -> Held:
-    """Return what the edges into so many of the blocks take beside themselves: each comes in sets."""
-    return Held("sets that incoming edges come in", span, n_targets * n_blocks, BYTES_OF_SET, "uint8")
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored of W where no edge goes both ways, and no two trees share one; of windows its degrees."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored of W where no edge goes both ways, and no two trees share one; of windows its degrees."""
     by_window, by_trees = sizes.params.neighbors.by_window, sizes.params.affinities.by_trees
     trees = 2 * sizes.params.affinities.trees * sizes.dimensions.n_points
     nonzeros = trees if by_window and by_trees else 0 if by_window else sizes.most_nonzeros
-    return written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros)
+    return Disk(written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros))
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -122,9 +94,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.affinities.precomputed:
         work.map_blocks(given_block)
         return certificates(work)
-    of_block = incoming(task.dimensions.block_rows, task.params.affinity_neighbors, CACHE)
-    of_block.append(sets_of_incoming(task.dimensions.n_blocks, 1, CACHE))
-    work.map_runs(symmetric_blocks, work.run_blocks(sum(record.bytes for record in of_block)))
+    work.map_runs(symmetric_blocks, work.run_blocks(incoming(Sizes(task.dimensions, task.params), 1)))
     return certificates(work)
 
 

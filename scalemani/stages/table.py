@@ -13,7 +13,7 @@ from typing import Any
 
 from scalemani.config.methods import part_of
 from scalemani.config.routes import PACKAGES
-from scalemani.engine.needs import Held, Written
+from scalemani.engine.needs import Disk, Memory
 from scalemani.engine.reading import StoredStage
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
@@ -48,10 +48,10 @@ def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
 
 @dataclass(frozen=True)
 class StageCode:
-    """What a stage holds in memory, what it writes, at most, and how it is run; `run` returns its certificates."""
+    """What a stage takes of memory and of the disk, at most, and how it is run; `run` returns its certificates."""
 
-    memory: Callable[[Sizes], list[Held]]
-    disk: Callable[[Sizes], list[Written]]
+    memory: Callable[[Sizes], Memory]
+    disk: Callable[[Sizes], Disk]
     run: Callable[[StageWork], dict[str, Any]]
 
 
@@ -63,9 +63,9 @@ def stage_code(name: str) -> StageCode:
     return StageCode(module.memory, disk, module.run)
 
 
-def declared(name: str, sizes: Sizes) -> list[Written]:
-    """List the arrays that a stage declares."""
-    return written(arrays_of(name), sizes)
+def declared(name: str, sizes: Sizes) -> Disk:
+    """Return what the arrays that a stage declares take."""
+    return Disk(written(arrays_of(name), sizes))
 
 
 class StageTable(Mapping[str, StageCode]):

@@ -2,16 +2,16 @@
 
 from typing import Any
 
-from scalemani.engine.needs import Held
+from scalemani.engine.needs import Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.stages.arrays.points import StoredWeights
-from scalemani.stages.shared.beside_points import given_beside, held_beside, store_in_work_order
+from scalemani.stages.shared.beside_points import given_beside, memory_beside, store_in_work_order
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the weights and the order of the points."""
-    return held_beside("weights", "float64", sizes)
+def memory(sizes: Sizes) -> Memory:
+    """Return what the weights and the order of the points take."""
+    return memory_beside("weights", "float64", sizes)
 
 
 def run(work: StageWork) -> dict[str, Any]:

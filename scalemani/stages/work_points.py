@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, Written
-from scalemani.engine.sizes import Sizes, grouping_held, points_written, sketched_tile, written
+from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.sizes import Sizes, grouping, points_written, sketched_tile, written
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
@@ -22,56 +22,45 @@ from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoin
 from scalemani.stages.shared.appended import take_earlier_blocks
 
 RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
-COPIES_OF_ORDER = 4  # row numbers of a run: as stored, sorted, their places, and the blocks they are in
-COPIES_OF_BLOCK = 3  # that points come from, as they leave the run, and encoded
-COPIES_OF_SKETCHES = 3  # found, looked at for what is not finite, and encoded
 # Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
 # most of them so, and sorting all of them anew costs each of the goes that have led there a few hundredths.
 MOST_GROWTH, MOST_STRETCHES = 1.25, 16
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the order, what a block takes with the block that its points come from, and all points that runs collect."""
-    dimensions, width = sizes.dimensions, sizes.sketch_width
+def memory(sizes: Sizes) -> Memory:
+    """Return what the order takes, a block with the block its points come from, and all points that runs collect."""
+    dimensions, width, rows = sizes.dimensions, sizes.sketch_width, sizes.dimensions.block_rows
+    numbers, block = array("int64", dimensions.n_points), rows * dimensions.row_bytes
     if sizes.params.points.metric == PRECOMPUTED:
-        return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64")]
+        return Memory({"row numbers": numbers})
     if sizes.params.neighbors.by_window:
-        block = Held("pixels of a block", EACH_TASK, dimensions.block_rows, dimensions.n_features, dimensions.dtype, 2)
-        return [Held("row numbers", EACH_PROCESS, dimensions.n_points, 1, "int64"), block]
-    rows, features = dimensions.block_rows, dimensions.n_features
-    all_runs = CACHE if dimensions.sparse else LOOKED_UP
-    n_points = dimensions.n_points
-    held = [
-        *grouping_held(n_points, "row numbers", "order"),
-        Held(
-            "row numbers of the runs at work",
-            EACH_PROCESS,
-            min(n_points, RUN_ROWS),
-            1,
-            "int64",
-            COPIES_OF_ORDER,
-            "rows",
-        ),
-    ]
-    if sizes.n_appended:
-        held.append(Held("row numbers of the earlier run, and of all", EACH_PROCESS, n_points, 1, "int64", 3, "order"))
-    return [
-        *held,
-        Held("mean and axes of the sketches", EACH_PROCESS, features, width + 1),
-        Held("points of a block", EACH_TASK, rows, *dimensions.kept_row, COPIES_OF_BLOCK),
-        *sketched_tile(sizes, EACH_TASK),
-        Held("sketches of a block", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
-        Held("points of the runs at work", all_runs, dimensions.n_blocks * rows, *dimensions.kept_row),
-    ]
+        return Memory({"row numbers": numbers}, {"pixels of a block": 2 * block})
+    earlier = {"row numbers of the earlier run, and of all": 3 * numbers} if sizes.n_appended else {}
+    collected = {"points of the runs at work": dimensions.n_blocks * block}
+    return Memory(
+        process={"mean and axes of the sketches": array("float64", dimensions.n_features, width + 1)},
+        task={
+            "points of a block: as read, as they leave a run, and encoded": 3 * block,
+            "sketches of a block: found, looked at, and encoded": 3 * array("float32", rows, width),
+            **sketched_tile(sizes),
+        },
+        points={} if dimensions.sparse else collected,
+        cache=collected if dimensions.sparse else {},
+        steps={
+            "order": grouping(dimensions.n_points, "row numbers") + Memory(earlier),
+            # Row numbers as stored, sorted, their places, and the blocks they are in.
+            "rows": Memory({"row numbers of the runs at work": 4 * min(numbers, array("int64", RUN_ROWS))}),
+        },
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the order, the rows of all points, and their sketches."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the order, the rows of all points, and their sketches."""
     stored, by_window = StoredWorkPoints, sizes.params.neighbors.by_window
     if sizes.params.points.metric == PRECOMPUTED:
-        return written([stored.input_rows], sizes)
+        return Disk(written([stored.input_rows], sizes))
     models = [stored.input_rows] if by_window else [stored.input_rows, stored.cell_offsets, stored.sketch]
-    return [*written(models, sizes), *points_written(stored.dense_points.name, sizes.dimensions)]
+    return Disk({**written(models, sizes), **points_written(stored.dense_points.name, sizes)})
 
 
 def run(work: StageWork) -> dict[str, Any]:

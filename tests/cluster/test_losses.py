@@ -20,7 +20,7 @@ import pytest
 from distributed import Client, KilledWorker
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import Batch, Budget, MemoryNeed
+from scalemani.engine.needs import Batch, Budget, Memory
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.engine.workers import clients
@@ -398,7 +398,7 @@ def test_a_store_that_workers_do_not_see_is_refused(roll, start_cluster, values,
 
 
 def test_as_many_tasks_run_side_by_side_as_fit_into_a_worker():
-    assert Budget(4, None).fit(MemoryNeed(fixed=100, per_task=50)) == 4
-    assert Budget(4, 250).fit(MemoryNeed(fixed=100, per_task=50)) == 3
-    assert Budget(4, 120).fit(MemoryNeed(fixed=100, per_task=50)) == 0
-    assert [Budget(4, n_bytes).fit(MemoryNeed(fixed=100)) for n_bytes in (99, 100)] == [0, 4]
+    assert Budget(4, None).fit(Memory({"model": 100}, {"block": 50})) == 4
+    assert Budget(4, 250).fit(Memory({"model": 100}, {"block": 50})) == 3
+    assert Budget(4, 120).fit(Memory({"model": 100}, {"block": 50})) == 0
+    assert [Budget(4, n_bytes).fit(Memory({"model": 100})) for n_bytes in (99, 100)] == [0, 4]

@@ -82,6 +82,6 @@ def test_what_a_method_leaves_out_is_none():
     assert part_of("scalemani.methods.pca", "new_points") is None
     assert part_of("scalemani.stages", "table") is None
     assert provided("scalemani.methods.pca", "principal_components", "nothing") is None
-    assert beside("LANDMARK_RULES", "random", "landmarks_held") is None
+    assert beside("LANDMARK_RULES", "random", "landmarks_memory") is None
     assert listed("NOTHING") == ()
     assert set(merged("parameters", "TABLES")) == {"kernel_discriminants", "local_reconstruction"}

@@ -1,76 +1,78 @@
-"""Lists of what stages hold and write, and how they add up."""
+"""What stages take, and how it adds up."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.engine.needs import (
-    CACHE,
-    EACH_PROCESS,
-    EACH_TASK,
-    ENCODED,
-    GROWING,
-    LOOKED_UP,
-    MAPPED,
-    PASSING,
-    STORED,
-    DiskNeed,
-    Held,
-    Written,
-    disk_need,
-    memory_need,
-)
+from scalemani.engine.needs import Budget, Disk, Memory, array, entries
 
-STEPS = ("", "one", "other", "third")
-RECORDS = st.lists(
-    st.builds(
-        Held,
-        name=st.just("an array"),
-        span=st.sampled_from((EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, CACHE)),
-        rows=st.integers(0, 1000),
-        columns=st.integers(1, 9),
-        dtype=st.sampled_from(("uint8", "float32", "float64")),
-        copies=st.integers(1, 3),
-        step=st.sampled_from(STEPS),
-    ),
-    min_size=1,
-)
+TERMS = st.dictionaries(st.sampled_from(("rows", "columns", "values")), st.integers(0, 1000), max_size=3)
+STEP = st.builds(Memory, process=TERMS, task=TERMS, points=TERMS, cache=TERMS)
+STEPS = st.dictionaries(st.sampled_from(("one", "other", "third")), STEP, max_size=3)
+MEMORY = st.builds(Memory, process=TERMS, task=TERMS, points=TERMS, cache=TERMS, steps=STEPS)
 
 
-def in_step(held, step, span):
-    """Return the bytes of arrays of a span in a step, counted one by one from arrays that are made."""
-    return sum(
-        record.copies * np.empty((record.rows, record.columns), record.dtype).nbytes
-        for record in held
-        if record.span == span and record.step in ("", step)
-    )
+def in_step(memory, step, n_tasks):
+    """Return the bytes of a step, those of all steps among them."""
+    held = [memory] if step is None else [memory, memory.steps[step]]
+    return sum(sum(one.process.values()) + sum(one.points.values()) + n_tasks * sum(one.task.values()) for one in held)
 
 
-@given(RECORDS, st.integers(1, 64))
-def test_a_need_covers_every_step_for_any_number_of_tasks_and_is_exact_for_one(held, n_tasks):
-    need = memory_need(held)
-    steps = {record.step for record in held if record.step} or {""}
-    totals = {
-        n: max(
-            sum(in_step(held, step, span) for span in (EACH_PROCESS, GROWING, LOOKED_UP))
-            + n * in_step(held, step, EACH_TASK)
-            for step in steps
-        )
-        for n in (1, n_tasks)
-    }
-    in_files = max(in_step(held, step, EACH_PROCESS) + in_step(held, step, EACH_TASK) for step in steps)
-    assert need.fixed + need.growing + need.per_task == totals[1]
-    assert need.fixed + need.per_task == in_files
-    assert need.fixed + need.growing + n_tasks * need.per_task >= totals[n_tasks]
-    assert min(need.fixed, need.per_task, need.growing, need.cache) >= 0
+@given(st.sampled_from(("uint8", "float32", "float64")), st.lists(st.integers(0, 9), max_size=3))
+def test_an_array_takes_the_bytes_that_numpy_gives_it(dtype, shape):
+    assert array(dtype, *shape) == np.empty(shape, dtype).nbytes
 
 
-def test_what_is_written_adds_up_by_what_becomes_of_it():
-    written = [
-        Written("labels", STORED, 10, 1, "int32"),
-        Written("vectors", STORED, 10, 3, "float64"),
-        Written("checkpoints", PASSING, 10, 3, "float32", 2),
-        Written("points", ENCODED, 10, 784, "uint8"),
-        Written("points", MAPPED, 10, 784, "uint8"),
+def test_entries_take_a_value_and_a_column_each():
+    assert entries(10) == 10 * (8 + 4)
+    assert entries(10, "float32") == 10 * (4 + 4)
+
+
+@given(MEMORY, st.integers(1, 64))
+def test_the_largest_step_counts_for_any_number_of_tasks(memory, n_tasks):
+    totals = [in_step(memory, step, n_tasks) for step in memory.steps or (None,)]
+    assert memory.total(n_tasks) == max(totals)
+    assert memory.largest.total() == memory.total()
+
+
+@given(MEMORY, MEMORY, st.integers(1, 64))
+def test_what_is_added_is_held_in_each_step_and_terms_of_a_name_in_sum(one, other, n_tasks):
+    total = one + other
+    for step in {**one.steps, **other.steps} or (None,):
+        held = (memory if step in memory.steps else Memory(*memory._terms) for memory in (one, other))
+        said = sum(in_step(memory, step if step in memory.steps else None, n_tasks) for memory in held)
+        assert in_step(total, step, n_tasks) == said
+
+
+@given(MEMORY, st.integers(0, 2000), st.integers(1, 8))
+def test_a_cache_takes_what_a_step_has_for_it_and_no_more_than_its_limit(memory, limit, n_tasks):
+    assert memory.with_cache(0).total(n_tasks) == memory.total(n_tasks)
+    wanted = {name: sum(step.cache.values()) for name, step in memory.by_step.items()}
+    assert memory.cached == max(wanted.values())
+    totals = [memory.by_step[name].total(n_tasks) + min(limit, most) for name, most in wanted.items()]
+    assert memory.with_cache(limit).total(n_tasks) == max(totals)
+
+
+@given(MEMORY)
+def test_in_files_no_array_with_a_row_a_point_is_in_memory(memory):
+    in_files = [sum(step.process.values()) + sum(step.task.values()) for step in memory.by_step.values()]
+    assert memory.with_cache(0, in_memory=False).total() == max(in_files)
+
+
+@given(MEMORY, st.integers(1, 8), st.integers(1, 9000))
+def test_as_many_tasks_fit_as_the_budget_holds(memory, threads, limit):
+    at_once = Budget(threads, limit).fit(memory)
+    assert at_once == max((n for n in range(1, threads + 1) if memory.total(n) <= limit), default=0)
+    assert Budget(threads, None).fit(memory) == threads
+
+
+def test_every_term_is_listed_with_how_often_it_is_held():
+    held = Memory({"labels": 10}, {"a block": 20}, steps={"sums": Memory(points={"sums of points": 30})})
+    assert list(held.listed()) == [
+        ("labels", 10, "a process"),
+        ("a block", 20, "a task"),
+        ("sums of points", 30, "a process, or in a file, step: sums"),
     ]
-    assert disk_need(written) == DiskNeed(stored=40 + 240, passing=240, points=10, uncached=7840)
+    written = Disk({"labels": 10}, {"checkpoints": 20}, {"points": 30})
+    assert [when for _, _, when in written.listed()][:2] == ["stored", "until the stage ends"]
+    assert written.total == 30

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import GROWING
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
@@ -84,7 +83,7 @@ def test_what_sums_of_rows_take_is_projected_and_not_by_half_too_much(structured
     sums, first = len(parts.indices), coarse_graph(parts, aggregates.count)
     following = len(list(itertools.islice(coarser(first), 2))[1].rows[1])
     held = STAGES["coarse_graphs"].memory(sizes_of(6000, 50, 15, found.nnz))
-    projected = {step: sum(one.bytes for one in held if one.step == step and one.span == GROWING) for step in STEPS}
+    projected = {step: sum(held.steps[step].points.values()) for step in STEPS}
     taken = {"parts": 2 * 12 * sums, "first graph": 12 * sums + 2 * 8 * len(first[1]) + 8 * 6000 + 16 * 3000}
     taken["next graph"] = 8 * len(first[1]) + max(2 * 12 * following, 12 * following + 2 * 8 * following)
     assert all(taken[step] <= projected[step] for step in STEPS)

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import MemoryNeed, disk_need
+from scalemani.engine.needs import Disk, Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DiskSpaceError
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
-from scalemani.runs.plan import DiskUse, Fit, check_disk, disk_use, mapped_bytes
+from scalemani.runs.plan import Fit, check_disk, mapped_bytes, yet_to_write
 from scalemani.runs.survey import survey
 from scalemani.runs.walk import plan_run, run
 from scalemani.stages.table import STAGES
@@ -59,15 +59,8 @@ def test_stages_write_no_more_than_they_say_and_not_much_less(tmp_path, method):
     finished = embed(points, tmp_path / "run", method, {**SMALL, **few})
     found = survey(open_points(points), Executor(), 1024)
     written = {stage: on_disk(finished.group(stage).objects.root) for stage in finished.keys}
-    said = {
-        stage: disk_use(
-            disk_need(STAGES[stage].disk(Sizes(finished.dimensions, finished.params))),
-            found.stored_row_bytes,
-            finished.dimensions,
-            0,
-        ).stored
-        for stage in finished.keys
-    }
+    sizes = Sizes(finished.dimensions, finished.params, encoded_row_bytes=found.stored_row_bytes)
+    said = {stage: yet_to_write(STAGES[stage].disk(sizes), finished.dimensions, 0).total for stage in finished.keys}
     for stage, taken in written.items():
         assert taken <= said[stage], stage
     assert sum(said.values()) <= MOST_OF_WHAT_IS_WRITTEN * sum(written.values())
@@ -104,9 +97,9 @@ def test_what_is_done_does_not_count_again(roll, tmp_path):
     affinities = open_run(tmp_path / "run").group("affinities")
     affinities.forget(["block-000002"])
     half = plan_run(open_points(roll), tmp_path / "run", "laplacian-eigenmaps", params, Executor(), 1024)
-    uses = {planned.stage.name: planned.disk.stored for planned in half.stages}
+    uses = {planned.stage.name: planned.disk.total for planned in half.stages}
     assert {stage for stage, use in uses.items() if use} == {"affinities"}
-    assert uses["affinities"] < fresh.planned("affinities").disk.stored
+    assert uses["affinities"] < fresh.planned("affinities").disk.total
 
 
 def test_a_run_that_was_refused_goes_on_where_there_is_room(roll, tmp_path, scalemani):
@@ -130,7 +123,7 @@ def test_a_bucket_has_no_end(bucket, roll):
 
 
 def test_what_passes_counts_once_and_what_stays_in_sum():
-    uses = {"one": DiskUse(100, 50), "two": DiskUse(30, 60)}
+    uses = {"one": Disk({"a": 100}, {"b": 50}), "two": Disk({"a": 30}, {"b": 60})}
     check_disk("here", 190, uses)
     check_disk("here", None, uses)
     with pytest.raises(DiskSpaceError, match=r"\(190 bytes\) to write below here .*\(189 bytes\) are free"):
@@ -141,8 +134,8 @@ def test_what_passes_counts_once_and_what_stays_in_sum():
     ("in_memory", "cache", "expected"), [(True, 500, 0), (True, 499, 3 * 500), (False, 500, 3 * 1500)]
 )
 def test_files_that_processes_map_count_for_each_of_them(in_memory, cache, expected):
-    need, used = MemoryNeed(growing=1000), Fit(2, 2, MemoryNeed(cache=cache), in_memory)
-    assert mapped_bytes(need, 500, used, 3) == expected
+    memory, disk = Memory(points={"rows": 1000}), Disk(mapped={"points": 500})
+    assert mapped_bytes(memory, disk, Fit(2, 2, memory, cache, in_memory), 3) == expected
 
 
 def test_a_disk_that_fills_up_on_the_way_says_how_much_was_wanted_and_free(tmp_path):

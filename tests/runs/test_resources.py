@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import Budget, MemoryNeed
+from scalemani.engine.needs import Budget, Memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
 from scalemani.io.sources import open_points
@@ -28,7 +28,7 @@ def test_the_budget_that_a_refusal_names_does_for_all_stages(roll, tmp_path, res
     message = str(refused.value)
     named, megabytes = re.search(r"stage (\w+) needs", message)[1], re.search(r"raise --memory to (\d+)MB", message)[1]
     found = plan(roll, tmp_path / "run", memory=int(megabytes) * 10**6, **resources)
-    least = {stage.stage.name: stage.fit.need.total(1) - stage.fit.need.cache for stage in found.stages}
+    least = {stage.stage.name: fit(stage.held, [Budget(1, 1)], 1).memory.total() for stage in found.stages}
     assert least[named] == max(least.values())
     assert all(stage.at_once for stage in found.stages)
     with pytest.raises(MemoryBudgetError, match=f"stage {named} needs"):
@@ -36,17 +36,17 @@ def test_the_budget_that_a_refusal_names_does_for_all_stages(roll, tmp_path, res
 
 
 def test_smaller_blocks_are_named_only_where_blocks_can_be_smaller():
-    processes, need = [Budget(2, 10**9)], MemoryNeed(per_task=10**9)
+    processes, memory = [Budget(2, 10**9)], Memory(task={"block": 10**9})
     for block_rows, named in ((1024, False), (2048, True)):
         with pytest.raises(MemoryBudgetError) as refused:
-            check_memory({"points": fit(need, processes, 4)}, processes, block_rows)
+            check_memory({"points": fit(memory, processes, 4)}, processes, block_rows)
         assert ("--block-rows" in str(refused.value)) == named
 
 
 def test_the_largest_need_is_named_of_several_and_the_others_are_counted():
     processes = [Budget(1, 10**9)]
     needs = {"one": 10**9, "two": 3 * 10**9, "three": 2 * 10**9, "four": 10**6}
-    fits = {name: fit(MemoryNeed(fixed=n_bytes), processes, 4) for name, n_bytes in needs.items()}
+    fits = {name: fit(Memory({"model": n_bytes}), processes, 4) for name, n_bytes in needs.items()}
     with pytest.raises(MemoryBudgetError, match=r"stage two needs .*2 other stages more than the budget.*3650MB"):
         check_memory(fits, processes, 1024)
 

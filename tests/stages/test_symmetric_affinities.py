@@ -4,9 +4,11 @@ import tracemalloc
 
 import numpy as np
 
-from scalemani.engine.needs import CACHE
+from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.kernels.graph.symmetric import incoming_edges, join_edges
-from scalemani.stages.symmetric_affinities import incoming, sets_of_incoming
+from scalemani.stages.symmetric_affinities import incoming
 
 N_SOURCES, N_TARGETS, BLOCK_ROWS, K = 2000, 20, 8, 5
 
@@ -25,6 +27,8 @@ def test_edges_that_come_scattered_take_no_more_than_is_planned_for_them():
         held, _ = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    planned = [*incoming(N_SOURCES * BLOCK_ROWS, K, CACHE), sets_of_incoming(N_SOURCES, N_TARGETS, CACHE)]
-    assert held <= sum(one.bytes for one in planned)
+    rows = BLOCK_ROWS * N_SOURCES // N_TARGETS  # a block of the plan has as many edges as end in one here
+    params = Parameters().with_values({"neighbors": {"n_neighbors": K}})
+    planned = incoming(Sizes(Dimensions(N_SOURCES * rows, 3, "float32", rows), params), N_TARGETS)
+    assert held <= planned
     assert sum(len(join_edges(of_block).targets) for of_block in gathered) == N_SOURCES * BLOCK_ROWS * K

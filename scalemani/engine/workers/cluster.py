@@ -23,7 +23,7 @@ from dask.delayed import Delayed
 from distributed import Client, Future, KilledWorker
 
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Batch, MemoryNeed
+from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers.blas import BLAS
 from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of, described_workers
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
@@ -98,9 +98,9 @@ class Tasks:
             if now - self._able > WORKERS_LOST_SECONDS:
                 raise SchedulerLostError(LOST) from error
             return
-        before, (self._limit, self._options) = self._options, room_of(workers, self.batch.need)
+        before, (self._limit, self._options) = self._options, room_of(workers, self.batch.memory)
         # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
-        if any(budget_of(one).fit(self.batch.need) and one.get("status") != "paused" for one in workers.values()):
+        if any(budget_of(one).fit(self.batch.memory) and one.get("status") != "paused" for one in workers.values()):
             self._able = now
         elif now - self._able > WORKERS_LOST_SECONDS:
             lost = "none has the memory for one task" if workers else "none is there"
@@ -184,15 +184,16 @@ class Tasks:
         return poisoned
 
 
-def room_of(workers: Mapping[str, Any], need: MemoryNeed) -> tuple[int | None, dict[str, Any]]:
+def room_of(workers: Mapping[str, Any], memory: Memory) -> tuple[int | None, dict[str, Any]]:
     """Return how many tasks may be in flight (None: all) on the workers that a scheduler describes, and their options.
 
     Where workers declare `bytes`, Dask divides these among tasks; elsewhere no more are sent than fit.
     """
-    fits = {name: budget_of(one).fit(need) for name, one in workers.items()}
+    fits = {name: budget_of(one).fit(memory) for name, one in workers.items()}
     roomy, room = [name for name, fit in fits.items() if fit], sum(fits.values())
     if roomy and any(RESOURCE in one.get("resources", {}) for one in workers.values()):
-        share = need.per_task + -(-need.shared // min(fits[name] for name in roomy))
+        least = min(fits[name] for name in roomy)
+        share = -(-memory.total(least) // least)
         return QUEUED * room, {"resources": {RESOURCE: share}}
     if 0 < len(roomy) < len(fits):
         return room, {"workers": roomy}

@@ -8,7 +8,7 @@ import numpy as np
 from dask.utils import format_bytes
 
 from scalemani.config.stages import REFINE
-from scalemani.engine.needs import PROCESS_BYTES, Held, Written, memory_need
+from scalemani.engine.needs import PROCESS, PROCESS_BYTES
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say, say_json
 from scalemani.interfaces.functions.measures import knn_accuracy
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 UNKNOWN = "-"
 REPORTED = ("look", "short")  # verdicts on certificates that miss their target
 PLANNED = "{:<24}{:<18}{:>12}{:>12}{:>12}{:>9}{:>10}"  # a stage of a plan
-SUM = "{:<95}{:>15}  {}"  # what is meant, its bytes, and for how long or how often
+TERM = "  {:<66}{:>15.0f}  {}"  # what it is of, bytes, and for how long or how often
 
 
 def left_out(run: Run) -> str:
@@ -160,7 +160,7 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
         name, missing = planned.stage.name, planned.missing(dimensions.n_blocks)
         expected = 0.0 if planned.group.complete else seconds.get(name)
         total += expected or 0.0
-        sizes = format_bytes(planned.memory), format_bytes(sum(planned.disk))
+        sizes = format_bytes(planned.memory), format_bytes(planned.disk.total)
         shown = UNKNOWN if expected is None else f"{expected:.1f}"
         say(PLANNED.format(name, planned.key, missing, *sizes, planned.at_once, shown))
     if all(planned.group.complete or planned.stage.name in seconds for planned in plan.stages):
@@ -170,34 +170,21 @@ def show_plan(plan: Plan, seconds: dict[str, float]) -> None:
 
 
 def show_needs(plan: Plan, name: str) -> None:
-    """Print what a stage holds in memory and what it writes, and how memory adds up to what the plan shows."""
+    """Print what a stage takes of memory and of the disk, and how memory adds up to what the plan shows."""
     planned = plan.planned(name)
+    tasks, used = planned.tasks_in_one_process, planned.fit
+    where, cache = "memory" if used.in_memory else "files", format_bytes(used.cache)
     say(f"memory of {name}")
-    for record in planned.held:
-        step = f", step: {record.step}" if record.step else ""
-        say(record_line(record, f"{record.span.value}{step}"))
-    need, tasks = planned.fit.need, planned.tasks_in_one_process
-    growing = "in memory" if planned.fit.in_memory else "in files"
-    for line in (
-        ("Python and its libraries, kernels compiled", PROCESS_BYTES, "a process"),
-        ("held by a process", memory_need(planned.held).fixed, "the largest step with one task, less that task"),
-        (f"{tasks} tasks at once in a process, {need.per_task} each", tasks * need.per_task, "the largest step"),
-        ("cache", need.cache, "at most"),
-        ("growing with the points", need.growing, growing),
-        ("memory of a process", planned.memory, "as planned"),
-    ):
-        say(SUM.format(*line))
+    for term in [(PROCESS, PROCESS_BYTES, "a process"), *planned.held.listed()]:
+        say(TERM.format(*term))
+    say(f"with {tasks} tasks at once in a process, a cache of {cache}, and what may be in a file in {where}:")
+    for step, held in used.memory.by_step.items():
+        say(TERM.format(f"in sum{f', step: {step}' if step else ''}", held.total(tasks), "a process"))
+    say(TERM.format("memory of a process, that of the largest step", planned.memory, "as planned"))
     say(f"\ndisk of {name}")
-    for written in planned.written:
-        say(record_line(written, written.stay.value))
-    say(SUM.format("disk, with marks and descriptions, less what is written", sum(planned.disk), "as planned"))
-
-
-def record_line(record: Held | Written, when: str) -> str:
-    """Return a line of a list."""
-    dtype, copies = np.dtype(record.dtype).name, f"x {record.copies:g}" if record.copies != 1 else ""
-    shape = f"{record.rows:.0f} x {record.columns:g}"
-    return f"  {record.name:<58}{shape:>20} {dtype:<8}{copies:<6}{record.bytes:>15}  {when}"
+    for term in planned.written.listed():
+        say(TERM.format(*term))
+    say(TERM.format("disk, with marks and descriptions, less what is written", planned.disk.total, "as planned"))
 
 
 COLUMNS = {

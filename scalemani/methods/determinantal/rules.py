@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
@@ -118,32 +118,26 @@ def check_landmarks(params: Resolved, n_points: int) -> None:
         refuse_large(n_points)
 
 
-COPIES_OF_KERNEL = 5  # distances, kernel, eigenvectors, what LAPACK works in, and those that are kept
-
-
-def landmarks_held(sizes: Sizes) -> list[Held]:
-    """List the random points that sigma is chosen by, what the draw takes, and what its coverage is measured by."""
+def landmarks_memory(sizes: Sizes) -> Terms:
+    """Return what the points take that sigma is chosen by, the draw, and what its coverage is measured by."""
     dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
-    n_looked = min(n_points, COVERAGE_POINTS)
-    held = [
-        Held("random points, as read and in the order drawn", EACH_PROCESS, 2 * n_landmarks, features, dtype, 2),
-        Held("distances of random points", EACH_PROCESS, min(n_landmarks, SIGMA_QUERIES), n_landmarks, copies=3),
-        Held("a tile of points in float64", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
-        Held("points whose coverage is measured", EACH_PROCESS, n_looked, features, dtype),
-        Held("points that fix the sketches, centred", EACH_PROCESS, min(MOST_SAMPLE_ROWS, n_landmarks), features),
-    ]
+    held = {
+        "random points, as read and in the order drawn": 2 * array(dtype, 2 * n_landmarks, features),
+        "distances of random points": 3 * array("float64", min(n_landmarks, SIGMA_QUERIES), n_landmarks),
+        "a tile of points in float64": 2 * array("float64", TILE_ROWS, features),
+        "points whose coverage is measured": array(dtype, min(n_points, COVERAGE_POINTS), features),
+        "points that fix the sketches, centred": array("float64", min(MOST_SAMPLE_ROWS, n_landmarks), features),
+    }
     if asked.method == "dpp-exact":
-        return [
-            *held,
-            Held("points in float64", EACH_PROCESS, n_points, features, copies=2),
-            Held("kernel and its eigenvectors", EACH_PROCESS, n_points, n_points, copies=COPIES_OF_KERNEL),
-        ]
+        # Distances, kernel, eigenvectors, what LAPACK works in, and those that are kept.
+        kernel = 5 * array("float64", n_points, n_points)
+        points = {"points in float64": 2 * array("float64", n_points, features)}
+        return {**held, **points, "kernel and its eigenvectors": kernel}
     n_sampled = 0 if asked.neighborhood is None else min(n_points, max(asked.sample_points, n_landmarks))
-    return [
-        *held,
-        Held("bounds of probabilities", EACH_PROCESS, n_points),
-        Held("points proposed together", EACH_PROCESS, PROPOSED, features, dtype, 2),
-        Held("landmarks in the order drawn", EACH_PROCESS, n_landmarks, features, dtype),
-        Held("sample that neighbourhoods are measured in", EACH_PROCESS, n_sampled, features, dtype, 2),
-    ]
+    return {
+        **held,
+        "bounds of probabilities": array("float64", n_points),
+        "points proposed together, and landmarks as drawn": array(dtype, 2 * PROPOSED + n_landmarks, features),
+        "sample that neighbourhoods are measured in": 2 * array(dtype, n_sampled, features),
+    }

@@ -1,7 +1,7 @@
 """The rules of landmarks: what a choice finds of N points."""
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -30,16 +30,15 @@ def check_landmarks(params: Resolved, n_points: int) -> None:
         batch_size(n_points, params.n_landmarks, params.landmarks.batch_points)
 
 
-def landmarks_held(sizes: Sizes) -> list[Held]:
-    """List the sample, and what of it the landmarks explain: the factor, or the bases of all batches."""
+def landmarks_memory(sizes: Sizes) -> Terms:
+    """Return what the sample takes, and what of it the landmarks explain: the factor, or the bases of all batches."""
     dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
-    least = n_landmarks
-    if asked.method == "gp":
+    in_batches, least = asked.method == "gp", n_landmarks
+    if in_batches:
         least = batch_size(dimensions.n_points, n_landmarks, asked.batch_points)
     n_sampled = min(dimensions.n_points, max(asked.sample_points, least))
-    features, explained = dimensions.n_features, "bases of all batches" if asked.method == "gp" else "factor"
-    return [
-        Held("sample, as read and in batches", EACH_PROCESS, n_sampled, features, dimensions.dtype, 2),
-        Held(explained, EACH_PROCESS, n_sampled, n_landmarks),
-        Held("a tile of points, centred", EACH_PROCESS, TILE_ROWS, features, "float64", 2),
-    ]
+    return {
+        "sample, as read and in batches": 2 * array(dimensions.dtype, n_sampled, dimensions.n_features),
+        "bases of all batches" if in_batches else "factor": array("float64", n_sampled, n_landmarks),
+        "a tile of points, centred": 2 * array("float64", TILE_ROWS, dimensions.n_features),
+    }

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.reading import Parts, RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -20,7 +20,7 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components
+from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components
 from scalemani.store.invariants.models import (
     NO_SHORTCUTS,
     NOT_ONE_PLACE,
@@ -116,37 +116,38 @@ class StoredIsomap(StoredReduction, stage="isomap"):
     )
 
 
-COPIES_OF_PART = 2  # as found, and encoded
 BRIDGES_TOGETHER = 1024  # whose ends are read at once
-COPIES_OF_ENDS = 4  # of bridges: both, in float64, and their difference
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the edges of the whole graph, over which every path may lead, and what a search keeps of each point."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what edges of the whole graph take, over which every path may lead, and what a search keeps of points."""
     dimensions, k, n_landmarks = sizes.dimensions, sizes.params.n_neighbors, sizes.params.n_landmarks
     n_points, together, lengths = dimensions.n_points, StoredGeodesics.TOGETHER, dimensions.distance_dtype
+    edges = array("int32", n_points, k) + array(lengths, n_points, k)
     n_bridges = min(BRIDGES_TOGETHER, n_points // (k + 1))
-    return [
-        Held("neighbours as they are listed", EACH_PROCESS, n_points, k, "int32"),
-        Held("their distances", EACH_PROCESS, n_points, k, lengths),
-        Held("edges at both ends", EACH_PROCESS, n_points, 2 * k, "int32"),
-        Held("their lengths", EACH_PROCESS, n_points, 2 * k, lengths),
-        Held("where the edges of points begin, and work rows", EACH_PROCESS, n_points, 4, "int64"),
-        Held("ends of some bridges", EACH_PROCESS, n_bridges, dimensions.n_features, copies=COPIES_OF_ENDS),
-        Held("lengths of paths, and which points are next", EACH_TASK, n_points, 2),
-        Held("distances of some landmarks", EACH_TASK, together, n_landmarks, copies=COPIES_OF_PART),
-        Held("the same of all points", EACH_TASK, n_points, together),
-        Held("sampled points", EACH_PROCESS, MOST_SAMPLED_PATHS, 1, "int64"),
-        Held("the same as stored, and encoded", EACH_TASK, n_points, together, lengths, COPIES_OF_PART),
-        components_held(sizes),
-        Held("distances between landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=2, step="certificate"),
-    ]
+    between = {"distances between landmarks": 2 * array("float64", n_landmarks, n_landmarks)}
+    return components_read(sizes) + Memory(
+        process={
+            "neighbours and distances as listed, and edges at both ends": 3 * edges,
+            "where the edges of points begin, and work rows": array("int64", n_points, 4),
+            # Both ends, in float64, and their difference.
+            "ends of some bridges": 4 * array("float64", n_bridges, dimensions.n_features),
+            "sampled points": array("int64", MOST_SAMPLED_PATHS),
+        },
+        task={
+            "lengths of paths, and which points are next": array("float64", n_points, 2),
+            "distances of some landmarks, as found and encoded": 2 * array("float64", together, n_landmarks),
+            "the same of all points, to be stored, and encoded": array("float64", n_points, together)
+            + 2 * array(lengths, n_points, together),
+        },
+        steps={"certificate": Memory(between)},
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: paths from landmarks, and from sampled points."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: paths from landmarks, and from sampled points."""
     n_sampled = min(sizes.dimensions.n_points, n_sampled_points(sizes.params.n_landmarks))
-    return written(StoredGeodesics.ARRAYS, sizes, sampled_point=n_sampled, sampled_source=n_sampled)
+    return Disk(written(StoredGeodesics.ARRAYS, sizes, sampled_point=n_sampled, sampled_source=n_sampled))
 
 
 def run(work: StageWork) -> dict[str, Any]:

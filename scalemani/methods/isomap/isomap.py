@@ -9,36 +9,36 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.errors import ConfigError
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels import classical_scaling, residual_variance, sampled_paths, triangulation
-from scalemani.stages.shared.output import embedding_held, write_embedding
+from scalemani.stages.shared.output import embedding_memory, write_embedding
 
 if TYPE_CHECKING:
     from scalemani.runs.survey import Survey
 
-COPIES_OF_DISTANCES = 6  # one way and both, centred, what LAPACK works in, of the coordinates, and off their means
-COPIES_OF_PART = 2  # as read, and decoded
-COLUMNS_OF_LANDMARK = 3  # a landmark's distances, their squares, and these times a coordinate
 
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List the distances, and the embedding in both orders."""
-    n_landmarks, together = sizes.params.n_landmarks, StoredGeodesics.TOGETHER
+def memory(sizes: Sizes) -> Memory:
+    """Return what the distances take, and the embedding in both orders."""
+    n_landmarks, together, width = sizes.params.n_landmarks, StoredGeodesics.TOGETHER, sizes.params.n_components
     n_points, lengths = sizes.dimensions.n_points, sizes.dimensions.distance_dtype
-    return [
-        Held("distances", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_DISTANCES, step="solving"),
-        Held("distances of all points to some landmarks", EACH_PROCESS, n_points, together, lengths, COPIES_OF_PART),
-        Held("those to one landmark, in float64", EACH_PROCESS, n_points, COLUMNS_OF_LANDMARK),
-        Held(
-            "paths from some sampled points, in float64", EACH_PROCESS, n_points, together, copies=2, step="certificate"
-        ),
-        Held("columns at unit length", EACH_PROCESS, n_points, sizes.params.n_components, copies=3, step="certificate"),
-        embedding_held(sizes),
-    ]
+    of_certificate = {
+        "paths from some sampled points, in float64": 2 * array("float64", n_points, together),
+        "columns at unit length": 3 * array("float64", n_points, width),
+    }
+    # One way and both, centred, what LAPACK works in, of the coordinates, and off their means.
+    of_solving = {"distances": 6 * array("float64", n_landmarks, n_landmarks)}
+    return embedding_memory(sizes) + Memory(
+        process={
+            "distances of all points to some landmarks, and decoded": 2 * array(lengths, n_points, together),
+            # A landmark's distances, their squares, and these times a coordinate.
+            "those to one landmark, in float64": array("float64", n_points, 3),
+        },
+        steps={"solving": Memory(of_solving), "certificate": Memory(of_certificate)},
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Self
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import Arrays
 from scalemani.kernels.neighbors.rerank import Neighbors
@@ -45,14 +45,14 @@ class PathPlacer(NeighborPlacer):
         return cls(*read_training_points(run, in_memory), found, paths, n_parts)
 
     @classmethod
-    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
-        """List what placing blocks of so many new points holds, beside the points themselves."""
+    def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
+        """Return what placing blocks of so many new points takes, beside the points themselves."""
         trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
-        return [
-            *super().held(run, points, rows),
-            Held("distances of training points to some landmarks", EACH_TASK, trained, together, lengths, 2),
-            Held("lengths of paths over neighbours", EACH_TASK, rows, 3 * run.params.n_neighbors),
-        ]
+        paths = {
+            "distances of training points to some landmarks": 2 * array(lengths, trained, together),
+            "lengths of paths over neighbours": array("float64", rows, 3 * run.params.n_neighbors),
+        }
+        return super().memory(run, points, rows) + Memory(task=paths)
 
     @property
     def n_neighbors(self) -> int:

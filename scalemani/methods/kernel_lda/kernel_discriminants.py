@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
@@ -25,7 +25,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.output import write_embedding
 from scalemani.stages.shared.tiles import added
 from scalemani.store.invariants.spectral import CENTRED
@@ -54,7 +54,6 @@ class StoredKernelDiscriminants(StoredReduction, stage="kernel_discriminants"):
 
 
 PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
-COPIES_OF_SUMS = 6  # in sum, centred, with its eigenvectors and what LAPACK works in
 LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
 
 
@@ -67,22 +66,28 @@ class KernelSums(NamedTuple):
     gram: sp.csr_matrix
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List Z, the rows of K Z in a block and their products, and the reduced problem."""
-    params, dimensions, width = sizes.params, sizes.dimensions, sizes.params.landmark_neighbors
-    n_landmarks, n_points = params.n_landmarks, dimensions.n_points
-    row = min(n_landmarks, int(LANDMARKS_REACHED * params.n_neighbors * width) + 1)
-    return [
-        Held("Z", LOOKED_UP, n_points, 1.5 * width),
-        Held("W in a block", EACH_TASK, sizes.block_nonzeros, 2, copies=PARTS_AT_ONCE),
-        Held("rows of K Z in a block", EACH_TASK, dimensions.block_rows, 1.5 * row, copies=2),
-        Held("products of rows of K Z", EACH_TASK, n_landmarks, 1.5 * n_landmarks, copies=PARTS_AT_ONCE),
-        Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_SUMS),
-        Held("embedding and rows, in work and in input order", GROWING, n_points, params.n_components + 1, copies=2),
-        Held("residuals, and what they are made of", GROWING, n_points, params.n_components, copies=3),
-        Held("classes of the points", EACH_PROCESS, n_points, 1, "int32"),
-        components_held(sizes),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what Z takes, the rows of K Z in a block and their products, and the reduced problem."""
+    params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.landmark_neighbors
+    row = min(params.n_landmarks, int(LANDMARKS_REACHED * params.n_neighbors * width) + 1)
+    square = array("float64", params.n_landmarks, params.n_landmarks)
+    return components_read(sizes) + Memory(
+        process={
+            # In sum, centred, with its eigenvectors and what LAPACK works in.
+            "reduced problem": 6 * square,
+            "classes of the points": array("int32", n_points),
+        },
+        task={
+            "W in a block": PARTS_AT_ONCE * array("float64", sizes.block_nonzeros, 2),
+            "rows of K Z in a block": 2 * entries(sizes.dimensions.block_rows * row),
+            "products of rows of K Z": 1.5 * PARTS_AT_ONCE * square,
+        },
+        points={
+            "Z": entries(n_points * width),
+            "embedding and rows, in work and in input order": 2 * array("float64", n_points, params.n_components + 1),
+            "residuals, and what they are made of": 3 * array("float64", n_points, params.n_components),
+        },
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, LOOKED_UP, Held, entries_held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
 from scalemani.engine.work import StageTask, StageWork
@@ -21,8 +21,8 @@ from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vecto
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
 from scalemani.stages.arrays.landmarks import StoredReduced
-from scalemani.stages.shared.moments import TILES_TOGETHER, gram_held, summed_gram
-from scalemani.stages.shared.output import embedding_held, over_landmarks, write_over_landmarks, write_scores
+from scalemani.stages.shared.moments import TILES_TOGETHER, gram_memory, summed_gram
+from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import fold_tiles, tiles_one_by_one
 from scalemani.store.invariants.spectral import SQUARES_ARE_EIGENVALUES
 from scalemani.store.invariants.values import DESCENDING, POSITIVE
@@ -50,31 +50,28 @@ class StoredKernelComponents(StoredLandmarkScores, stage="kernel_components"):
     )
 
 
-COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
 ROWS_REACHED = 32  # vectors that the neighbours of a tile have, for each row of the tile, without any structure
-COPIES_OF_KERNEL = 8  # the kernel, centred, whitened, with Z' Z, its factor, and eigenvectors
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the sums, the reduced problem, and the embedding in both orders."""
-    n_landmarks = sizes.params.n_landmarks
-    return [
-        *gram_held(sizes),
-        Held("reduced kernel", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_KERNEL, step="solving"),
-        *residuals_held(sizes),
-        embedding_held(sizes),
-    ]
-
-
-def residuals_held(sizes: Sizes) -> list[Held]:
-    """List the vectors that are certified, and what a tile takes of W and of them."""
-    dimensions, width = sizes.dimensions, sizes.params.n_components + FOLLOWING_VECTORS
-    reached = min(dimensions.n_points, ROWS_REACHED * TILE_ROWS)
-    return [
-        Held("vectors that are certified", LOOKED_UP, dimensions.n_points, width),
-        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "residuals", "float32"),
-        Held("vectors of a tile and of its neighbours", EACH_TASK, reached, width, step="residuals"),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what the sums take, the reduced problem, certified vectors, and the embedding in both orders."""
+    n_landmarks, n_points = sizes.params.n_landmarks, sizes.dimensions.n_points
+    vectors, reached = sizes.params.n_components + FOLLOWING_VECTORS, min(n_points, ROWS_REACHED * TILE_ROWS)
+    # The kernel, centred, whitened, with Z' Z, its factor, and eigenvectors.
+    solving = Memory({"reduced kernel": 8 * array("float64", n_landmarks, n_landmarks)})
+    residuals = {
+        # As read, decoded, its columns sorted and numbered.
+        "a block of W": 5 * entries(sizes.block_nonzeros, "float32"),
+        "vectors of a tile and of its neighbours": array("float64", reached, vectors),
+    }
+    return (
+        gram_memory(sizes)
+        + embedding_memory(sizes)
+        + Memory(
+            points={"vectors that are certified": array("float64", n_points, vectors)},
+            steps={"solving": solving, "residuals": Memory(task=residuals)},
+        )
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.reading import RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
@@ -17,7 +17,7 @@ from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
 from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_geometry
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.shared.compared_rows import products_held
+from scalemani.stages.shared.compared_rows import compared
 from scalemani.store.invariants.models import DEFINITE
 from scalemani.store.invariants.values import POSITIVE, between
 
@@ -40,35 +40,33 @@ class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
     counts = Whole("landmark", "int64", "how many points each covariance is of").with_invariants(between(1))
 
 
-COPIES_OF_COVARIANCES = 2  # and what is added to them
-COPIES_OF_LISTS = 8  # rows and squares, of all points until now and of a tile, joined, and in order
-
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks, the distances of the points around them, their covariances, and a tile of points."""
-    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
-    features, width = dimensions.n_features, min(dimensions.n_features, SKETCH_DIMENSIONS)
+def memory(sizes: Sizes) -> Memory:
+    """Return what the landmarks take, distances of the points around them, their covariances, and a tile of points."""
+    dimensions, n_landmarks, features = sizes.dimensions, sizes.params.n_landmarks, sizes.dimensions.n_features
     n_near = min(sizes.params.landmark_graph.neighborhood, dimensions.n_points)
-    return [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
-        Held("covariances", EACH_PROCESS, n_landmarks, entries(sizes), copies=COPIES_OF_COVARIANCES),
-        Held("points around them, and how far these are", EACH_PROCESS, n_landmarks, n_near, copies=COPIES_OF_LISTS),
-        Held("points around some of them", EACH_PROCESS, LANDMARKS_TOGETHER * n_near, features, copies=2),
-        Held("block that points are in", EACH_PROCESS, dimensions.block_rows, features, dimensions.dtype),
-        Held("a tile of points, in float64 and centred", EACH_PROCESS, TILE_ROWS, features, "float64", 3),
-        *products_held(sizes, TILE_ROWS),
-    ]
+    sketches = array("float32", n_landmarks, min(features, SKETCH_DIMENSIONS))
+    return Memory(
+        process={
+            "landmarks, and their sketches": 3 * array("float64", n_landmarks, features) + sketches,
+            "covariances, and what is added to them": 2 * array("float64", n_landmarks, n_values(sizes)),
+            # Rows and squares, of all points until now and of a tile, joined, and in order.
+            "points around them, and how far these are": 8 * array("float64", n_landmarks, n_near),
+            "points around some of them": 2 * array("float64", LANDMARKS_TOGETHER * n_near, features),
+            "block that points are in": dimensions.block_rows * dimensions.row_bytes,
+            "a tile of points, in float64 and centred": 3 * array("float64", TILE_ROWS, features),
+        },
+        task=compared(sizes, TILE_ROWS),
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the covariances, or their diagonals, and how many points they are of."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the covariances, or their diagonals, and how many points they are of."""
     stored = StoredLandmarkCovariances
     diagonal = sizes.params.landmark_graph.covariances == "diagonal"
-    return written([stored.variances if diagonal else stored.covariances, stored.counts], sizes)
+    return Disk(written([stored.variances if diagonal else stored.covariances, stored.counts], sizes))
 
 
-def entries(sizes: Sizes) -> int:
+def n_values(sizes: Sizes) -> int:
     """Return how many numbers the covariance of a landmark has."""
     features = sizes.dimensions.n_features
     return features**2 if sizes.params.landmark_graph.covariances == "full" else features

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.reading import StoredStage, Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
@@ -55,27 +55,23 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
     sigma = Whole("", "float64", "the bandwidth of the kernel that weighs edges", "as given").with_invariants(POSITIVE)
 
 
-COPIES_BETWEEN = 2  # of covariances between one landmark and all, and what solving takes
-COPIES_OF_EDGES = 6  # both ways, as pairs and as a matrix, and scaled
-DENSE_COPIES = 4  # Laplacian, degrees, the factor and what LAPACK works in, where the problem is small
-
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks, their covariances, and the edges of their graph."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the landmarks take, their covariances, and the edges of their graph."""
     asked, n_landmarks, features = sizes.params.landmark_graph, sizes.params.n_landmarks, sizes.dimensions.n_features
-    held = [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", 3),
-        Held("edges of their graph", EACH_PROCESS, n_landmarks, asked.joined(n_landmarks), copies=COPIES_OF_EDGES),
-        Held("dense matrices of few landmarks", EACH_PROCESS, n_landmarks, n_landmarks, copies=DENSE_COPIES),
-    ]
+    held = Memory(
+        {
+            "landmarks": 3 * array("float64", n_landmarks, features),
+            # Both ways, as pairs and as a matrix, and scaled.
+            "edges of their graph": 6 * array("float64", n_landmarks, asked.joined(n_landmarks)),
+            # Laplacian, degrees, the factor and what LAPACK works in.
+            "dense matrices of few landmarks": 4 * array("float64", n_landmarks, n_landmarks),
+        }
+    )
     if asked.kind == "euclidean":
         return held
-    width = features if asked.covariances == "full" else 1
-    return [
-        *held,
-        Held("covariances", EACH_PROCESS, n_landmarks, features * width),
-        Held("those between two landmarks", EACH_TASK, n_landmarks, features * width, copies=COPIES_BETWEEN),
-    ]
+    covariances = array("float64", n_landmarks, features * (features if asked.covariances == "full" else 1))
+    between = {"those between two landmarks, and what solving takes": 2 * covariances}
+    return held + Memory({"covariances": covariances}, between)
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
@@ -42,15 +42,12 @@ from scalemani.stages.arrays.landmarks import (
     StoredLandmarks,
 )
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.shared.compared_rows import products_held
+from scalemani.stages.shared.compared_rows import compared
 from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
 from scalemani.store.groups import StageGroup
 
 LANDMARKS_A_SAMPLE, FEWEST_SAMPLED, MOST_SAMPLED = 16, 32, 128
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
-COPIES_OF_LANDMARKS = 4  # as read, centred, and those of them that fix the sketches
-COPIES_OF_BLOCK = 2.5  # as read, what decoding takes, and what is compared with the landmarks
-COPIES_OF_WEIGHTS = 5  # with squared distances and numbers, and the kernel on its way
 
 
 class LandmarkMap(NamedTuple):
@@ -73,25 +70,31 @@ def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved
     return LandmarkMap(prepared, vectors * nystrom_gains(graph.eigenvalues.read()), combining)
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the landmarks with their sketches, and what a block takes."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the landmarks and their sketches take, and a block."""
     dimensions, params = sizes.dimensions, sizes.params
     features, n_landmarks, rows = dimensions.n_features, params.n_landmarks, dimensions.block_rows
     width, order = min(features, SKETCH_DIMENSIONS), min(n_landmarks, MOST_SAMPLE_ROWS, features)
-    n_nearest = max(params.landmark_neighbors, params.landmark_graph.joined(n_landmarks) + 1)
-    return [
-        Held("landmarks", EACH_PROCESS, n_landmarks, features, "float64", COPIES_OF_LANDMARKS),
-        Held("axes and Gram matrix of their sketches", EACH_PROCESS, features + order, width + order, copies=2),
-        Held("sketches of the landmarks", EACH_PROCESS, n_landmarks, width, "float32"),
-        Held("points of a block", EACH_TASK, rows, features, dimensions.dtype, COPIES_OF_BLOCK),
-        Held("a tile of points in float64", EACH_TASK, TILE_ROWS, features, "float64", 2),
-        *products_held(sizes, n_landmarks),
-        Held("weights of a tile", EACH_TASK, TILE_ROWS, n_nearest, "float64", COPIES_OF_WEIGHTS),
-        Held("rows of the embedding in a block", EACH_TASK, rows, params.n_components, "float64", 3),
-        Held("reach of points in a block", EACH_TASK, rows, 1, copies=2),
-        Held("sampled points", EACH_PROCESS, n_sampled_points(n_landmarks), features + params.n_components, copies=2),
-        Held("kernel between these and a tile", EACH_TASK, n_sampled_points(n_landmarks), TILE_ROWS, copies=4),
-    ]
+    n_nearest, n_sampled = params.landmark_graph.joined(n_landmarks) + 1, n_sampled_points(n_landmarks)
+    return Memory(
+        process={
+            # As read, centred, and those of them that fix the sketches.
+            "landmarks": 4 * array("float64", n_landmarks, features),
+            "axes and Gram matrix of their sketches": 2 * array("float64", features + order, width + order),
+            "sketches of the landmarks": array("float32", n_landmarks, width),
+            "sampled points": 2 * array("float64", n_sampled, features + params.n_components),
+        },
+        task={
+            # As read, what decoding takes, and what is compared with the landmarks.
+            "points of a block": 2.5 * rows * dimensions.row_bytes,
+            "a tile of points in float64": 2 * array("float64", TILE_ROWS, features),
+            # With squared distances and numbers, and the kernel on its way.
+            "weights of a tile": 5 * array("float64", TILE_ROWS, max(params.landmark_neighbors, n_nearest)),
+            "rows of the embedding in a block, and their reach": array("float64", rows, 3 * params.n_components + 2),
+            "kernel between sampled points and a tile": 4 * array("float64", n_sampled, TILE_ROWS),
+            **compared(sizes, n_landmarks),
+        },
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -20,7 +20,7 @@ from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.methods.lda.kernels import ScatterProblem, discriminants, row_space
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.points import StoredPoints
-from scalemani.stages.shared.moments import Moments, center_of, moments_held, summed_moments, tiles_of
+from scalemani.stages.shared.moments import Moments, center_of, moments_memory, summed_moments, tiles_of
 from scalemani.stages.shared.output import create_embedding
 from scalemani.stages.shared.tiles import fold_tiles
 from scalemani.store.invariants.models import PROJECTIONS
@@ -57,25 +57,27 @@ class StoredDiscriminants(StoredReduction, stage="discriminants"):
 TILES_TOGETHER = 64  # whose scatter is added where it is computed; another number would change the last bits
 MOST_CLASSES = 1000  # that the plan of memory has room for
 OUTSIDE_IS_ROUNDING = 1e-13  # of the scatter: less off the span than rounding leaves of the sums
-COPIES_OF_MOMENTS = 4  # centred, and the singular vectors
-COPIES_OF_SCATTER = 4  # in sum, its eigenvectors, and what LAPACK works in
 SPAN_UNIT, ERRORS_UNIT = "span", "errors"
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the sums, the span of the landmarks' moments, and the scatter in it."""
-    features, n_landmarks = sizes.dimensions.n_features, sizes.params.n_landmarks
+def memory(sizes: Sizes) -> Memory:
+    """Return what the sums take, the span of the landmarks' moments, and the scatter in it."""
+    features, n_landmarks, width = sizes.dimensions.n_features, sizes.params.n_landmarks, sizes.params.n_components
     rank, rows = min(features, n_landmarks), sizes.dimensions.block_rows
-    return [
-        *moments_held(sizes, min(MOST_CLASSES, sizes.dimensions.n_points)),
-        Held("moments and their singular vectors", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS),
-        Held("axes of their span", EACH_PROCESS, features, rank, copies=2),
-        Held("scatter", EACH_PROCESS, rank, rank, copies=COPIES_OF_SCATTER),
-        Held("scatter of a run of tiles", EACH_TASK, rank, rank, copies=3),
-        Held("coordinates of a tile", EACH_TASK, TILE_ROWS, rank, copies=2),
-        Held("scatter times directions", EACH_TASK, features, sizes.params.n_components, copies=3),
-        Held("points of a block in float64, projected", EACH_TASK, rows, features + sizes.params.n_components),
-    ]
+    scatter = array("float64", rank, rank)
+    return moments_memory(sizes, min(MOST_CLASSES, sizes.dimensions.n_points)) + Memory(
+        process={
+            "moments, centred, and their singular vectors": 4 * array("float64", n_landmarks, features),
+            "axes of their span": 2 * array("float64", features, rank),
+            "scatter, its eigenvectors, and what LAPACK works in": 4 * scatter,
+        },
+        task={
+            "scatter of a run of tiles": 3 * scatter,
+            "coordinates of a tile": 2 * array("float64", TILE_ROWS, rank),
+            "scatter times directions": 3 * array("float64", features, width),
+            "points of a block in float64, projected": array("float64", rows, features + width),
+        },
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
 from scalemani.engine.work import StageTask, StageWork
@@ -22,9 +22,9 @@ from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmet
 from scalemani.methods.lle.kernels import locally_linear_components, subtract_transposed
 from scalemani.methods.lle.reconstruction_weights import StoredReconstructionWeights
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values, score_rows
-from scalemani.stages.shared.landmark_maps import components_held, tell_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
-from scalemani.stages.shared.output import embedding_held, over_landmarks, write_over_landmarks, write_scores
+from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
 from scalemani.store.invariants.spectral import CENTRED_ORTHONORMAL
 from scalemani.store.invariants.values import ASCENDING, NOT_NEGATIVE
@@ -47,9 +47,6 @@ class StoredLocalReconstruction(StoredLandmarkScores, stage="local_reconstructio
     )
 
 
-COPIES_OF_BLOCK = 3  # of R: as read, decoded, and its columns numbered
-COPIES_OF_ROWS = 3  # those that are reached, R Z and Z - R Z
-COPIES_OF_PROBLEM = 6  # both matrices dense, the factor, whitened, reflected, and what LAPACK works in
 LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
 
 
@@ -60,32 +57,30 @@ class LocalSums(NamedTuple):
     gram: sp.csr_matrix
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List Z, what some points take of their neighbours, the sums, the reduced problem, and certified vectors."""
-    dimensions, params = sizes.dimensions, sizes.params
-    n_points, n_landmarks = dimensions.n_points, params.n_landmarks
-    k, width = params.n_neighbors, params.landmark_neighbors
+def memory(sizes: Sizes) -> Memory:
+    """Return what Z takes, what some points take of their neighbours, the sums, the reduced problem, and vectors."""
+    n_points, params, rows = sizes.dimensions.n_points, sizes.params, sizes.dimensions.block_rows
+    k, width, n_landmarks = params.n_neighbors, params.landmark_neighbors, params.n_landmarks
     row = min(n_landmarks, int(LANDMARKS_REACHED * (k + 1) * width) + 1)
-    reached, certified = min(n_points, TILE_ROWS * (k + 1)), params.n_components + FOLLOWING_VECTORS
-    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * row**2)
-    return [
-        Held("Z", LOOKED_UP, n_points, 1.5 * width),
-        Held("rows of R in a block", EACH_TASK, dimensions.block_rows, 1.5 * k, copies=COPIES_OF_BLOCK),
-        Held("rows of Z of a tile and its neighbours", EACH_TASK, reached, 1.5 * width),
-        Held("rows of Z - R Z", EACH_TASK, TILE_ROWS, 1.5 * row, copies=COPIES_OF_ROWS),
-        Held("sums of a run of tiles", EACH_TASK, entries, 1.5, copies=2 * PARTS_AT_ONCE),
-        Held("reduced problem", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_PROBLEM, step="solving"),
-        Held(
-            "vectors, what neighbours leave of them, and M times them",
-            GROWING,
-            n_points,
-            certified,
-            copies=3,
-            step="residuals",
-        ),
-        embedding_held(sizes),
-        components_held(sizes),
-    ]
+    summed = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * row**2)
+    certified = 3 * array("float64", n_points, params.n_components + FOLLOWING_VECTORS)
+    residuals = {"vectors, what neighbours leave of them, and M times them": certified}
+    # Both matrices dense, the factor, whitened, reflected, and what LAPACK works in.
+    solving = Memory({"reduced problem": 6 * array("float64", n_landmarks, n_landmarks)})
+    return (
+        embedding_memory(sizes)
+        + components_read(sizes)
+        + Memory(
+            task={
+                "rows of R in a block: as read, decoded, and numbered": 3 * entries(rows * k),
+                "rows of Z of a tile and its neighbours": entries(min(n_points, TILE_ROWS * (k + 1)) * width),
+                "rows that are reached, of R Z and of Z - R Z": 3 * entries(TILE_ROWS * row),
+                "sums of a run of tiles": 2 * PARTS_AT_ONCE * entries(summed),
+            },
+            points={"Z": entries(n_points * width)},
+            steps={"solving": solving, "residuals": Memory(points=residuals)},
+        )
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

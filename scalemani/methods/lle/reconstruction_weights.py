@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import CACHE, EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.reading import Parts, RowsOfArray, StoredStage
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -20,8 +20,6 @@ from scalemani.store.invariants.matrices import bounds, columns_distinct, row_sh
 from scalemani.store.invariants.values import POINTS, in_count
 
 POINTS_TOGETHER = 256  # whose neighbours are read at once: a tile of wide points has too many of them
-COPIES_OF_REACHED = 3  # as decoded, as read, and as they are compared
-COPIES_OF_ROWS = 3  # of R: some of them, of a block, and as they are written
 
 
 class StoredReconstructionWeights(StoredStage, stage="reconstruction_weights"):
@@ -43,24 +41,25 @@ class StoredReconstructionWeights(StoredStage, stage="reconstruction_weights"):
         return sp.csr_matrix((self.values(block), self.indices(block), indptr), shape=(len(indptr) - 1, n_points))
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the points, the neighbours of some of them, and R in a block."""
-    dimensions, k = sizes.dimensions, sizes.params.n_neighbors
+def memory(sizes: Sizes) -> Memory:
+    """Return what the points take, the neighbours of some of them, and R in a block."""
+    dimensions, k, rows = sizes.dimensions, sizes.params.n_neighbors, sizes.dimensions.block_rows
     reached = min(dimensions.n_points, POINTS_TOGETHER * (k + 1))
-    return [
-        Held("points of all blocks", CACHE, dimensions.n_points, *dimensions.kept_row),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
-        Held("neighbours of a block", EACH_TASK, dimensions.block_rows, k, "int32"),
-        Held("neighbours of some points", EACH_TASK, reached, dimensions.n_features, copies=COPIES_OF_REACHED),
-        Held("rows of R in a block", EACH_TASK, dimensions.block_rows, 1.5 * k, copies=COPIES_OF_ROWS),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: R."""
-    return written(
-        StoredReconstructionWeights.ARRAYS, sizes, nonzero=sizes.dimensions.n_points * sizes.params.n_neighbors
+    return Memory(
+        task={
+            "points of a block, and their neighbours": 2 * rows * dimensions.row_bytes + array("int32", rows, k),
+            # As decoded, as read, and as they are compared.
+            "neighbours of some points": 3 * array("float64", reached, dimensions.n_features),
+            "rows of R: of some points, of a block, and as written": 3 * entries(rows * k),
+        },
+        cache={"points of all blocks": dimensions.n_points * dimensions.row_bytes},
     )
+
+
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: R."""
+    nonzeros = sizes.dimensions.n_points * sizes.params.n_neighbors
+    return Disk(written(StoredReconstructionWeights.ARRAYS, sizes, nonzero=nonzeros))
 
 
 def run(work: StageWork) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes, written
 from scalemani.engine.work import StageTask, StageWork
@@ -17,8 +17,8 @@ from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.pca.kernels import principal_components
 from scalemani.stages.arrays.embeddings import CERTIFY_ALONE, StoredLandmarkScores, component_values, score_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
-from scalemani.stages.shared.moments import TILES_TOGETHER, center_of, moments_held, summed_moments, tiles_of
-from scalemani.stages.shared.output import embedding_held, write_over_landmarks, write_scores
+from scalemani.stages.shared.moments import TILES_TOGETHER, center_of, moments_memory, summed_moments, tiles_of
+from scalemani.stages.shared.output import embedding_memory, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import fold_tiles
 from scalemani.store.invariants.spectral import VARIANCES_ARE_EIGENVALUES
 from scalemani.store.invariants.values import DESCENDING, NOT_NEGATIVE
@@ -44,26 +44,27 @@ class StoredPrincipalComponents(StoredLandmarkScores, stage="principal_component
     ).of_any_numbers(CERTIFY_ALONE)
 
 
-COPIES_OF_GRAM = 3  # Z' Z dense, its factor, and what the triangular solves return
-COPIES_OF_MOMENTS = 4  # centred, whitened, and the singular vectors
+def memory(sizes: Sizes) -> Memory:
+    """Return what the sums take, the reduced problem, and the embedding in both orders."""
+    n_landmarks, features, vectors = sizes.params.n_landmarks, sizes.dimensions.n_features, n_vectors(sizes)
+    solving = {
+        "Z' Z dense, its factor, and what it solves": 3 * array("float64", n_landmarks, n_landmarks),
+        "moments, centred, whitened, and singular vectors": 4 * array("float64", n_landmarks, features),
+    }
+    return (
+        moments_memory(sizes)
+        + embedding_memory(sizes)
+        + Memory(
+            process={"axes and scores at unit length": 2 * array("float64", n_landmarks + features, vectors)},
+            task={"residuals of a tile": 3 * array("float64", TILE_ROWS, vectors)},
+            steps={"solving": Memory(solving)},
+        )
+    )
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the sums, the reduced problem, and the embedding in both orders."""
-    n_landmarks, features = sizes.params.n_landmarks, sizes.dimensions.n_features
-    return [
-        *moments_held(sizes),
-        Held("Z' Z and its factor", EACH_PROCESS, n_landmarks, n_landmarks, copies=COPIES_OF_GRAM, step="solving"),
-        Held("moments, whitened", EACH_PROCESS, n_landmarks, features, copies=COPIES_OF_MOMENTS, step="solving"),
-        Held("axes and scores at unit length", EACH_PROCESS, n_landmarks + features, n_vectors(sizes), copies=2),
-        Held("residuals of a tile", EACH_TASK, TILE_ROWS, n_vectors(sizes), copies=3),
-        embedding_held(sizes),
-    ]
-
-
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: vectors that are certified are no more than features and landmarks."""
-    return written(StoredPrincipalComponents.ARRAYS, sizes, ritz_vector=n_vectors(sizes))
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: vectors that are certified are no more than features and landmarks."""
+    return Disk(written(StoredPrincipalComponents.ARRAYS, sizes, ritz_vector=n_vectors(sizes)))
 
 
 def n_vectors(sizes: Sizes) -> int:

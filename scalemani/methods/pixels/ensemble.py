@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.methods.pixels.kernels import (
@@ -17,21 +17,18 @@ from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import block_unit
 
-COPIES_OF_POINTS = 3  # noise, its words, and the sum
-COLUMNS_OF_TREE = 5  # parents, labels, lengths, edges of components and of the tree
-COPIES_OF_EDGES = 4  # of all trees, counted, in both directions, and by block
 
-
-def memory(sizes: Sizes) -> list[Held]:
-    """List the pixels, what the growth of a tree takes, and the edges of all trees."""
+def memory(sizes: Sizes) -> Memory:
+    """Return what the pixels take, the growth of a tree, and the edges of all trees."""
     n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
     edges = 2 * sizes.params.affinities.trees * n_points
-    return [
-        Held("pixels and their mean distances", EACH_PROCESS, n_points, features + 1, "float64"),
-        Held("jittered pixels", EACH_TASK, n_points, features, "float64", COPIES_OF_POINTS, "trees"),
-        Held("components of a tree", EACH_TASK, n_points, COLUMNS_OF_TREE, "float64", step="trees"),
-        *entries_held("W", EACH_PROCESS, edges, COPIES_OF_EDGES, values="float32"),
-    ]
+    trees = {
+        "jittered pixels: noise, its words, and the sum": 3 * array("float64", n_points, features),
+        "parents, labels, lengths, and edges of a tree": array("float64", n_points, 5),
+    }
+    # Of all trees, counted, in both directions, and by block.
+    of_all = {"W": 4 * entries(edges, "float32"), "pixels, mean distances": array("float64", n_points, features + 1)}
+    return Memory(of_all, steps={"trees": Memory(task=trees)})
 
 
 def write_ensemble(work: StageWork) -> dict[str, Any]:

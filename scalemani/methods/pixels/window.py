@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
-from scalemani.engine.needs import EACH_TASK, Held
-from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.sizes import Sizes, pixels
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
 from scalemani.kernels.arrays.draws import sample_rows
@@ -44,15 +44,12 @@ ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are us
 CERTIFIED_PIXELS = 1000
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the pixels, and the rows of W that are made at once."""
-    rows, k = min(ROWS_AT_ONCE, sizes.dimensions.block_rows), sizes.params.n_neighbors
-    return [
-        *pixels_held(sizes),
-        Held("columns of rows of W", EACH_TASK, rows, k, "int32"),
-        Held("values of rows of W", EACH_TASK, rows, k, "float32"),
-        Held("where rows of W begin, and degrees", EACH_TASK, sizes.dimensions.block_rows, 2, copies=2),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what the pixels take, and the rows of W that are made at once."""
+    block_rows = sizes.dimensions.block_rows
+    rows = entries(min(ROWS_AT_ONCE, block_rows) * sizes.params.n_neighbors, "float32")
+    bounds = 2 * array("float64", block_rows, 2)
+    return Memory(pixels(sizes), {"rows of W": rows, "where they begin, and degrees": bounds})
 
 
 def write_window(work: StageWork) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, Written
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ConfigError
@@ -15,9 +15,6 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.landmarks import StoredAffinityWeights, StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
 
-COPIES_OF_BLOCK = 2  # as read, and what of it leads to landmarks
-COPIES_OF_WEIGHTS = 3  # by block, put together, and with the rows of a further step
-
 
 def weight_entries(sizes: Sizes) -> int:
     """Return the nonzeros of Z, at most: columns of W, and a row of few landmarks for every other point."""
@@ -25,21 +22,22 @@ def weight_entries(sizes: Sizes) -> int:
     return n_landmarks + 2 * n_landmarks * sizes.params.affinity_neighbors + MOST_LANDMARKS * n_points
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List the rows that are landmarks, W by blocks, and Z."""
-    n_points, entries = sizes.dimensions.n_points, sizes.weight_entries
-    return [
-        Held("rows by work and by input order, and landmarks by row", EACH_PROCESS, n_points, 3, "int64"),
-        Held("values of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "float64", COPIES_OF_BLOCK),
-        Held("columns of a block of W", EACH_TASK, sizes.block_nonzeros, 1, "int64", COPIES_OF_BLOCK),
-        Held("values of Z", EACH_PROCESS, entries, 1, "float64", COPIES_OF_WEIGHTS),
-        Held("columns of Z", EACH_PROCESS, entries, 1, "int64", COPIES_OF_WEIGHTS),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what the rows that are landmarks take, W by blocks, and Z."""
+    of_rows = array("int64", sizes.dimensions.n_points, 3)
+    return Memory(
+        process={
+            "rows by work and by input order, and landmarks by row": of_rows,
+            # By block, put together, and with the rows of a further step.
+            "Z": 3 * array("float64", sizes.weight_entries, 2),
+        },
+        task={"a block of W, and what leads to landmarks": 2 * array("float64", sizes.block_nonzeros, 2)},
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: Z."""
-    return written(StoredAffinityWeights.ARRAYS, sizes, nonzero=sizes.weight_entries)
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: Z."""
+    return Disk(written(StoredAffinityWeights.ARRAYS, sizes, nonzero=sizes.weight_entries))
 
 
 def run(work: StageWork) -> dict[str, Any]:

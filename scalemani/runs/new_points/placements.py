@@ -13,7 +13,7 @@ from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import Arrays
@@ -80,9 +80,9 @@ class Placer(ABC):
         """Return the placer of a finished run; `in_memory` reads all that it takes, so that its store may go."""
 
     @classmethod
-    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
-        """List the memory of blocks of so many rows, in addition to what all placers hold."""
-        return []
+    def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
+        """Return what blocks of so many rows take, in addition to what they do with all placers."""
+        return Memory()
 
     @abstractmethod
     def place(self, points: Points) -> Arrays:
@@ -137,14 +137,13 @@ class LandmarkPlacer(Placer):
         return cls(prepared, landmarks.read_spacings(), coordinates, combining)
 
     @classmethod
-    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
-        """List what placing rows by landmarks holds: they are placed some at a time, whatever the rows of a block."""
-        n_landmarks, n_neighbors = run.params.n_landmarks, run.params.landmark_neighbors
-        return [
-            Held("coordinates of the landmarks", EACH_PROCESS, n_landmarks, run.params.n_components),
-            Held("nearest landmarks and weights of some rows", EACH_TASK, ROWS_AT_ONCE, n_neighbors, "float64", 3),
-            Held("differences of some rows", EACH_TASK, ROWS_AT_ONCE, points.n_features),
-        ]
+    def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
+        """Return what placing rows by landmarks takes: some at a time, whatever the rows of a block."""
+        columns = 3 * run.params.landmark_neighbors + points.n_features
+        return Memory(
+            {"coordinates of the landmarks": array("float64", run.params.n_landmarks, run.params.n_components)},
+            {"nearest landmarks, weights and differences of some rows": array("float64", ROWS_AT_ONCE, columns)},
+        )
 
     def place(self, points: Points) -> Arrays:
         """Return the coordinates of points (n, D), how isolated they are, and what their landmarks miss."""
@@ -199,25 +198,25 @@ class NeighborPlacer(Placer):
     measured: ClassVar[tuple[ArrayDescription, ...]] = (StoredPlacement.isolation,)
 
     @classmethod
-    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
-        """List what the search for the neighbours of a block takes, and what is known of these."""
+    def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
+        """Return what the search for the neighbours of a block takes, and what is known of these."""
         trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
-        sketch = Sizes(run.dimensions, run.params).sketch_width
-        looked_at = min(trained.n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
-        return [
-            Held("sketches of the training points", EACH_PROCESS, trained.n_points, sketch, "float32"),
-            Held(
-                "positions of the training points, as read and sorted", EACH_PROCESS, trained.n_points, width, copies=3
-            ),
-            Held(
-                "neighbours of the training points, and how far these lie", EACH_PROCESS, trained.n_points, 5, "float64"
-            ),
-            Held("sketches of training and new points", EACH_TASK, trained.n_points + rows, sketch, "float32"),
-            Held("candidates and neighbours of a block", EACH_TASK, rows, 4 * k, "float64"),
-            Held("training points that are candidates", EACH_TASK, looked_at, *trained.kept_row),
-            Held("positions of neighbours", EACH_TASK, rows, k * width, "float64", 2),
-            Held("decoded blocks of training points", CACHE, CACHE_BYTES, 1, "uint8"),
-        ]
+        n_points, sketch = trained.n_points, Sizes(trained, run.params).sketch_width
+        looked_at = min(n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
+        return Memory(
+            process={
+                "sketches of the training points": array("float32", n_points, sketch),
+                "their positions, as read and sorted, neighbours and distances": array(
+                    "float64", n_points, 3 * width + 5
+                ),
+            },
+            task={
+                "sketches of training and new points": array("float32", n_points + rows, sketch),
+                "candidates, neighbours, and their positions": array("float64", rows, 4 * k + 2 * k * width),
+                "training points that are candidates": looked_at * trained.row_bytes,
+            },
+            cache={"decoded blocks of training points": CACHE_BYTES},
+        )
 
     def place(self, points: Points) -> Arrays:
         """Return the coordinates of points (n, D), and how isolated they are among the training points.
@@ -362,13 +361,11 @@ class DescentPlacer(NeighborPlacer):
         return cls(*read_training_points(run, in_memory), usable_processors(), tolerance, weights)
 
     @classmethod
-    def held(cls, run: Run, points: Dimensions, rows: int) -> list[Held]:
-        """List what the search for neighbours and the descent of a block hold."""
-        return [
-            *super().held(run, points, rows),
-            Held("mesh", EACH_PROCESS, mesh_values(run.dimensions.n_points)),
-            Held("positions of a block", EACH_TASK, rows, run.params.n_components, "float64", COPIES_OF_POSITIONS),
-        ]
+    def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
+        """Return what the search for neighbours takes, and the descent of a block."""
+        mesh = {"mesh": array("float64", mesh_values(run.dimensions.n_points))}
+        positions = COPIES_OF_POSITIONS * array("float64", rows, run.params.n_components)
+        return super().memory(run, points, rows) + Memory(mesh, {"positions of a block": positions})
 
     def place_among(self, found: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
@@ -423,11 +420,13 @@ def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = No
     return Placement(placer, shape, run.metric, run.dimensions.sparse)
 
 
-def placement_need(run: Run, points: Dimensions, rows: int) -> list[Held]:
-    """List what placing blocks of so many new points holds."""
-    return [
-        Held("landmarks", EACH_PROCESS, run.params.n_landmarks, points.n_features, "float64", COPIES_OF_LANDMARKS),
-        Held("new points of a block", EACH_TASK, rows, *points.kept_row, COPIES_OF_POINTS),
-        Held("coordinates of a block and what is known of them", EACH_TASK, rows, run.params.n_components + 5),
-        *placer_of(run).held(run, points, rows),
-    ]
+def placement_memory(run: Run, points: Dimensions, rows: int) -> Memory:
+    """Return what placing blocks of so many new points takes."""
+    landmarks = COPIES_OF_LANDMARKS * array("float64", run.params.n_landmarks, points.n_features)
+    return placer_of(run).memory(run, points, rows) + Memory(
+        {"landmarks": landmarks},
+        {
+            "new points of a block": COPIES_OF_POINTS * rows * points.row_bytes,
+            "coordinates of a block and what is known of them": array("float64", rows, run.params.n_components + 5),
+        },
+    )

@@ -21,7 +21,7 @@ import zarr
 
 from scalemani.config.validation import check_finite_block
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Batch, memory_need
+from scalemani.engine.needs import Batch
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
@@ -37,7 +37,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.runs.new_points import centers_of, nearest_clusters, place_rows
 from scalemani.runs.new_points.neighbors import check_features, neighbor_index
-from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_need, placer_of, read_placement
+from scalemani.runs.new_points.placements import NeighborPlacer, Placement, placement_memory, placer_of, read_placement
 from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import KEY_CHARACTERS
@@ -232,8 +232,7 @@ def fitting_dimensions(run: Run, source: PointsSource, executor: Executor) -> Di
 
 def fit_of(run: Run, dimensions: Dimensions, rows: int, executor: Executor) -> Fit:
     """Return how many blocks of so many rows are placed at once."""
-    need = memory_need(placement_need(run, dimensions, rows))
-    return fit(need, executor.processes, -(-dimensions.n_points // rows))
+    return fit(placement_memory(run, dimensions, rows), executor.processes, -(-dimensions.n_points // rows))
 
 
 def place_blocks(
@@ -256,8 +255,8 @@ def place_blocks(
     known = [one.sized() for one in (StoredPlacement.nowhere, *placer_of(run).measured)]
     group.create(dimensions.n_points, [StoredPlacement.coordinates.sized(width), *known])
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
-    task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.need.cache, used.in_memory)
-    batch = Batch(StoredPlacement.STAGE, group.path, used.need)
+    task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.cache, used.in_memory)
+    batch = Batch(StoredPlacement.STAGE, group.path, used.memory)
     work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
     anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster) and not source.sequential
     here = executor.on_threads or not anywhere

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dask
 
-from scalemani.engine.needs import MemoryNeed
+from scalemani.engine.needs import Disk, Memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import (
     DataError,
@@ -20,7 +20,7 @@ from scalemani.errors import (
 from scalemani.io.sources import DaskPoints, PointsSource
 from scalemani.io.sources.base import innermost, with_innermost
 from scalemani.io.sources.lazy import ComputedPoints
-from scalemani.runs.plan import DiskUse, check_disk
+from scalemani.runs.plan import check_disk
 from scalemani.runs.survey import COPIES_AT_WORK, dimensions_of
 from scalemani.store.locks import LOCK
 from scalemani.store.run_store import RunStore
@@ -56,7 +56,7 @@ def computed_once(
         yield source
         return
     dimensions = dimensions_of(points, executor, block_rows)
-    copied = DiskUse(0, dimensions.n_points * dimensions.row_bytes)
+    copied = Disk(passing={"a copy of the points": dimensions.n_points * dimensions.row_bytes})
     check_disk(root, RunStore(root).objects.free_bytes(), {STAGE: copied}, ", or store the points and give their path")
     store = RunStore.create(root)
     executor.check_reach(root)
@@ -96,8 +96,8 @@ def store_chunks(points: DaskPoints, copy: ComputedPoints, executor: Executor) -
             return
         writers = [dask.delayed(functools.partial(copy.keep, *bound), pure=False, traverse=False) for bound in bounds]
         values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
-        need = MemoryNeed(per_task=COPIES_AT_WORK * points.held_bytes)  # of a chunk, which threads compute side by side
-        executor.compute(values, min(budget.fit(need) for budget in executor.processes), STAGE, holder)
+        chunk = Memory(task={"a chunk, which threads compute": COPIES_AT_WORK * points.held_bytes})
+        executor.compute(values, min(budget.fit(chunk) for budget in executor.processes), STAGE, holder)
     except PoisonTaskError as error:
         raise DataError(
             f"{points.description} cannot be computed: workers died whenever they worked on one of its chunks, which "

@@ -8,7 +8,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_finite_block, check_shape
-from scalemani.engine.needs import Batch, MemoryNeed
+from scalemani.engine.needs import Batch
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import (
@@ -26,7 +26,7 @@ from scalemani.io.sources.side_data import (
 from scalemani.kernels.rows.equal_rows import GROUPING_BYTES, cells_of_rows, digests_of_rows, group_digests
 from scalemani.runs.preprocessing.gaps import leave_out_gaps
 from scalemani.runs.preprocessing.selection import SelectedRows, joined
-from scalemani.runs.survey import COPIES_AT_WORK, LEAST_POINTS, dimensions_of
+from scalemani.runs.survey import LEAST_POINTS, dimensions_of, memory_of_reading
 
 
 def merge_duplicates(
@@ -59,8 +59,8 @@ def merge_duplicates(
     rows, blocks = points_of(source), range(dimensions.n_blocks)
     look = functools.partial(digests_of_block, rows, dimensions, tolerance)
     if executor.reads_on_workers(rows):
-        need = MemoryNeed(per_task=COPIES_AT_WORK * dimensions.block_rows * dimensions.row_bytes)
-        parts = executor.fold(look, joined, blocks, batch=Batch("duplicates", "duplicates", need))
+        batch = Batch("duplicates", "duplicates", memory_of_reading(dimensions))
+        parts = executor.fold(look, joined, blocks, batch=batch)
     else:
         parts = executor.fold_locally(look, joined, blocks, rows.sequential)
     digests = np.concatenate(parts)

@@ -19,8 +19,8 @@ from scalemani.config.methods import beside, declared, load
 from scalemani.config.params import Resolved
 from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, GROWING, PASSING, Held, Written, entries_held
-from scalemani.engine.sizes import Sizes, coarse_graphs_held, pixels_held, written
+from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.sizes import Sizes, coarse_graphs, pixels, written
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
@@ -54,10 +54,10 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.embedding.by_blocks import block_sums, by_blocks_held, write_by_blocks
-from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_held, pieces_of, pieces_written
+from scalemani.stages.embedding.by_blocks import block_sums, memory_by_blocks, write_by_blocks
+from scalemani.stages.embedding.by_pieces import embed_pieces, memory_of_pieces, pieces_of
 from scalemani.stages.shared.appended import rows_of_appended
-from scalemani.stages.shared.output import over_landmarks, write_embedding
+from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_embedding
 from scalemani.stages.shared.tiles import added
 
 CHECKPOINT_SECONDS = 10.0
@@ -65,12 +65,9 @@ START_BITS = 16  # that are kept of what landmarks give a refinement to start fr
 # Solvers whose vectors are Z times those of the landmarks, without a pass.
 BY_LANDMARKS = (LLL, *declared("REDUCTIONS"))
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
-COPIES_OF_VECTORS = 8  # vectors, directions, what is added, their products, and what a correction makes
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
-COPIES_OF_BLOCK = 3  # as read, decoded, and where they lie from then on
 COLUMNS_OF_POINT, COLUMNS_ON_THE_WAY = 6, 4
-COPIES_OF_MATRIX = 4  # W by blocks and whole, scaled from the left, and from both sides
-FEWEST_LANCZOS_VECTORS, COPIES_OF_LANCZOS = 20, 3  # of ARPACK: the basis, what it works in, and the answer
+FEWEST_LANCZOS_VECTORS = 20  # of ARPACK
 
 
 def vector_dtype(params: Resolved) -> type:
@@ -79,65 +76,67 @@ def vector_dtype(params: Resolved) -> type:
     return np.float32 if refined_roughly else np.float64
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List W where it is passed over again and again, the vectors, and what a block takes."""
-    if of_method := beside("SOLVERS", sizes.params.embedding.solver, "memory"):
-        return of_method(sizes)
-    if sizes.params.embedding.solver in BY_LANDMARKS:
-        return by_blocks_held(sizes)
+def memory(sizes: Sizes) -> Memory:
+    """Return what W takes where it is passed over again and again, the vectors, and a block."""
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
-    in_files = EACH_PROCESS if params.embedding.solver == "exact" else GROWING  # its matrices are in memory in any case
-    held = [
-        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, values="float32"),
-        Held("embedding and rows, in work and in input order", in_files, n_points, width + 1, "float64", 2, "writing"),
-        *pixels_held(sizes),
-        Held("degrees, their roots, the trivial vector, damping", in_files, n_points, COLUMNS_OF_POINT),
-        Held("one of these on its way, and an order", EACH_PROCESS, n_points, COLUMNS_ON_THE_WAY),
-    ]
-    if params.embedding.solver == "exact":
-        held += entries_held("W and its scaled copies", EACH_PROCESS, sizes.nonzeros, COPIES_OF_MATRIX)
-        basis = 2 * width + FEWEST_LANCZOS_VECTORS
-        held.append(Held("Lanczos vectors", EACH_PROCESS, n_points, basis, copies=COPIES_OF_LANCZOS, step="solving"))
-    return [*held, *pieces_held(sizes), *passes_held(sizes)]
+    if of_method := beside("SOLVERS", params.embedding.solver, "memory"):
+        solving: Memory = of_method(sizes)
+        return solving
+    if params.embedding.solver in BY_LANDMARKS:
+        return memory_by_blocks(sizes)
+    exact = params.embedding.solver == "exact"  # its matrices are in memory in any case
+    by_point = {"degrees, their roots, the trivial vector, damping": array("float64", n_points, 6)}
+    on_the_way = {"one of these on its way, and an order": array("float64", n_points, 4)}
+    held = embedding_memory(sizes) + Memory(
+        process={**pixels(sizes), **on_the_way, **(by_point if exact else {})},
+        task={"a block of W: as read, decoded, and where it lies": 3 * entries(sizes.block_nonzeros, "float32")},
+        points={} if exact else by_point,
+    )
+    if exact:
+        # W by blocks and whole, scaled from the left, and from both sides; ARPACK's basis, buffers and the answer.
+        basis = 3 * array("float64", n_points, 2 * width + FEWEST_LANCZOS_VECTORS)
+        matrices = Memory({"W and its scaled copies": 4 * entries(sizes.nonzeros)})
+        held += matrices + Memory(steps={"solving": Memory({"Lanczos vectors": basis})})
+    return held + memory_of_pieces(sizes) + (memory_of_passes(sizes) if params.embedding.by_passes else Memory())
 
 
-def passes_held(sizes: Sizes) -> list[Held]:
-    """List what refinement takes beside."""
-    params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
-    if not params.embedding.by_passes:
-        return []
-    columns, dtype = n_columns(width, n_points), vector_dtype(params)
-    starting = n_start_columns(width, n_points) + width
-    held = [
-        *entries_held("W", GROWING, sizes.nonzeros, values="float32"),
-        *coarse_graphs_held(sizes),
-    ]
-    if sizes.n_appended:
-        appended = sizes.n_appended_nonzeros
-        held.append(Held("W's rows of the appended points", EACH_PROCESS, appended, 2, "float32", 2, "start"))
-    return [
-        *held,
-        Held("start vectors and their products", GROWING, n_points, starting, dtype, 2, "start"),
-        Held("first vectors and directions", GROWING, n_points, columns, dtype, 4, "start"),
-        Held("vectors while they are refined", GROWING, n_points, columns, dtype, COPIES_OF_VECTORS, "passes"),
-        Held("vectors as refined", GROWING, n_points, columns, dtype, COPIES_IN_CHECKPOINT, "scaling"),
-        Held("vectors wanted", GROWING, n_points, width, dtype, 1, "scaling"),
-        Held("vectors wanted", GROWING, n_points, width, dtype, 1, "writing"),
-    ]
+def memory_of_passes(sizes: Sizes) -> Memory:
+    """Return what refinement takes beside."""
+    n_points, width, dtype = sizes.dimensions.n_points, sizes.params.n_components, vector_dtype(sizes.params)
+    vectors = array(dtype, n_points, n_columns(width, n_points))
+    wanted = {"vectors wanted": array(dtype, n_points, width)}
+    start = 2 * array(dtype, n_points, n_start_columns(width, n_points) + width)
+    appended = {"W's rows of the appended points": 4 * array("float32", sizes.n_appended_nonzeros)}
+    return coarse_graphs(sizes) + Memory(
+        points={"W": entries(sizes.nonzeros, "float32")},
+        steps={
+            "start": Memory(
+                appended if sizes.n_appended else {},
+                points={"start vectors and their products": start, "first vectors and directions": 4 * vectors},
+            ),
+            # Vectors, directions, what is added, their products, and what a correction makes.
+            "passes": Memory(points={"vectors while they are refined": 8 * vectors}),
+            "scaling": Memory(
+                points={"vectors and directions, and their products": COPIES_IN_CHECKPOINT * vectors, **wanted}
+            ),
+            "writing": Memory(points=wanted),
+        },
+    )
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding; and the checkpoints of a refinement."""
-    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the embedding; and the checkpoints of a refinement."""
+    n_points, params = sizes.dimensions.n_points, sizes.params
     stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
-    if sizes.params.embedding.solver in declared("SOLVERS"):
-        return [*stored, *written([StoredEmbedding.reach], sizes)]
-    if sizes.params.may_fall_apart:
-        stored += pieces_written(sizes)
-    if not sizes.params.embedding.by_passes:
-        return stored
-    columns = COPIES_IN_CHECKPOINT * n_columns(width, n_points)
-    return [*stored, Written("vectors of two checkpoints", PASSING, n_points, columns, vector_dtype(sizes.params), 2)]
+    if params.embedding.solver in declared("SOLVERS"):
+        return Disk({**stored, **written([StoredEmbedding.reach], sizes)})
+    if params.may_fall_apart:  # two points each at least
+        pieces = [StoredEmbedding.pieces, StoredEmbedding.piece_eigenvalues]
+        stored = {**stored, **written(pieces, sizes, piece=n_points // 2)}
+    if not params.embedding.by_passes:
+        return Disk(stored)
+    columns = 2 * COPIES_IN_CHECKPOINT * n_columns(params.n_components, n_points)
+    return Disk(stored, {"vectors of two checkpoints": array(vector_dtype(params), n_points, columns)})
 
 
 def run(work: StageWork) -> dict[str, Any]:

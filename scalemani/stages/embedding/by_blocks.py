@@ -10,8 +10,8 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import CACHE, EACH_PROCESS, EACH_TASK, GROWING, LOOKED_UP, Held, entries_held
-from scalemani.engine.sizes import Sizes, pixels_held
+from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.sizes import Sizes, pixels
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -20,8 +20,6 @@ from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.shared.output import create_embedding, over_landmarks
 
-COPIES_OF_BLOCK = 5  # of W: as read, decoded, its columns sorted and numbered
-COPIES_OF_VECTORS = 6  # of a block: v, W v, D v - W v, and their products
 ROWS_REACHED = 8  # vectors that the neighbours of a block have, for each row of the block, without any structure
 ORDER_ROWS = 2**20  # work rows whose places are looked at together
 RUN_ROWS = 2**22  # rows that one pass over the order writes, at least: a task has their places, 32 MB, in memory
@@ -39,24 +37,35 @@ class ResidualSums(NamedTuple):
         return np.sqrt(self.squares / self.masses)
 
 
-def by_blocks_held(sizes: Sizes) -> list[Held]:
-    """List the vectors, and what a block takes of W and of them."""
+def memory_by_blocks(sizes: Sizes) -> Memory:
+    """Return what the vectors take, and a block of W and of them."""
     dimensions, width = sizes.dimensions, sizes.params.n_components
     n_points, rows = dimensions.n_points, dimensions.block_rows
-    reached = min(n_points, ROWS_REACHED * rows)
-    return [
-        Held("vectors", LOOKED_UP, n_points, width),
-        # Made by the driver alone, and only where eigenvalues are zero to rounding.
-        Held("vectors, products and degrees of the driver", GROWING, n_points, 4 * width + 8, step="small eigenvalues"),
-        *pixels_held(sizes),
-        *(entries_held("Z", EACH_PROCESS, sizes.weight_entries) if sizes.weight_entries else []),
-        *entries_held("a block of W", EACH_TASK, sizes.block_nonzeros, COPIES_OF_BLOCK, "residuals", "float32"),
-        Held("vectors of a block and of its neighbours", EACH_TASK, reached, width, step="residuals"),
-        Held("vectors and their products of a block", EACH_TASK, rows, width, copies=COPIES_OF_VECTORS),
-        Held("order of the points, some at a time", EACH_TASK, min(n_points, ORDER_ROWS), 1, "int64", 2, "writing"),
-        Held("places of the rows of a run", EACH_TASK, min(n_points, RUN_ROWS), 1, "int64", step="writing"),
-        Held("places of the rows of longer runs", CACHE, dimensions.n_blocks * rows, 1, "int64", step="writing"),
-    ]
+    reached = array("float64", min(n_points, ROWS_REACHED * rows), width)
+    places = array("int64", min(n_points, RUN_ROWS)) + 2 * array("int64", min(n_points, ORDER_ROWS))
+    return Memory(
+        process={**pixels(sizes), **({"Z": entries(sizes.weight_entries)} if sizes.weight_entries else {})},
+        # Of a block: v, W v, D v - W v, and their products.
+        task={"vectors and their products of a block": 6 * array("float64", rows, width)},
+        points={"vectors": array("float64", n_points, width)},
+        steps={
+            # Made by the driver alone, and only where eigenvalues are zero to rounding.
+            "small eigenvalues": Memory(
+                points={"vectors, products, degrees": array("float64", n_points, 4 * width + 8)}
+            ),
+            "residuals": Memory(
+                task={
+                    # As read, decoded, its columns sorted and numbered.
+                    "a block of W": 5 * entries(sizes.block_nonzeros, "float32"),
+                    "vectors of a block and of its neighbours": reached,
+                }
+            ),
+            "writing": Memory(
+                task={"order of some points, and places of the rows of a run": places},
+                cache={"places of the rows of longer runs": array("int64", dimensions.n_blocks * rows)},
+            ),
+        },
+    )
 
 
 def write_by_blocks(work: StageWork) -> None:

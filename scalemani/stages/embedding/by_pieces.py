@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, GROWING, Held, Written, entries_held
-from scalemani.engine.sizes import Sizes, grouping_held, written
+from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.sizes import Sizes, grouping
 from scalemani.engine.work import Arrays, StageWork
 from scalemani.kernels.arrays.grouping import group_large, inverse_order, separate_items
 from scalemani.kernels.arrays.workspace import Workspace
@@ -20,33 +20,26 @@ from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.shared.output import in_input_order
 
 REPORTED_SIZES = 10
-COPIES_OF_SUMS = 2  # rows that are summed for the next coarse graph: by panel, and together
-COPIES_OF_PLACES = 3  # labels, numbers by size, parents
-COPIES_OF_DENSE = 5  # with what LAPACK works in
 
 
-def pieces_held(sizes: Sizes) -> list[Held]:
-    """List what finding pieces takes, and W by pieces with the coarse graphs of the largest while they are made."""
+def memory_of_pieces(sizes: Sizes) -> Memory:
+    """Return what finding pieces takes, and W by pieces with the coarse graphs of the largest while they are made."""
     if not sizes.params.may_fall_apart:
-        return []
-    n_points, width, nonzeros = sizes.dimensions.n_points, sizes.params.n_components, sizes.nonzeros
-    dense = min(n_points, DENSE_NODES)
-    sums = [("rows summed by node", COPIES_OF_SUMS), ("coarse graphs of a piece", 1)]
-    return [
-        Held("pieces of the points", GROWING, n_points, 1, "int32", COPIES_OF_PLACES),
-        *grouping_held(n_points, "points by piece", "pieces"),
-        Held("places of the points in W by pieces, and bounds of its rows", GROWING, n_points, 2, "int64"),
-        *([] if sizes.params.embedding.by_passes else entries_held("W by pieces", GROWING, nonzeros, values="float32")),
-        *(one for name, copies in sums for one in entries_held(name, GROWING, nonzeros, copies, "pieces")),
-        Held("vectors of a piece at unit length, and their products", GROWING, n_points, width, copies=3),
-        Held("a small piece, dense", EACH_PROCESS, dense, dense, copies=COPIES_OF_DENSE, step="pieces"),
-    ]
-
-
-def pieces_written(sizes: Sizes) -> list[Written]:
-    """List what is stored of pieces, two points each at least."""
-    n_pieces = sizes.dimensions.n_points // 2
-    return written([StoredEmbedding.pieces, StoredEmbedding.piece_eigenvalues], sizes, piece=n_pieces)
+        return Memory()
+    n_points, dense = sizes.dimensions.n_points, min(sizes.dimensions.n_points, DENSE_NODES)
+    by_piece = 0 if sizes.params.embedding.by_passes else entries(sizes.nonzeros, "float32")
+    of_pieces = Memory(
+        {"a small piece, dense, and what LAPACK works in": 5 * array("float64", dense, dense)},
+        points={"rows summed by node, by panel and together; coarse graphs": 3 * entries(sizes.nonzeros)},
+    )
+    return Memory(
+        points={
+            "labels of the pieces, numbers by size, parents": 3 * array("int32", n_points),
+            "W by pieces, places in it, and bounds of its rows": array("int64", n_points, 2) + by_piece,
+            "vectors of a piece and products": 3 * array("float64", n_points, sizes.params.n_components),
+        },
+        steps={"pieces": grouping(n_points, "points by piece") + of_pieces},
+    )
 
 
 def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Components | None:

@@ -21,7 +21,7 @@ from scalemani.descents.phases import descend, has_converged, phases_of, too_few
 from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.needs import EACH_PROCESS, PASSING, Held, Written, entries_held
+from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ShortfallWarning
@@ -38,15 +38,6 @@ from scalemani.stages.shared.beside_points import given_beside, in_work_order
 from scalemani.stages.shared.output import in_input_order, write_embedding
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
-COPIES_OF_GIVEN = 4  # as given, in work order, filled in, and the means on their way
-
-
-def given_held(sizes: Sizes) -> list[Held]:
-    """List what a start that is given takes."""
-    if sizes.params.layout.init != GIVEN_START:
-        return []
-    shape = sizes.dimensions.n_points, sizes.params.n_components
-    return [Held("coordinates that are given", EACH_PROCESS, *shape, "float64", COPIES_OF_GIVEN)]
 
 
 def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | None = None) -> np.ndarray:
@@ -146,28 +137,27 @@ STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": rand
 
 
 STATE_SHAPES = {"counts": (len(COUNTS),), "numbers": (len(NUMBERS),), "curve": (None, 3)}  # in a checkpoint
-COPIES_IN_CHECKPOINT = 5  # of the positions: themselves, the gradient, and what a direction remembers but pairs
-COPIES_OF_POSITIONS = 14  # gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers
-COPIES_OF_WEIGHTS = 4  # in work and input order, as charges, and with the sums that they meet
 CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List W, the positions with what a direction remembers, and the mesh."""
-    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    pairs = 2 * learnt_pairs(sizes.params)  # a step and a change of the gradient each, once more in a checkpoint
-    return [
-        *entries_held("W", EACH_PROCESS, sizes.nonzeros, values="float32"),
-        Held("where rows of W begin", EACH_PROCESS, n_points, 1, "int64"),
-        Held(
-            "positions, gradients and what is like them", EACH_PROCESS, n_points, width, "float64", COPIES_OF_POSITIONS
-        ),
-        Held("steps that the direction remembers", EACH_PROCESS, n_points, width, "float64", 2 * pairs),
-        Held("mesh of a map of the largest extent that is met", EACH_PROCESS, mesh_values(n_points)),
-        Held("positions as whole numbers", EACH_PROCESS, n_points, width, "int32"),
-        *([Held("weights of the points", EACH_PROCESS, n_points, copies=COPIES_OF_WEIGHTS)] if sizes.weighted else []),
-        *given_held(sizes),
-    ]
+def memory(sizes: Sizes) -> Memory:
+    """Return what W takes, the positions with what a direction remembers, and the mesh."""
+    n_points, params = sizes.dimensions.n_points, sizes.params
+    positions = array("float64", n_points, params.n_components)
+    held = {
+        "W": entries(sizes.nonzeros, "float32") + array("int64", n_points),
+        # Gradients, velocities, trial positions, what a checkpoint holds, and the sums' buffers.
+        "positions, gradients and what is like them": 14 * positions,
+        # A step and a change of the gradient of each pair, once more in a checkpoint.
+        "steps that the direction remembers": 4 * learnt_pairs(params) * positions,
+        "mesh of a map of the largest extent that is met": array("float64", mesh_values(n_points)),
+        "positions as whole numbers": array("int32", n_points, params.n_components),
+    }
+    if sizes.weighted:  # in work and input order, as charges, and with the sums that they meet
+        held["weights of the points"] = array("float64", n_points, 4)
+    if params.layout.init == GIVEN_START:  # as given, in work order, filled in, and the means on their way
+        held["coordinates that are given"] = 4 * positions
+    return Memory(held)
 
 
 def learnt_pairs(params: Resolved) -> int:
@@ -175,16 +165,16 @@ def learnt_pairs(params: Resolved) -> int:
     return (params.layout.pairs or 0) if params.layout.direction in ("l-bfgs", "spectral+l-bfgs") else 0
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: the embedding and its snapshots; and the checkpoints of the descent."""
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the embedding and its snapshots; and the checkpoints of the descent."""
     asked, n_points, width = sizes.params.layout, sizes.dimensions.n_points, sizes.params.n_components
     n_snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
-    state = COPIES_IN_CHECKPOINT + 2 * learnt_pairs(sizes.params)
-    return [
-        *written([StoredLayout.embedding], sizes),
-        *written([StoredLayout.snapshots], sizes, n_snapshots),
-        Written("positions and what is remembered, in two checkpoints", PASSING, n_points, width, "float64", 2 * state),
-    ]
+    # Positions, the gradient, and what a direction remembers.
+    state = array("float64", n_points, width * (5 + 2 * learnt_pairs(sizes.params)))
+    return Disk(
+        {**written([StoredLayout.embedding], sizes), **written([StoredLayout.snapshots], sizes, n_snapshots)},
+        {"positions and what is remembered, in two checkpoints": 2 * state},
+    )
 
 
 def run(work: StageWork) -> dict[str, Any]:

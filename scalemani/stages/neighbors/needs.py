@@ -1,22 +1,10 @@
-"""What the search holds in memory and writes, by method."""
+"""What the search takes of memory and of the disk, by method."""
 
 import math
-from collections.abc import Sequence
 
 from scalemani.config.params import Resolved
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
-from scalemani.engine.needs import (
-    CACHE,
-    EACH_PROCESS,
-    EACH_TASK,
-    LOOKED_UP,
-    MAPPED,
-    PASSING,
-    STORED,
-    Held,
-    Stay,
-    Written,
-)
+from scalemani.engine.needs import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.neighbors.leaves import LARGE, MULTIPLIED_ROWS
@@ -34,111 +22,100 @@ from scalemani.stages.neighbors.counts import (
     n_mutual,
     paired_bytes,
 )
-from scalemani.stages.shared.compared_rows import products_held
+from scalemani.stages.shared.compared_rows import compared
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
 
 BYTES_OF_EDGE = 5  # a neighbour and whether it is fresh
 BYTES_OF_NEIGHBOR = 9  # the same with its distance, in float32
-COPIES_OF_LISTS = 4  # those before, those found, the same encoded, and what a block is merged with
-BYTES_BY_DESCENT = 60  # of pynndescent: lists with their distances, new and old candidates
-SPARE_CANDIDATES, COPIES_OF_CANDIDATES = 144, 4  # of a pool; pools of a block, in order, and numbered anew
-COPIES_OF_ROWS = 5  # of both orders, from one to the other and back, and which are new
-COPIES_OF_VISITS = 3  # as found, by cell, and numbered
-COPIES_OF_CELLS = 4  # while rows are listed by cell
-COPIES_OF_BLOCK = 2  # decoded, and put together
+SPARE_CANDIDATES = 144  # of a pool
 SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the least, 0.27 on digits
-COPIES_OF_SKETCHES = 2  # of two blocks
-COPIES_OF_LEADERS = 4  # as gathered, their coordinates, in groups, and centred in panels
-COPIES_OF_MEMBERS = 5  # as stored, in order with their places, and distinct
-LEAF_BYTES = 5  # of a coordinate: one byte, and four where the processor multiplies no bytes
-COPIES_OF_LEAF = 3  # of all, of a part, and of leaders with what they are compared with
 
 
-def memory(sizes: Sizes) -> list[Held]:
-    """List what the method holds, and the lists of a block."""
-    k, rows = sizes.params.n_neighbors, sizes.dimensions.block_rows
-    lists = Held("lists of a block", EACH_TASK, rows, k * BYTES_OF_NEIGHBOR, "uint8", COPIES_OF_LISTS)
+def memory(sizes: Sizes) -> Memory:
+    """Return what the method takes, and the lists of a block: before, found, encoded, and what it is merged with."""
+    n_listed = sizes.dimensions.block_rows * sizes.params.n_neighbors
+    lists = Memory(task={"lists of a block": 4 * BYTES_OF_NEIGHBOR * n_listed})
     if sizes.params.points.metric == PRECOMPUTED:
-        return [lists, Held("neighbours and distances as given", EACH_TASK, rows, 2 * k, "float64", 2)]
+        return lists + Memory(task={"neighbours and distances as given": 2 * array("float64", n_listed, 2)})
     by_method = {
-        "exact": exact_held,
-        "partition": partition_held,
-        "pynndescent": descent_held,
-        GIVEN_LISTS: partition_held,
-        "leaves": leaves_held,
+        "exact": memory_of_exact,
+        "partition": memory_of_partition,
+        "pynndescent": memory_of_descent,
+        GIVEN_LISTS: memory_of_partition,
+        "leaves": memory_of_leaves,
     }
-    return [lists, *sets_held(sizes), *by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)]
-
-
-def sets_held(sizes: Sizes) -> list[Held]:
-    """List what dense points take as they are compared, where that is as sets."""
+    found = lists + by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)
     if sizes.dimensions.sparse or not METRICS[sizes.params.points.metric].of_sets:
-        return []
-    return [Held("sets of all points", LOOKED_UP, sizes.dimensions.n_points, n_words(sizes.dimensions.n_features))]
+        return found
+    sets = array("float64", sizes.dimensions.n_points, n_words(sizes.dimensions.n_features))
+    return found + Memory(points={"sets of all points": sets})
 
 
-def compared_held(sizes: Sizes, step: str = "") -> list[Held]:
-    """List what a comparison of points by products takes beside them."""
+def compared_in_block(sizes: Sizes) -> Terms:
+    """Return what a comparison of points with those of a block takes: sparse ones are spread out, dense multiplied."""
     features = sizes.dimensions.n_features
-    if sizes.dimensions.sparse:
-        # Of each query one row is spread out; of a tile of rows, at most all columns have a place in it.
-        spread = Held("a row spread out, and the places of columns", EACH_TASK, features, 2, step=step)
-        return [spread, Held("tile of rows side by side", EACH_TASK, features, LANES, "float32", step=step)]
-    return products_held(sizes, sizes.dimensions.block_rows, step)
+    if not sizes.dimensions.sparse:
+        return compared(sizes, sizes.dimensions.block_rows)
+    # Of each query one row is spread out; of a tile of rows, at most all columns have a place in it.
+    of_rows = array("float64", features, 2) + array("float32", features, LANES)
+    return {"a row spread out, and a tile of rows side by side": of_rows}
 
 
-def exact_held(sizes: Sizes) -> list[Held]:
-    """List what a block takes that is compared with all others."""
-    dimensions, width = sizes.dimensions, sizes.sketch_width
-    rows = dimensions.block_rows
-    compared = (2 * dimensions.row_bytes, "uint8") if dimensions.sparse else (dimensions.n_features, "float64")
-    return [
-        Held("sketches of all points", LOOKED_UP, dimensions.n_points, width, "float32"),
-        Held("points of a block and of the one it is compared with", EACH_TASK, rows, *dimensions.kept_row, 2),
-        Held("points of all blocks, and their lists", CACHE, paired_bytes(sizes), 1, "uint8"),
-        Held("sketches of both blocks", EACH_TASK, rows, width, "float32", COPIES_OF_SKETCHES),
-        *compared_held(sizes),
-        Held("sampled queries", EACH_PROCESS, n_compared(dimensions), *dimensions.kept_row, step="recall"),
-        Held("tiles that are compared", EACH_TASK, QUERIES_AT_ONCE + ROWS_AT_ONCE, *compared, step="recall"),
-    ]
+def memory_of_exact(sizes: Sizes) -> Memory:
+    """Return what a block takes that is compared with all others."""
+    dimensions, width, row = sizes.dimensions, sizes.sketch_width, sizes.dimensions.row_bytes
+    tiles = (QUERIES_AT_ONCE + ROWS_AT_ONCE) * (
+        2 * row if dimensions.sparse else array("float64", dimensions.n_features)
+    )
+    sampled = {"sampled queries": n_compared(dimensions) * row}
+    return Memory(
+        task={
+            "points of two blocks, and their sketches": 2 * dimensions.block_rows * (row + array("float32", width)),
+            **compared_in_block(sizes),
+        },
+        points={"sketches of all points": array("float32", dimensions.n_points, width)},
+        cache={"points of all blocks, and their lists": paired_bytes(sizes)},
+        steps={"recall": Memory(sampled, {"tiles that are compared": tiles})},
+    )
 
 
-def partition_held(sizes: Sizes) -> list[Held]:
-    """List sketches and lists of all points, and what a block takes of them."""
+def memory_of_partition(sizes: Sizes) -> Memory:
+    """Return what sketches and lists of all points take, and a block of them."""
     params, width, n_cells, n_points = sizes.params, sizes.sketch_width, sizes.n_cells, sizes.dimensions.n_points
     nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
-    found = [
-        Held("sketches of all points in bytes", LOOKED_UP, n_points, width, "int8"),
-        Held("heads of all lists", LOOKED_UP, n_points, n_listed(params) * BYTES_OF_EDGE, "uint8"),
-        Held("cells near each cell", EACH_PROCESS, n_cells, min(n_cells, nearby), "int32"),
-    ]
-    return rounds_held(sizes, found, width, n_candidates(sizes, 0) + SPARE_CANDIDATES)
+    found = Memory(
+        process={"cells near each cell": array("int32", n_cells, min(n_cells, nearby))},
+        points={
+            "sketches of all points in bytes": array("int8", n_points, width),
+            "heads of all lists": n_points * n_listed(params) * BYTES_OF_EDGE,
+        },
+    )
+    return found + memory_of_rounds(sizes, width, n_candidates(sizes, 0) + SPARE_CANDIDATES)
 
 
-def rounds_held(sizes: Sizes, found: Sequence[Held], width: int, n_settled: int) -> list[Held]:
-    """List what rounds hold whose recall is measured, and after it what they find candidates by.
+def memory_of_rounds(sizes: Sizes, width: int, n_settled: int) -> Memory:
+    """Return what rounds take whose recall is measured.
 
     Parameters
     ----------
     width : of the rows that rounds among neighbours of neighbours compare
     n_settled : candidates of a point that a block holds
     """
-    dimensions, n_points = sizes.dimensions, sizes.dimensions.n_points
-    rows, row = dimensions.block_rows, dimensions.kept_row
-    n_queries = min(sizes.params.neighbors.sampled_queries, n_points)
-    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * dimensions.row_bytes)
-    everything = n_points * (dimensions.row_bytes + 4 * width + NUMBER_BYTES)
-    return [
-        Held("sketches of all points", LOOKED_UP, n_points, sizes.sketch_width, "float32"),
-        Held("points of all blocks, or tables in turn", CACHE, n_points, *row),
-        Held("sampled queries", EACH_PROCESS, n_queries, *row),
-        Held("points of a block that queries are compared with", EACH_TASK, rows, *row, COPIES_OF_BLOCK, "recall"),
-        *compared_held(sizes, "recall"),
-        *found,
-        Held("candidates of a block", EACH_TASK, rows, n_settled, "int32", COPIES_OF_CANDIDATES, "rounds"),
-        Held("rows that a tile looks at", EACH_TASK, min(gathered, everything), 1, "uint8", step="rounds"),
-        *continued_held(sizes),
-    ]
+    dimensions, n_points, row = sizes.dimensions, sizes.dimensions.n_points, sizes.dimensions.row_bytes
+    gathered = max(PROPOSED_BYTES, SETTLED_BYTES + n_candidates(sizes, 1) * row)
+    of_rounds = {
+        # Pools of a block, in order, and numbered anew.
+        "candidates of a block": 4 * array("int32", dimensions.block_rows, n_settled),
+        "rows that a tile looks at": min(gathered, n_points * (row + 4 * width + NUMBER_BYTES)),
+    }
+    # As decoded, and put together.
+    of_recall = {"points of a block that queries are compared with": 2 * dimensions.block_rows * row}
+    return continued(sizes) + Memory(
+        process={"sampled queries": min(sizes.params.neighbors.sampled_queries, n_points) * row},
+        points={"sketches of all points": array("float32", n_points, sizes.sketch_width)},
+        cache={"points of all blocks, or tables in turn": n_points * row},
+        steps={"recall": Memory(task={**of_recall, **compared_in_block(sizes)}), "rounds": Memory(task=of_rounds)},
+    )
 
 
 def most_probes(params: Resolved) -> int:
@@ -146,88 +123,98 @@ def most_probes(params: Resolved) -> int:
     return params.neighbors.n_probes or params.neighbors.most_probes
 
 
-def continued_held(sizes: Sizes) -> list[Held]:
-    """List what goes on from an earlier graph: where its rows are, and the sketches of the points that it lacks."""
-    if not sizes.n_appended:
-        return []
-    visits = sizes.n_appended * most_probes(sizes.params)
-    in_block = min(sizes.n_appended, sizes.dimensions.block_rows)
-    return [
-        Held("work rows of the earlier graph", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_ROWS),
-        Held("sketches of all points by cell", LOOKED_UP, sizes.dimensions.n_points, sizes.sketch_width, "float32"),
-        Held("work rows by cell", EACH_PROCESS, sizes.dimensions.n_points, 1, "int64", COPIES_OF_CELLS),
-        Held("sketches of the appended points", EACH_PROCESS, sizes.n_appended, sizes.sketch_width, "float32"),
-        Held("the same for each cell looked through", EACH_PROCESS, visits, sizes.sketch_width, "float32"),
-        Held("cells that appended points look through", EACH_PROCESS, visits, 1, "int64", COPIES_OF_VISITS),
-        Held("appended points of a block", EACH_TASK, in_block, *sizes.dimensions.kept_row, step="recall"),
-    ]
+def continued(sizes: Sizes) -> Memory:
+    """Return what a search takes that goes on from an earlier graph, which lacks the appended points."""
+    n_points, n_appended, width = sizes.dimensions.n_points, sizes.n_appended, sizes.sketch_width
+    if not n_appended:
+        return Memory()
+    visits, in_block = n_appended * most_probes(sizes.params), min(n_appended, sizes.dimensions.block_rows)
+    return Memory(
+        process={
+            # Of both orders, from one to the other and back, and which are new; while rows are listed by cell.
+            "work rows of the earlier graph, and by cell": array("int64", n_points, 5 + 4),
+            "sketches of appended points, and for each cell": array("float32", n_appended + visits, width),
+            "cells that they look through, as found, by cell, and numbered": 3 * array("int64", visits),
+        },
+        points={"sketches of all points by cell": array("float32", n_points, width)},
+        steps={"recall": Memory(task={"appended points of a block": in_block * sizes.dimensions.row_bytes})},
+    )
 
 
-def descent_held(sizes: Sizes) -> list[Held]:
-    """List the points, and what pynndescent keeps of them."""
+def memory_of_descent(sizes: Sizes) -> Memory:
+    """Return what the points take, and pynndescent: lists with their distances, new and old candidates."""
     dimensions, n_points = sizes.dimensions, sizes.dimensions.n_points
-    in_float32 = dimensions.kept_row if dimensions.sparse else (dimensions.n_features, "float32")
-    return [
-        Held("points", EACH_PROCESS, n_points, *dimensions.kept_row),
-        Held("points in float32", EACH_PROCESS, n_points, *in_float32),
-        Held("lists of pynndescent", EACH_PROCESS, n_points, sizes.params.n_neighbors * BYTES_BY_DESCENT, "uint8"),
-        *continued_held(sizes),
-    ]
+    in_float32 = dimensions.row_bytes if dimensions.sparse else array("float32", dimensions.n_features)
+    return continued(sizes) + Memory(
+        {
+            "points, and in float32": n_points * (dimensions.row_bytes + in_float32),
+            "lists of pynndescent": n_points * sizes.params.n_neighbors * 60,
+        }
+    )
 
 
-def leaves_held(sizes: Sizes) -> list[Held]:
-    """List leaves and coordinates of all points, and what a group of leaves and one leaf take of them."""
-    dimensions, leaves = sizes.dimensions, leaf_sizes(sizes)
-    n_points, features, row = dimensions.n_points, dimensions.n_features, dimensions.kept_row
-    rows, of_part = dimensions.block_rows, min(n_points, math.ceil(LARGE * leaves.points))
+def memory_of_leaves(sizes: Sizes) -> Memory:
+    """Return what leaves and coordinates of all points take, and a group of leaves and one leaf of them."""
+    dimensions, leaves, features = sizes.dimensions, leaf_sizes(sizes), sizes.dimensions.n_features
+    n_points, rows, row = dimensions.n_points, dimensions.block_rows, dimensions.row_bytes
+    of_part = min(n_points, math.ceil(LARGE * leaves.points))
     in_group, together = min(n_points, 2 * leaves.of_group), min(n_points, leaves.together)
-    listed, heads = leaves.joined * BYTES_OF_CANDIDATE, 2 * n_mutual(sizes.params) * BYTES_OF_EDGE
-    found = [
-        Held("leaders", EACH_PROCESS, leaves.leaders, features, "float32", COPIES_OF_LEADERS, "leaves"),
-        Held("points of a block, and about their mean", EACH_TASK, rows, *row, step="leaves"),
-        Held("coordinates of a block", EACH_TASK, rows, features, "float32", step="leaves"),
-        Held("points of all leaves", LOOKED_UP, n_points * leaves.of_point, 1, "int64", step="joined"),
-        Held("leaves of some points, while they are sorted", EACH_PROCESS, PART_ITEMS, 4, "int64", step="joined"),
-        Held("how far lists reach", EACH_PROCESS, n_points, 3, dimensions.distance_dtype, step="joined"),
-        Held("candidates of a group of leaves", EACH_TASK, in_group, listed, "uint8", 2, "joined"),
-        Held("points of a group", EACH_TASK, in_group, COPIES_OF_MEMBERS, "int64", step="joined"),
-        Held("points of a leaf", EACH_TASK, together, *row, step="joined"),
-        Held("their coordinates", EACH_TASK, together, features, "float32", COPIES_OF_LEAF, "joined"),
-        Held(
-            "the same in bytes, and as they are multiplied", EACH_TASK, of_part, features, "int8", LEAF_BYTES, "joined"
-        ),
-        Held("products of some rows of a part of it", EACH_TASK, MULTIPLIED_ROWS, of_part, "int32", step="joined"),
-        Held("candidates of all points", CACHE, leaves.n_bytes, 1, "uint8", step="joined"),
-        Held("candidates that a group gives to all points", EACH_TASK, in_group, listed, "uint8", 2, "merged"),
-        Held("candidates of the blocks of a task", CACHE, n_points, listed, "uint8", step="merged"),
-        Held("coordinates of all points", LOOKED_UP, n_points, features, "float32", step="rounds"),
-        Held("heads of all lists", LOOKED_UP, n_points, heads, "uint8", step="rounds"),
-    ]
-    return rounds_held(sizes, found, features, n_candidates(sizes, 1))
+    of_candidates = leaves.joined * BYTES_OF_CANDIDATE
+    in_leaves = Memory(
+        # As gathered, their coordinates, in groups, and centred in panels.
+        {"leaders": 4 * array("float32", leaves.leaders, features)},
+        {"points of a block, about their mean, and coordinates": rows * row + array("float32", rows, features)},
+    )
+    # Coordinates of all, of a part, and of leaders with what they are compared with; one byte of each, and four where
+    # the processor multiplies no bytes.
+    coordinates = 3 * array("float32", together, features) + 5 * array("int8", of_part, features)
+    joined = Memory(
+        {
+            "leaves of some points, while they are sorted": array("int64", PART_ITEMS, 4),
+            "how far lists reach": array(dimensions.distance_dtype, n_points, 3),
+        },
+        {
+            # Points as stored, in order with their places, and distinct.
+            "a group of leaves: candidates, and points": in_group * (2 * of_candidates + array("int64", 5)),
+            "points of a leaf, and coordinates": together * row + coordinates,
+            "products of some rows of a part of it": array("int32", MULTIPLIED_ROWS, of_part),
+        },
+        {"points of all leaves": array("int64", n_points * leaves.of_point)},
+        {"candidates of all points": leaves.n_bytes},
+    )
+    merged = Memory(
+        task={"candidates that a group gives to all points": 2 * in_group * of_candidates},
+        cache={"candidates of the blocks of a task": n_points * of_candidates},
+    )
+    by_point = {
+        "coordinates of all points": array("float32", n_points, features),
+        "heads of all lists": n_points * 2 * n_mutual(sizes.params) * BYTES_OF_EDGE,
+    }
+    steps = {"leaves": in_leaves, "joined": joined, "merged": merged, "rounds": Memory(points=by_point)}
+    return memory_of_rounds(sizes, features, n_candidates(sizes, 1)) + Memory(steps=steps)
 
 
-def disk(sizes: Sizes) -> list[Written]:
-    """List what is stored: rounds, the sampled queries; and all points where they are mapped."""
-    dimensions, stored = sizes.dimensions, StoredNeighbors
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: rounds, the sampled queries; and all points where they are mapped."""
+    dimensions, asked, stored = sizes.dimensions, sizes.params.neighbors, StoredNeighbors
     given = sizes.params.points.metric == PRECOMPUTED
-    exact = given or sizes.params.neighbors.method_for(dimensions.n_points) == "exact"
-    queries, rounds = sizes.params.neighbors.sampled_queries, sizes.params.neighbors.most_rounds
-    kept = rounds * sizes.rounds_kept * (not exact)
-    sampled = [stored.query_rows, stored.query_limits, stored.true_distances]
-    listed = [*round_written(sizes), *round_written(sizes, kept), *written(sampled, sizes, query=queries)]
+    exact = given or asked.method_for(dimensions.n_points) == "exact"
+    kept = asked.most_rounds * sizes.rounds_kept * (not exact)
+    queries = [stored.query_rows, stored.query_limits, stored.true_distances]
+    listed = {**round_written(sizes, 1 + kept), **written(queries, sizes, query=asked.sampled_queries)}
     if exact:
-        return listed
-    before = round_written(sizes, 1, PASSING) if rounds and not kept else []
-    if sizes.params.neighbors.method == "leaves":
+        return Disk(listed)
+    before = round_written(sizes) if asked.most_rounds and not kept else {}
+    if asked.method == "leaves":
         leaves = leaf_sizes(sizes)
         width = MOST_DRAWS * leaves.of_point
         points = width * dimensions.n_points
         lengths = {"leaf": width, "joined_point": points, "joined_edge": points * leaves.joined}
-        before += written([stored.leaves, *stored.JOINED], sizes, 1 + kept, PASSING, **lengths)
-    return [*listed, *before, Written("points in work order", MAPPED, dimensions.n_points, *dimensions.kept_row)]
+        before = {**before, **written([stored.leaves, *stored.JOINED], sizes, 1 + kept, **lengths)}
+    return Disk(listed, before, {"points in work order": dimensions.n_points * dimensions.row_bytes})
 
 
-def round_written(sizes: Sizes, count: int = 1, stay: Stay = STORED) -> list[Written]:
-    """List the arrays of some rounds of the search."""
-    graph = written([StoredNeighbors.indices, StoredNeighbors.distances], sizes, count, stay)
-    return [*graph, *written([StoredNeighbors.fresh], sizes, count * SHARE_OF_FLAGS, stay)]
+def round_written(sizes: Sizes, count: int = 1) -> Terms:
+    """Return what some rounds of the search take."""
+    graph = written([StoredNeighbors.indices, StoredNeighbors.distances], sizes, count)
+    return {**graph, **written([StoredNeighbors.fresh], sizes, count * SHARE_OF_FLAGS)}

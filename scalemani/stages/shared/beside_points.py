@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.engine.work import Arrays, StageWork
@@ -12,29 +12,22 @@ from scalemani.io.sources.side_data import side_data_of
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.schema import ArrayDescription
 
-COPIES_OF_VALUES = 2  # in input order, and in work order
-COPIES_OF_BLOCK = 2  # as it is written, and encoded
+
+def memory_beside(name: str, dtype: str, sizes: Sizes) -> Memory:
+    """Return what `store_in_work_order` takes for values called `name`, one a point, in input and in work order."""
+    n_points, rows = sizes.dimensions.n_points, sizes.dimensions.block_rows
+    return Memory(
+        process={f"{name} of the points": 2 * array(dtype, n_points), "input rows": array("int64", n_points)},
+        task={f"{name} of a block, and encoded": 2 * array(dtype, rows)},
+    )
 
 
-def held_beside(name: str, dtype: str, sizes: Sizes) -> list[Held]:
-    """List what `store_in_work_order` takes for values called `name`, one a point."""
-    n_points = sizes.dimensions.n_points
-    return [
-        Held(f"{name} of the points", EACH_PROCESS, n_points, 1, dtype, COPIES_OF_VALUES),
-        Held("input rows", EACH_PROCESS, n_points, 1, "int64"),
-        Held(f"{name} of a block", EACH_TASK, sizes.dimensions.block_rows, 1, dtype, COPIES_OF_BLOCK),
-    ]
-
-
-def held_of_merged(sizes: Sizes) -> list[Held]:
-    """List what a run holds in all its stages where equal rows are one point."""
+def memory_of_merged(sizes: Sizes) -> Memory:
+    """Return what a run holds in all its stages where equal rows are one point."""
     if not sizes.n_given_rows:
-        return []
-    n_points = sizes.dimensions.n_points
-    return [
-        Held("point of each row that was given", EACH_PROCESS, sizes.n_given_rows, 1, "int64"),
-        Held("first row and weight of each point", EACH_PROCESS, n_points, 2),
-    ]
+        return Memory()
+    of_points = array("float64", sizes.dimensions.n_points, 2)
+    return Memory({"points of the rows, their first rows and weights": array("int64", sizes.n_given_rows) + of_points})
 
 
 def given_beside(work: StageWork, part: str) -> Any:

@@ -3,11 +3,20 @@
 import numpy as np
 
 from scalemani.config.params import Resolved
+from scalemani.engine.needs import Terms, array
+from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies
 from scalemani.stages.arrays.affinities import StoredAffinities
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import stored_weights
+
+
+def edges_read(sizes: Sizes) -> Terms:
+    """Return what a block of the graph takes as it is read."""
+    n_edges = sizes.dimensions.block_rows * sizes.edge_columns
+    of_edge = array("int32", n_edges) + array(sizes.dimensions.distance_dtype, n_edges)
+    return {"neighbours of a block, and their distances": of_edge}
 
 
 def stored_affinities(task: StageTask) -> StoredAffinities | None:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, Held
+from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.stages.arrays.affinities import StoredComponents
@@ -35,9 +35,10 @@ def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
     return sparse_weights(indices, values, n_landmarks)
 
 
-def components_held(sizes: Sizes) -> Held:
+def components_read(sizes: Sizes) -> Memory:
     """Return what `tell_of_unseen_components` takes."""
-    return Held("component of each point", EACH_PROCESS, sizes.dimensions.n_points, 1, "int32", step="components")
+    component = {"component of each point": array("int32", sizes.dimensions.n_points)}
+    return Memory(steps={"components": Memory(component)})
 
 
 def tell_of_unseen_components(work: StageWork) -> None:

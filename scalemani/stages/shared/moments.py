@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import EACH_PROCESS, EACH_TASK, Held, entries_held
+from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -56,28 +56,32 @@ class Moments(NamedTuple):
         return max(0.0, self.squares - float(self.counts.sum() * (self.shift @ self.shift)))
 
 
-def moments_held(sizes: Sizes, n_classes: int = 1) -> list[Held]:
-    """List what the sums take in memory."""
-    dimensions, n_landmarks, width = sizes.dimensions, sizes.params.n_landmarks, sizes.params.landmark_neighbors
-    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
-    return [
-        Held("Z' Y of a run of tiles", EACH_TASK, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
-        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
-        Held("points of a block", EACH_TASK, dimensions.block_rows, *dimensions.kept_row, 2),
-        Held("a tile of points, centred", EACH_TASK, TILE_ROWS, dimensions.n_features, copies=COPIES_OF_BLOCK),
-        Held("rows of Z in a block", EACH_TASK, dimensions.block_rows, 2 * width, copies=COPIES_OF_BLOCK),
-        Held("Z' Y in sum", EACH_PROCESS, n_landmarks + n_classes, dimensions.n_features, copies=PARTS_AT_ONCE),
-    ]
+def moments_memory(sizes: Sizes, n_classes: int = 1) -> Memory:
+    """Return what the sums take: Z' Y, Z' Z of runs of tiles, and the rows they are of."""
+    dimensions, features, width = sizes.dimensions, sizes.dimensions.n_features, sizes.params.landmark_neighbors
+    crossed = PARTS_AT_ONCE * array("float64", sizes.params.n_landmarks + n_classes, features)
+    return Memory(
+        process={"Z' Y in sum": crossed},
+        task={
+            "Z' Y and Z' Z of a run of tiles": crossed + PARTS_AT_ONCE * entries(gram_entries(sizes)),
+            "points of a block": 2 * dimensions.block_rows * dimensions.row_bytes,
+            "a tile of points, centred": COPIES_OF_BLOCK * array("float64", TILE_ROWS, features),
+            "rows of Z in a block": COPIES_OF_BLOCK * array("float64", dimensions.block_rows, 2 * width),
+        },
+    )
 
 
-def gram_held(sizes: Sizes) -> list[Held]:
-    """List what the sum of Z^T Z takes in memory."""
-    n_landmarks, width = sizes.params.n_landmarks, sizes.params.landmark_neighbors
-    entries = min(n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
-    return [
-        *entries_held("Z' Z of a run of tiles", EACH_TASK, entries, PARTS_AT_ONCE),
-        Held("rows of Z in a run of tiles", EACH_TASK, TILES_TOGETHER * TILE_ROWS, 2 * width, copies=COPIES_OF_BLOCK),
-    ]
+def gram_memory(sizes: Sizes) -> Memory:
+    """Return what the sum of Z^T Z takes: that of a run of tiles, and rows of Z in it."""
+    rows = array("float64", TILES_TOGETHER * TILE_ROWS, 2 * sizes.params.landmark_neighbors)
+    summed = PARTS_AT_ONCE * entries(gram_entries(sizes))
+    return Memory(task={"Z' Z of a run of tiles": summed + COPIES_OF_BLOCK * rows})
+
+
+def gram_entries(sizes: Sizes) -> int:
+    """Return the nonzeros of Z^T Z of a run of tiles, at most."""
+    width = sizes.params.landmark_neighbors
+    return min(sizes.params.n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
 
 
 def summed_gram(work: StageWork) -> sp.csr_matrix:

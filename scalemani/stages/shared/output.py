@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import EACH_PROCESS, GROWING, Held
+from scalemani.engine.needs import Memory, Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
@@ -77,19 +77,15 @@ def _bring_to_parts(values: np.ndarray, places: np.ndarray, size: int, ordered: 
             ends[part] = target.stop
 
 
-def embedding_held(sizes: Sizes) -> Held:
-    """List the embedding of a stage that finds it in work order and writes it by `write_embedding`."""
-    n_points, width = sizes.dimensions.n_points, sizes.params.n_components
-    return Held(
-        "embedding and rows, in work and in input order", GROWING, n_points, width + 1, copies=2, step="writing"
-    )
+def embedding_memory(sizes: Sizes) -> Memory:
+    """Return what `write_embedding` takes: the embedding and rows, in work and in input order."""
+    both = 2 * array("float64", sizes.dimensions.n_points, sizes.params.n_components + 1)
+    return Memory(steps={"writing": Memory(points={"embedding and rows, in work and in input order": both})})
 
 
-def pieces_read(sizes: Sizes) -> list[Held]:
-    """List what a stage takes that reads in which piece of a graph each point is."""
-    if not sizes.params.may_fall_apart:
-        return []
-    return [Held("piece of each point", EACH_PROCESS, sizes.dimensions.n_points, 1, "int32", 2)]
+def pieces_read(sizes: Sizes) -> Terms:
+    """Return what a stage takes that reads in which piece of a graph each point is."""
+    return {"piece of each point": array("int64", sizes.dimensions.n_points)} if sizes.params.may_fall_apart else {}
 
 
 def over_landmarks(

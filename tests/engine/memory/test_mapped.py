@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scalemani.config.params import Parameters
 from scalemani.engine.memory import files
 from scalemani.engine.memory.files import MappedArrays, mapped_file
-from scalemani.engine.needs import PROCESS_BYTES, Budget, MemoryNeed
+from scalemani.engine.needs import PROCESS_BYTES, Budget, Memory
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
@@ -72,17 +72,17 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
 
 
 def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():
-    need = MemoryNeed(fixed=10**7, per_task=10**8, cache=10**12, growing=2 * 10**9)
+    memory = Memory({"model": 10**7}, {"block": 10**8}, {"rows": 2 * 10**9}, {"blocks": 10**12})
     dimensions = Dimensions(10**6, 100, "uint8", 1024)
     totals = []
     for budget in (1_000_000_000, 2_500_000_000, 4_000_000_000):
-        chosen = fit(need, [Budget(2, budget)], dimensions.n_blocks)
+        chosen = fit(memory, [Budget(2, budget)], dimensions.n_blocks)
         assert chosen.in_memory == (budget == 4_000_000_000)
-        totals.append(chosen.need.total(chosen.at_once))
-        assert budget - need.per_task < totals[-1] <= budget
-    short = [Budget(2, PROCESS_BYTES + need.fixed + need.per_task - 1)]
+        totals.append(chosen.memory.total(chosen.at_once))
+        assert budget - 10**8 < totals[-1] <= budget
+    short = [Budget(2, PROCESS_BYTES + 10**7 + 10**8 - 1)]
     with pytest.raises(MemoryBudgetError, match="with one task at a time"):
-        check_memory({"neighbors": fit(need, short, dimensions.n_blocks)}, short, dimensions.block_rows)
+        check_memory({"neighbors": fit(memory, short, dimensions.n_blocks)}, short, dimensions.block_rows)
 
 
 @given(st.integers(1, 10**7), st.integers(1, 4096), st.integers(4 * 10**8, 10**10))

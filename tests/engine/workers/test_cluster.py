@@ -14,7 +14,7 @@ from distributed.utils import key_split
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.engine.needs import Batch, MemoryNeed
+from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
 from scalemani.engine.workers.executor import Executor
@@ -98,20 +98,20 @@ def started():
         local.close()
 
 
-def summed(client, function, units, need=None):
-    return Executor(client).fold(function, operator.add, units, batch=Batch("demo", "scope", need or MemoryNeed()))
+def summed(client, function, units, memory=None):
+    return Executor(client).fold(function, operator.add, units, batch=Batch("demo", "scope", memory or Memory()))
 
 
 @pytest.mark.parametrize(("per_task", "side_by_side"), [(GIGABYTE, 4), (1.5 * GIGABYTE, 2), (3 * GIGABYTE, 1)])
 def test_no_more_tasks_run_side_by_side_than_fit_into_the_memory_of_workers(started, side, per_task, side_by_side):
     client, side.awaited = started(threads=4), side_by_side
-    assert summed(client, work, range(12), MemoryNeed(per_task=int(per_task))) == 66
+    assert summed(client, work, range(12), Memory(task={"block": per_task})) == 66
     assert side.most == side_by_side
 
 
 def test_where_workers_declare_bytes_dask_divides_them(started, side):
     client, side.awaited = started(threads=4, resources={clients.RESOURCE: 5 * GIGABYTE}), 2
-    assert summed(client, work, range(12), MemoryNeed(fixed=GIGABYTE, per_task=2 * GIGABYTE)) == 66
+    assert summed(client, work, range(12), Memory({"model": GIGABYTE}, {"block": 2 * GIGABYTE})) == 66
     assert side.most == 2
 
 
@@ -123,7 +123,7 @@ def known_to_worker(unit):
 def test_where_dask_divides_bytes_workers_are_not_given_all_tasks_at_once(started):
     """Dask gives tasks with resources to workers, and counts the death of a worker against all that it was given."""
     client = started(threads=4, resources={clients.RESOURCE: 4 * GIGABYTE})
-    assert max(summed(client, known_to_worker, range(40), MemoryNeed(per_task=2 * GIGABYTE))) <= 4
+    assert max(summed(client, known_to_worker, range(40), Memory(task={"block": 2 * GIGABYTE}))) <= 4
 
 
 def add_worker(client, name, threads, memory):
@@ -136,7 +136,7 @@ def test_a_worker_that_has_no_room_for_a_task_is_given_none(started, side):
     client = started(threads=4, memory=GIGABYTE)
     add_worker(client, "larger", 1, 4 * GIGABYTE)
     client.wait_for_workers(2)
-    assert summed(client, work, range(6), MemoryNeed(per_task=3 * GIGABYTE)) == 15
+    assert summed(client, work, range(6), Memory(task={"block": 3 * GIGABYTE})) == 15
     assert side.most == 1
 
 
@@ -153,7 +153,7 @@ def test_where_the_only_worker_with_room_is_lost_another_one_takes_its_tasks(sta
 
     replacing = threading.Thread(target=replace)
     replacing.start()
-    assert summed(client, work, range(40), MemoryNeed(per_task=3 * GIGABYTE)) == 780
+    assert summed(client, work, range(40), Memory(task={"block": 3 * GIGABYTE})) == 780
     replacing.join()
     assert side.most == 1
 
@@ -204,7 +204,7 @@ def test_no_room_for_long_is_an_error_that_says_what_is_missing(started, monkeyp
     client = started()
     monkeypatch.setattr(module, "WORKERS_LOST_SECONDS", 0.5)
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none has the memory for one task"):
-        summed(client, work, range(3), MemoryNeed(per_task=5 * GIGABYTE))
+        summed(client, work, range(3), Memory(task={"block": 5 * GIGABYTE}))
     client.cluster.scale(0)
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there"):
         summed(client, work, range(300))

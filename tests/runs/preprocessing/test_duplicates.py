@@ -101,9 +101,10 @@ def test_a_certificate_counts_rows_and_the_plan_says_how_many_points_they_are(me
     }
     plan = planned(GIVEN, MERGED)
     assert str(plan.outline.survey.side.duplicates).startswith("1500 rows are 400 distinct points")
-    assert plan.planned("duplicates").held[0].bytes == 16 * N_ROWS
+    assert plan.planned("duplicates").held.process["points of the rows given"] == 16 * N_ROWS
     for stage in plan.stages:  # the points of rows, and first rows and weights of points, are there all the time
-        assert sum(held.bytes for held in stage.held[-2:]) == 8 * N_ROWS + 16 * N_POINTS
+        merged = stage.held.process["points of the rows, their first rows and weights"]
+        assert merged == 8 * N_ROWS + 16 * N_POINTS
     assert [stage.stage.name for stage in plan.stages][:2] == ["duplicates", "points"]
 
 

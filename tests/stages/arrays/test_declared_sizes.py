@@ -11,7 +11,6 @@ import pytest
 import zarr
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import disk_need
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_pixels, open_points
@@ -73,9 +72,8 @@ def test_stages_of_fixed_size_store_the_bytes_that_they_list(groups):
     seen = set()
     for label, one, stage in groups:
         if stage in FIXED and not (label == "sparse" and stage in ("points", "work_points")):
-            need = disk_need(listed(label, one, stage))
             stored = sum(array.nbytes for array in arrays_of(one, stage).values())
-            said = need.stored + need.points * one.dimensions.row_bytes
+            said = sum(listed(label, one, stage).stored.values())
             assert abs(stored - said) <= SCALARS_AND_BOUNDS, (label, stage)
             seen.add(stage)
     assert seen == FIXED
@@ -85,7 +83,7 @@ def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_ke
     one = finished["knn-graph"]
     sizes, arrays = Sizes(one.dimensions, one.params), arrays_of(one, "neighbors")
     last, all_rounds = (
-        disk_need(STAGES["neighbors"].disk(replace(sizes, rounds_kept=kept))).stored for kept in (False, True)
+        sum(STAGES["neighbors"].disk(replace(sizes, rounds_kept=kept)).stored.values()) for kept in (False, True)
     )
     flags = next(array.nbytes for path, array in arrays.items() if path.endswith("fresh"))
     graph = sum(array.nbytes for path, array in arrays.items() if path.startswith("round_"))
@@ -96,26 +94,28 @@ def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_ke
 
 
 def test_a_search_within_leaves_writes_no_more_than_it_lists(by_leaves):
-    need = disk_need(STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, rounds_kept=True)))
+    disk = STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, rounds_kept=True))
     arrays = arrays_of(by_leaves, "neighbors")
     within = {name: array for name, array in arrays.items() if name.startswith(("leaves_", "joined_"))}
     assert len(within) == 1 + FIRST_DRAWS * 3  # leaves, and three arrays of the one group of each draw
     passing = sum(array.nbytes for array in within.values())
     # Later rounds may draw oftener.
-    assert 0.3 * FIRST_DRAWS / MOST_DRAWS * need.passing < passing <= need.passing
+    said = sum(disk.passing.values())
+    assert 0.3 * FIRST_DRAWS / MOST_DRAWS * said < passing <= said
 
 
-def test_entries_of_graphs_take_the_bytes_that_are_listed(groups):
+def test_what_is_listed_of_graphs_is_a_whole_number_of_entries_of_each_array(groups):
     seen = set()
     for label, one, stage in groups:
         if stage in GRAPHS:
-            said = sum(record.columns * np.dtype(record.dtype).itemsize for record in listed(label, one, stage))
+            said = listed(label, one, stage).stored
             entries = {
                 re.sub(r"\d+", "N", path): array.dtype.itemsize * math.prod(array.shape[1:])
                 for path, array in arrays_of(one, stage).items()
                 if array.ndim and not 0 < array.shape[0] < FEW_ROWS
             }
-            assert said == sum(entries.values()), (label, stage, entries)
+            assert set(said) == set(entries), (label, stage)
+            assert all(n_bytes % entries[name] == 0 for name, n_bytes in said.items()), (label, stage)
             seen.add(stage)
     assert seen == GRAPHS
 
@@ -123,7 +123,7 @@ def test_entries_of_graphs_take_the_bytes_that_are_listed(groups):
 def test_no_graph_has_more_entries_than_are_listed(groups):
     for label, one, stage in groups:
         if stage in {"symmetric_affinities", "normalized_affinities", "affinity_weights", "reduced"}:
-            said = disk_need(listed(label, one, stage)).stored
+            said = sum(listed(label, one, stage).stored.values())
             stored = sum(array.nbytes for array in arrays_of(one, stage).values())
             assert stored <= said + SCALARS_AND_BOUNDS, (label, stage)
 
@@ -140,6 +140,6 @@ def test_sums_over_landmarks_of_many_blocks_store_no_more_than_is_listed_and_not
     }
     params = Parameters().with_values(values)
     one = run(open_points(points), tmp_path, "laplacian-eigenmaps", params, Executor(workers=1), block_rows)
-    said = disk_need(listed("many blocks", one, "reduced")).stored
+    said = sum(listed("many blocks", one, "reduced").stored.values())
     stored = sum(array.nbytes for array in arrays_of(one, "reduced").values())
     assert stored <= said <= 3 * stored

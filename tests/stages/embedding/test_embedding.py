@@ -8,7 +8,6 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import GROWING, span_bytes, steps_of
 from scalemani.engine.progress import Progress
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
@@ -311,5 +310,5 @@ def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, m
     params = Parameters().with_values({**values, "embedding": {"solver": solver}})
     found = run(open_points(points), tmp_path, "laplacian-eigenmaps", params, Executor(workers=1), 1024)
     held = embedding.memory(Sizes(found.dimensions, found.params))
-    listed = max(span_bytes(held, step)[GROWING] for step in steps_of(held))
+    listed = max(sum(step.points.values()) for step in held.by_step.values())
     assert live.most <= listed <= 6 * live.most

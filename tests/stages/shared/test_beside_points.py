@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import EACH_PROCESS
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
 from scalemani.engine.work import PointsInput, StageWork
@@ -13,7 +12,7 @@ from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels, with_weights
 from scalemani.stages import classes, weights
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.shared.beside_points import given_beside, held_beside, in_work_order, store_in_work_order
+from scalemani.stages.shared.beside_points import given_beside, in_work_order, memory_beside, store_in_work_order
 from scalemani.store.groups import StageGroup
 
 N_POINTS = 2500
@@ -88,10 +87,9 @@ def test_the_stages_certify_what_they_store(work_of):
 
 
 def test_what_is_listed_is_what_is_held():
-    held = held_beside(
+    held = memory_beside(
         "weights",
         "float64",
         Sizes(Dimensions(N_POINTS, 3, "float64", 1024), Parameters().resolved("laplacian-eigenmaps")),
     )
-    in_process = sum(one.bytes for one in held if one.span is EACH_PROCESS)
-    assert in_process == GIVEN.nbytes + GIVEN[ORDER].nbytes + ORDER.nbytes
+    assert sum(held.process.values()) == GIVEN.nbytes + GIVEN[ORDER].nbytes + ORDER.nbytes
