@@ -3,7 +3,8 @@
 With the last Ritz value kept theta_d, residuals R1 of those that are kept, and pairs (theta_k, r_k) that follow, the
 sine of the largest principal angle is at most |R1| / G sqrt(1 + sum_k (r_k / (theta_d - theta_k))^2), where
 G = theta_d - theta_i - r_i - sum_k r_k^2 / (theta_d - theta_k) > 0 and k are those that follow before i; eigenvalues
-err by at most |R1| and |R1|^2 / G. The best i counts.
+err by at most |R1| and |R1|^2 / G. The best i counts. Where vectors are rounded so that products of two of them are not
+zero, that over the first gap is added to sines beside other pairs, and to errors of eigenvalues.
 
 Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation III; Nakatsukasa 2020, Sharp error bounds
 for Ritz vectors and approximate singular vectors.
@@ -23,7 +24,8 @@ ROUNDING = 1e-11  # and besides, as a share of the largest eigenvalue
 class Pairs(NamedTuple):
     """Ritz values (m,), descending, with residuals (m,) of unit vectors; the first `n_kept` are an embedding's.
 
-    `scale` is what residuals are stated relative to, `largest` a bound of all eigenvalues.
+    `scale` is what residuals are stated relative to, `largest` a bound of all eigenvalues, `rounding` what products of
+    two different Ritz vectors may be for rounding, relative to `scale`.
     """
 
     values: np.ndarray
@@ -31,6 +33,7 @@ class Pairs(NamedTuple):
     n_kept: int
     scale: float
     largest: float = np.inf
+    rounding: float = 0.0
 
 
 class Bounds(NamedTuple):
@@ -42,7 +45,9 @@ class Bounds(NamedTuple):
     resolved_angle: float
 
 
-def sine_and_error(values: np.ndarray, residuals: np.ndarray, n_kept: int) -> tuple[float, float]:
+def sine_and_error(
+    values: np.ndarray, residuals: np.ndarray, n_kept: int, rounding: float = 0.0
+) -> tuple[float, float]:
     """Return bounds of the sine of the angle and of the error of eigenvalues, of the first `n_kept` pairs."""
     last, length = values[n_kept - 1], float(np.linalg.norm(residuals[:n_kept]))
     following, off = values[n_kept:], residuals[n_kept:]
@@ -52,11 +57,13 @@ def sine_and_error(values: np.ndarray, residuals: np.ndarray, n_kept: int) -> tu
     away = np.where(following < last, last - following, np.inf)
     lost = np.cumsum(off**2 / away) - off**2 / away
     turned = 1.0 + np.cumsum((off / away) ** 2) - (off / away) ** 2
-    gaps = last - following - off - lost
+    gaps, coupled = last - following - off - lost, np.zeros(len(following))
+    if rounding:
+        coupled[1:] = rounding / (last - following[0])
     open_gaps = gaps > 0
     if not open_gaps.any():
         return np.inf, length
-    sines = length / gaps[open_gaps] * np.sqrt(turned[open_gaps])
+    sines = length / gaps[open_gaps] * np.sqrt(turned[open_gaps]) + coupled[open_gaps]
     return float(sines.min()), min(length, length**2 / float(gaps.max()))
 
 
@@ -68,10 +75,10 @@ def bounds_of(pairs: Pairs) -> Bounds:
     angles: list[float] = []
     least_error = np.inf
     for count in range(pairs.n_kept, 0, -1):
-        sine, error = sine_and_error(values, residuals, count)
+        sine, error = sine_and_error(values, residuals, count, pairs.rounding)
         if not angles:
             above = max(0.0, pairs.largest / pairs.scale - float(values[count - 1]))
-            least_error = min(error, above)
+            least_error = min(error, above) + pairs.rounding
         angles.append(float(np.arcsin(sine)) if sine < 1 else np.inf)
         if sine < 1:
             return Bounds(angles[0], least_error, count, angles[-1])

@@ -1,4 +1,4 @@
-"""Sums of a kernel over all points at all points, by interpolation on a grid: for maps of few dimensions.
+"""Sums of a kernel over all points: double sums at some, and by interpolation on a grid at all, in few dimensions.
 
 Masses of points go to nodes around them by Lagrange's weights, nodes are convolved with the kernel by FFT, and points
 take the values of nodes around them by the same weights. How far off that is, exact sums at some points tell.
@@ -12,11 +12,14 @@ import numpy as np
 import scipy.fft
 import scipy.sparse as sp
 
+from scalemani.audit.stored import side_by_side
+
 NODES = 6  # of a point, along each axis
 MOST_AXES = 3  # of more, a point has thousands of nodes
 FINEST, COARSEST = 1 / 8, 1 / 2  # distances of nodes, where kernels change over one
 COPIES_OF_GRID = 6  # padded: masses, kernel, their transforms, and what comes back
 ENTRIES_AT_ONCE = 2**21  # nodes of points
+PAIRS_AT_ONCE = 2**20  # of a thread, in a double sum
 
 
 class Field(NamedTuple):
@@ -119,3 +122,37 @@ def convolved(kernel: Callable[[np.ndarray], np.ndarray], grid: Grid, masses: np
 def shapes_of(n_axes: int) -> list[list[int]]:
     """Return the shapes by which arrays along each of some axes are added up."""
     return [[-1 if axis == own else 1 for axis in range(n_axes)] for own in range(n_axes)]
+
+
+def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:
+    """Return the sums of a kernel and their gradients at targets (m, d) that are among the positions (N, d).
+
+    A target of some mass meets its other copies at distance zero, and not itself.
+    """
+    together = max(1, PAIRS_AT_ONCE // len(targets))
+
+    def of_panel(first: int) -> tuple[np.ndarray, np.ndarray]:
+        some = slice(first, first + together)
+        differences = [targets[:, axis, np.newaxis] - positions[some, axis] for axis in range(targets.shape[1])]
+        values, slopes = of_kernel(kernel, sum(difference**2 for difference in differences))
+        slopes *= 2.0 * masses[some]
+        gradients = [np.einsum("mn,mn->m", slopes, difference) for difference in differences]
+        return values @ masses[some], np.column_stack(gradients)
+
+    sums, gradients = -np.ones(len(targets)), np.zeros(targets.shape)
+    for of_some, slopes in side_by_side(of_panel, range(0, len(positions), together)):
+        sums += of_some
+        gradients += slopes
+    return Field(sums, gradients)
+
+
+def of_kernel(kernel: str, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return a kernel K(t) and its derivative at squared distances t."""
+    if kernel == "student":
+        values = 1.0 / (1.0 + squares)
+        return values, -(values**2)
+    if kernel == "gaussian":
+        values = np.exp(-squares)
+        return values, -values
+    inside = squares < 1.0
+    return np.where(inside, 1.0 - squares, 0.0), np.where(inside, -1.0, 0.0)

@@ -1,13 +1,23 @@
 """Landmarks, Z of the rows drawn, the reduced problem by random vectors, and its solution."""
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.audit.findings import STANDARD_ERRORS, Finding, at_most, equal, none_wrong, unchecked, verdict_of
+from scalemani.audit.findings import (
+    STANDARD_ERRORS,
+    Finding,
+    at_most,
+    equal,
+    is_number,
+    none_wrong,
+    unchecked,
+    verdict_of,
+)
 from scalemani.audit.graph import final_graph, read_block, sampled_rows
-from scalemani.audit.pencils import COPIES_OF_PROBLEM, Pencil, check_leading
+from scalemani.audit.pencils import COPIES_OF_PROBLEM, EPS, ROUNDINGS, SAME, Pencil, check_leading
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredGroup
 
@@ -22,6 +32,8 @@ OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relativ
 TIE = 1e-6
 QUERIES_AT_ONCE = 256
 PROBES = 2
+DENSE, ROUGH = 1000, 0.05  # landmarks that LAPACK solves for; of more, how far off the next eigenvalue may be
+LARGEST = 2.0  # eigenvalue that there can be
 
 
 def check_landmarks(audit: Audit) -> Iterator[Finding]:
@@ -363,10 +375,27 @@ def check_solution(audit: Audit) -> Iterator[Finding]:
     if COPIES_OF_PROBLEM * 8 * len(vectors) ** 2 > audit.memory:
         yield unchecked(SOLVED, "eigenvalues are the smallest", "dense matrices of the landmarks do not fit the memory")
     else:
-        yield check_leading(SOLVED, Pencil(laplacian.toarray(), mass.toarray(), np.ones(len(vectors))), values)
+        pencil = Pencil(laplacian.toarray(), mass.toarray(), np.ones(len(vectors)))
+        yield check_leading(SOLVED, pencil, values)
+        yield check_following(pencil, len(values), group.certificates.get("following_eigenvalue"))
     said = group.certificates
     unused = int((np.asarray(abs(mass).sum(axis=1)).ravel() == 0).sum())
     yield equal(SOLVED, "unused_landmarks", said.get("unused_landmarks"), unused)
+
+
+def check_following(pencil: Pencil, n_kept: int, claimed: Any) -> Finding:
+    """Compare the eigenvalue behind those kept with that of the problem, solved anew.
+
+    Of a large problem a run takes it from a subspace: it is no less then, and rough.
+    """
+    name, found = "following_eigenvalue", pencil.leading(n_kept + 1)[0]
+    if not is_number(claimed):
+        return unchecked(SOLVED, name, "the record does not say it", claimed)
+    value = float(min(found[n_kept], LARGEST)) if len(found) > n_kept else LARGEST
+    slack = SAME * value + ROUNDINGS * EPS * pencil.norm
+    rough = ROUGH if len(pencil.matrix) > DENSE else 0.0
+    holds = value - slack <= claimed <= (1 + rough) * value + slack
+    return Finding(SOLVED, name, claimed, value, None, verdict_of(holds), "of the landmarks' problem, solved anew")
 
 
 def check_by_landmarks(audit: Audit) -> Iterator[Finding]:

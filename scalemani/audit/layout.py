@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
+from scalemani.audit.forces import Points, check_forces
 from scalemani.audit.graph import STAGE as GRAPH
 from scalemani.audit.graph import read_block
-from scalemani.audit.kernel_sums import Field, all_sums
+from scalemani.audit.kernel_sums import Field, all_sums, kernel_field, of_kernel
 from scalemani.audit.rows import Audit
 from scalemani.config.objectives import OBJECTIVES, Objective
 
@@ -24,7 +25,6 @@ LEAST_SUM = 1e-300
 OF_OBJECTIVE, BY_OTHERS = {"grid": 0.02, "exact": 0.02}, 0.2
 # The record has the norm before the last step, which may be this many times that after it, or as many times less.
 STEP = 3.0
-PAIRS_AT_ONCE = 2**22
 
 
 class Attraction(NamedTuple):
@@ -37,7 +37,7 @@ class Attraction(NamedTuple):
 
 
 def check_layout(audit: Audit) -> Iterator[Finding]:
-    """Check that positions are finite, and objective and gradient norm at the end of the descent."""
+    """Check that positions are finite, errors of forces, and objective and gradient norm at the end of the descent."""
     group = audit.run.groups[STAGE]
     said, objective = group.certificates, OBJECTIVES.get(audit.run.method)
     positions = group.read("embedding").astype(np.float64)[audit.order]
@@ -49,6 +49,7 @@ def check_layout(audit: Audit) -> Iterator[Finding]:
     rows = drawn(audit, masses)
     pull = attraction(audit, objective, positions, masses)
     field, kernel = kernel_field(objective.kernel, positions, positions[rows], masses), objective.kernel
+    yield from check_forces(audit, Points(objective, positions, masses), rows, field)
     whole = all_sums(lambda squares: of_kernel(kernel, squares)[0], positions, masses, audit.memory // 2)
     if objective.combine == "sum-log" and whole is not None:
         field, whole = of_logarithms(audit, kernel, positions, rows, masses, field, whole)
@@ -211,10 +212,6 @@ def check_curve(audit: Audit, said: dict) -> Iterator[Finding]:
     if len(curve) and is_number(said.get("iterations")):
         beyond = int((curve[:, 0] > said["iterations"]).sum())
         yield none_wrong(STAGE, "the curve ends by the last iteration", beyond)
-    tolerance = float(audit.run.param(STAGE, "tolerance", 1e-3))
-    yield unchecked(
-        STAGE, "force_error", f"approximate forces are not stored; {tolerance:g} was requested", said.get("force_error")
-    )
 
 
 def attraction(audit: Audit, objective: Objective, positions: np.ndarray, masses: np.ndarray) -> Attraction:
@@ -236,33 +233,3 @@ def attraction(audit: Audit, objective: Objective, positions: np.ndarray, masses
         rows = matrix.sum(axis=1).reshape(-1, 1)
         gradients[start:stop] = np.asarray(rows) * positions[start:stop] - matrix @ positions
     return Attraction(total, energy, logarithms, gradients)
-
-
-def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:
-    """Return the sums of a kernel and their gradients at targets (m, d) that are among the positions (N, d).
-
-    A target of some mass meets its other copies at distance zero, and not itself.
-    """
-    sums, gradients = -np.ones(len(targets)), np.zeros(targets.shape)
-    for first in range(0, len(positions), max(1, PAIRS_AT_ONCE // len(targets))):
-        some = slice(first, first + max(1, PAIRS_AT_ONCE // len(targets)))
-        differences = [targets[:, axis, np.newaxis] - positions[some, axis] for axis in range(targets.shape[1])]
-        squares = sum(difference**2 for difference in differences)
-        values, slopes = of_kernel(kernel, squares)
-        sums += values @ masses[some]
-        slopes *= 2.0 * masses[some]
-        for axis, difference in enumerate(differences):
-            gradients[:, axis] += np.einsum("mn,mn->m", slopes, difference)
-    return Field(sums, gradients)
-
-
-def of_kernel(kernel: str, squares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a kernel K(t) and its derivative at squared distances t."""
-    if kernel == "student":
-        values = 1.0 / (1.0 + squares)
-        return values, -(values**2)
-    if kernel == "gaussian":
-        values = np.exp(-squares)
-        return values, -values
-    inside = squares < 1.0
-    return np.where(inside, 1.0 - squares, 0.0), np.where(inside, -1.0, 0.0)

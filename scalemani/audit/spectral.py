@@ -8,27 +8,16 @@ import scipy.linalg
 import scipy.sparse as sp
 
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked, verdict_of
-from scalemani.audit.graph import Pass, check_pass, final_graph, pass_over, read_block
+from scalemani.audit.graph import Pass, check_pass, final_graph, pass_over, read_block, read_degrees
+from scalemani.audit.guards import by_landmarks, check_bounds, kept_of, read_guards, rounding
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import side_by_side
 
 STAGE = "embedding"
-BY_PASSES = ("refine", "lll+refine")
-FLOAT32_REACHES = 4e-6  # residuals below are those of vectors in float64
-# Of inner products of unit vectors, as they come out of runs of many points: a hundred times the least, and more where
-# eigenvectors are those of a solver that stops.
-FLOAT32_ROUNDING, FLOAT64_ROUNDING = 1e-5, 1e-9
 NEAR_ZERO = 1e-13
 # Steps of a search for an eigenvalue that is left out: for few points so many, for more as many as keep products of the
 # vectors of all steps, a row of each a point, below a number.
 MOST_STEPS, FEWEST_STEPS, MOST_PRODUCTS = 250, 20, 1e9
-
-
-def rounding(audit: Audit) -> float:
-    """Return the rounding of inner products of the vectors of a run, as they were computed."""
-    by_passes = audit.run.param(STAGE, "solver", "refine") in (*BY_PASSES, "auto")
-    residual = float(audit.run.param(STAGE, "residual", 1e-4))
-    return FLOAT32_ROUNDING if by_passes and residual >= FLOAT32_REACHES else FLOAT64_ROUNDING
 
 
 def read_vectors(audit: Audit) -> np.ndarray:
@@ -38,33 +27,30 @@ def read_vectors(audit: Audit) -> np.ndarray:
 
 def check_spectral(audit: Audit) -> tuple[list[Finding], np.ndarray]:
     """Check W and the eigenvectors by one pass; return the pieces (N,) of the W that the pass was over, too."""
-    stage, vectors = final_graph(audit), np.empty((audit.run.n_points, 0))
+    stage = final_graph(audit)
+    vectors = guards = np.empty((audit.run.n_points, 0))
     if audit.run.has(STAGE):
         vectors = read_vectors(audit)
-    found = pass_over(audit, stage, vectors)
+        guards = read_guards(audit, read_degrees(audit, stage))
+    found = pass_over(audit, stage, np.column_stack([vectors, guards]))
     findings = list(check_pass(audit, stage, found))
     if audit.run.has(STAGE):
-        group = audit.run.groups[STAGE]
-        if group.holds("pieces"):
-            findings += check_pieces(audit, found, vectors)
-        else:
-            findings += check_eigenvectors(audit, found, vectors)
+        check = check_pieces if audit.run.groups[STAGE].holds("pieces") else check_eigenvectors
+        findings += check(audit, found, vectors, guards)
     return findings, found.labels
 
 
-def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Finding]:
-    """Check residuals, orthogonality and eigenvalues of a connected graph."""
+def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
+    """Check residuals, orthogonality, eigenvalues and bounds of a connected graph."""
     group, eps = audit.run.groups[STAGE], rounding(audit)
     said, values = group.certificates, group.read("eigenvalues")
     masses = np.einsum("n,nd,nd->d", found.degrees, vectors, vectors)
     if not (masses > 0).all():
         yield none_wrong(STAGE, "eigenvectors are not zero", int((masses <= 0).sum()))
         return
-    unit = vectors * np.sqrt(found.degrees)[:, np.newaxis] / np.sqrt(masses)
-    images = found.products / np.sqrt(found.degrees)[:, np.newaxis] / np.sqrt(masses)
-    ritz = unit.T @ images
-    theta = np.diag(ritz)
-    residuals = np.linalg.norm(images - unit * theta, axis=0)
+    kept = kept_of(found, vectors, found.products[:, : vectors.shape[1]], np.arange(audit.run.n_points))
+    unit, theta, residuals = kept.unit, kept.values, kept.residuals
+    ritz = unit.T @ kept.images
     residual = float(residuals.max())
     slack = 0.01 * float(said.get("residual", 0.0)) + eps
     yield at_most(STAGE, "residual", said.get("residual"), residual, slack, "|S u - theta u| over all points")
@@ -82,23 +68,14 @@ def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterat
     yield at_most(STAGE, "vectors have one length", 0.0, float(spread), eps, "v D v, relative to the largest")
     zero = 1 + int((values < NEAR_ZERO).sum())
     yield equal(STAGE, "near_zero_eigenvalues", said.get("near_zero_eigenvalues"), zero)
-    yield check_angle(said, residuals)
-    yield judge_gap(audit, said, found, unit, theta, residuals)
+    yield from check_bounds(audit, found, kept, guards)
+    if not by_landmarks(audit):  # else vectors are far from eigenvectors
+        yield judge_gap(audit, said, found, unit, theta, residuals)
 
 
 def off_diagonal(matrix: np.ndarray) -> float:
     """Return the largest magnitude off the diagonal of a square matrix; 0 where there is none."""
     return float(np.abs(matrix - np.diag(np.diag(matrix))).max(initial=0.0))
-
-
-def check_angle(said: dict[str, Any], residuals: np.ndarray) -> Finding:
-    """Check that the bound on the angle is none below what residuals and the eigengap allow."""
-    gap, bound = said.get("eigengap"), said.get("angle_bound")
-    if not isinstance(gap, float) or not isinstance(bound, float):
-        return unchecked(STAGE, "angle_bound", "none is claimed: residuals do not bound it")
-    # No bound of this kind is below the residuals over the widest gap that there can be.
-    least = float(np.arcsin(min(1.0, float(np.linalg.norm(residuals)) / 2.0)))
-    return at_most(STAGE, "angle_bound is one that residuals allow", bound, least, 1e-12, "sin = |R| / 2 at least")
 
 
 def judge_gap(
@@ -110,18 +87,17 @@ def judge_gap(
     theorem; what a search finds is none above it.
     """
     gap, bound = said.get("eigengap"), said.get("eigengap_error_bound")
+    name = "eigengap, with none left out"
     if not isinstance(gap, float) or not isinstance(bound, float):
-        return unchecked(STAGE, "eigengap", "the record does not say it")
-    if audit.run.param(STAGE, "solver") not in (*BY_PASSES, "auto", "exact"):
-        return unchecked(STAGE, "eigengap", "the vectors are those of the reduced problem, far from eigenvectors", gap)
+        return unchecked(STAGE, name, "the record does not say it")
     trivial = np.sqrt(found.degrees / found.degrees.sum())
     beyond = largest_beyond(audit, found, np.linalg.qr(np.column_stack([trivial, unit]))[0])
     if beyond is None:
-        return unchecked(STAGE, "eigengap", "W does not fit the memory, and would be read for every step", gap)
+        return unchecked(STAGE, name, "W does not fit the memory, and would be read for every step", gap)
     widest = float(theta.min()) - beyond
     error = bound + float(np.linalg.norm(residuals)) + rounding(audit)
     note = "at most, by Lanczos' method without the vectors kept"
-    return Finding(STAGE, "eigengap", gap, widest, error, verdict_of(widest >= gap - error), note)
+    return Finding(STAGE, name, gap, widest, error, verdict_of(widest >= gap - error), note)
 
 
 def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
@@ -158,8 +134,8 @@ def product(blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
     return np.concatenate(side_by_side(lambda rows: np.asarray(rows @ vector), blocks))
 
 
-def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Finding]:
-    """Check a graph in pieces: that no edge joins them, residuals of each, and no constant vectors."""
+def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
+    """Check a graph in pieces: that no edge joins them, residuals, no constant vectors, bounds of the largest."""
     group, eps = audit.run.groups[STAGE], rounding(audit)
     said, values = group.certificates, group.read("piece_eigenvalues")
     pieces = group.read("pieces")[audit.order]
@@ -167,7 +143,8 @@ def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Fin
     yield none_wrong(STAGE, "no edge leads out of a piece", joined - (int(found.labels.max()) + 1), "pieces joined")
     n_pieces = int(pieces.max()) + 1
     masses = sums_by(pieces, found.degrees[:, np.newaxis] * vectors**2, n_pieces)
-    left = found.products - found.degrees[:, np.newaxis] * vectors * (1.0 - values[pieces])
+    products = found.products[:, : vectors.shape[1]]
+    left = products - found.degrees[:, np.newaxis] * vectors * (1.0 - values[pieces])
     squares = sums_by(pieces, left**2 / found.degrees[:, np.newaxis], n_pieces)
     residuals = np.sqrt(np.divide(squares, masses, out=np.zeros_like(squares), where=masses > 0))
     residual = float(residuals.max())
@@ -180,6 +157,10 @@ def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray) -> Iterator[Fin
     constant = np.abs(means) / np.sqrt(weights * np.where(masses > 0, masses, 1.0))
     yield at_most(STAGE, "constant vectors are left out", 0.0, float(constant.max()), eps, "of every piece")
     yield equal(STAGE, "pieces", said.get("pieces"), n_pieces)
+    largest = np.flatnonzero(pieces == 0)
+    count = min(vectors.shape[1], len(largest) - 1)
+    kept = kept_of(found, vectors[:, :count], products[:, :count], largest)
+    yield from check_bounds(audit, found, kept, guards)
 
 
 def sums_by(pieces: np.ndarray, values: np.ndarray, n_pieces: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from scalemani.audit import (
     affinities,
     digests,
     graph,
+    guards,
     invariants,
     landmark_graph,
     landmarks,
@@ -137,7 +138,7 @@ def of_embedding(audit: Audit) -> Iterator[Finding]:
     if audit.run.has(landmark_graph.GRAPH):
         yield from landmark_graph.check_landmark_graph(audit)
     reduces = audit.run.has(landmarks.SOLVED)
-    if reduces and audit.run.param("embedding", "solver") not in spectral.BY_PASSES:
+    if reduces and audit.run.param("embedding", "solver") not in guards.BY_PASSES:
         yield from landmarks.check_by_landmarks(audit)
 
 

@@ -140,7 +140,7 @@ EMBEDDING = Stage(
     ),
     seeded=True,
     by_block=False,
-    key=Key(version=7, parameters_of=("landmark_embedding",), continues=("embedding",)),
+    key=Key(version=8, parameters_of=("landmark_embedding",), continues=("embedding",)),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=2))
@@ -150,7 +150,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    key=Key(version=8, parameters_of=("landmark_embedding",), side_data=("init",)),
+    key=Key(version=9, parameters_of=("landmark_embedding",), side_data=("init",)),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -76,6 +76,21 @@ class ForceErrors(NamedTuple):
         return all(error <= PRECISION * needed or value + CERTAIN * error <= needed for value, error in estimates)
 
 
+class MeasuredForces(NamedTuple):
+    """Approximate forces and their errors, with what these were measured by.
+
+    `forces` (N, d) are those of the sums on one copy of each point, before any factor that points share. Exact ones
+    were summed at `rows` (m,), whose `weights` (m,) mean one. `sums` (N,) are what forces were divided by, of
+    objectives that divide by the sum of each point, else None.
+    """
+
+    errors: ForceErrors
+    forces: np.ndarray
+    rows: np.ndarray
+    weights: np.ndarray
+    sums: np.ndarray | None = None
+
+
 class SampledForces:
     """Exact forces at a sample of the points, which grows until it measures errors precisely.
 
@@ -106,7 +121,13 @@ class SampledForces:
         self._chances = (
             2.0 + densities / (densities.mean() or 1.0) + squares / (squares.mean() or 1.0)
         )  # up to a factor
-        self._rows, self._forces = np.empty(0, np.int64), np.empty((0, 0))
+        self._forces = np.empty((0, 0))
+        self.rows, self.weights = np.empty(0, np.int64), np.empty(0)  # of the sample that the last errors are of
+
+    def measured(self, forces: np.ndarray, sums: np.ndarray | None = None) -> MeasuredForces:
+        """Return the relative errors of all forces (N, d) with the sample that they were measured at."""
+        errors = self.errors(forces)
+        return MeasuredForces(errors, forces, self.rows, self.weights, sums)
 
     def errors(self, forces: np.ndarray) -> ForceErrors:
         """Return the relative errors of all forces (N, d): of a sample, or of all points where these are few."""
@@ -114,15 +135,16 @@ class SampledForces:
         if not np.isfinite(forces).all():
             return ForceErrors(np.inf, np.inf)
         if n_points <= MOST_TARGETS:
-            self._add(np.arange(len(self._rows), n_points))
+            self._add(np.arange(len(self.rows), n_points))
+            self.weights = np.ones(n_points)
             return errors_of(forces, self._forces)
         ends, size = np.cumsum(self._chances), float(np.vdot(forces, forces)) / n_points
-        n_targets = max(self._least, len(self._rows))
+        n_targets = max(self._least, len(self.rows))
         while True:
-            shares = row_words(self._seed, "repulsion", len(self._rows), n_targets) / 2.0**64
+            shares = row_words(self._seed, "repulsion", len(self.rows), n_targets) / 2.0**64
             self._add(np.minimum(np.searchsorted(ends, shares * ends[-1], "right"), n_points - 1))
-            weights = ends[-1] / (n_points * self._chances[self._rows])
-            estimates = estimated_errors(forces[self._rows], self._forces, weights, size)
+            self.weights = ends[-1] / (n_points * self._chances[self.rows])
+            estimates = estimated_errors(forces[self.rows], self._forces, self.weights, size)
             if estimates.are_precise or n_targets >= MOST_TARGETS:
                 return estimates
             n_targets = min(2 * n_targets, MOST_TARGETS)
@@ -130,8 +152,8 @@ class SampledForces:
     def _add(self, rows: np.ndarray) -> None:
         if len(rows):
             exact = self._exact(rows)
-            self._forces = np.concatenate([self._forces, exact]) if len(self._rows) else exact
-            self._rows = np.concatenate([self._rows, rows])
+            self._forces = np.concatenate([self._forces, exact]) if len(self.rows) else exact
+            self.rows = np.concatenate([self.rows, rows])
 
 
 def errors_of(forces: np.ndarray, exact: np.ndarray) -> ForceErrors:
@@ -187,8 +209,21 @@ def measured_errors(
 
     `charges` (N,) float64 are one by default; `least` points are looked at first.
     """
+    return measured_gradients(sums, kernel, positions, seed, over, charges, least).errors
+
+
+def measured_gradients(
+    sums: PairSums,
+    kernel: str,
+    positions: np.ndarray,
+    seed: int,
+    over: Mapper,
+    charges: np.ndarray | None,
+    least: int,
+) -> MeasuredForces:
+    """Return the gradient of the sums with its errors; the parameters are those of `measured_errors`."""
     gradients = sums.field(positions, charges=charges)[1]
-    return sampled_gradients(kernel, positions, seed, over, charges, least).errors(gradients)
+    return sampled_gradients(kernel, positions, seed, over, charges, least).measured(gradients)
 
 
 def sampled_gradients(
@@ -211,34 +246,41 @@ def numbers_near(positions: np.ndarray, charges: np.ndarray | None = None) -> np
 
 
 def force_errors(problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0) -> ForceErrors:
-    """Return the relative errors of an objective's repulsive forces at a sample of the positions, against exact sums.
+    """Return the relative errors of an objective's repulsive forces at a sample of the positions."""
+    return measured_forces(problem, sums, positions, seed).errors
+
+
+def measured_forces(problem: Problem, sums: PairSums, positions: np.ndarray, seed: int = 0) -> MeasuredForces:
+    """Return an objective's repulsive forces with their errors at a sample of the positions, against exact sums.
 
     They are those of the gradients of the sums, but for objectives that divide by the sums (SNE): there the sums of the
     sampled points err as well. Those of the points that push them are taken as they are: all would be all pairs.
     """
     kernel, over, masses = problem.objective.kernel, problem.workspace.over, problem.masses
     if problem.objective.combine != "sum-log":
-        return measured_errors(sums, kernel, positions, seed, over, masses, DESCENT_TARGETS)
+        return measured_gradients(sums, kernel, positions, seed, over, masses, DESCENT_TARGETS)
     copies = np.ones(len(positions)) if masses is None else masses
     approximate = repulsive_term(problem.objective, positions, sums, masses).gradients / copies[:, np.newaxis]
     exact, field = ExactSums(kernel, over), field_of_copies(sums, positions, copies)
     correct_isolated(sums, positions, field, copies)
-    charges = copies / np.maximum(field[0], LEAST_SUM)
+    bounded = np.maximum(field[0], LEAST_SUM)
+    charges = copies / bounded
 
     def exact_forces(rows: np.ndarray) -> np.ndarray:
         sums_at, gradients = exact.field(positions, positions[rows], copies)
         others = exact.field(positions, positions[rows], charges)[1]
         return gradients / np.maximum(sums_at - 1.0, LEAST_SUM)[:, np.newaxis] + others
 
-    return SampledForces(exact_forces, numbers_near(positions, masses), seed, DESCENT_TARGETS).errors(approximate)
+    sample = SampledForces(exact_forces, numbers_near(positions, masses), seed, DESCENT_TARGETS)
+    return sample.measured(approximate, bounded)
 
 
 def sums_at_end(
     problem: Problem, method: str, tolerance: float, state: State, seed: int
-) -> tuple[PairSums, ForceErrors]:
-    """Return the sums of the last state of a descent, whose forces were to err by `tolerance`, and their errors."""
+) -> tuple[PairSums, MeasuredForces]:
+    """Return the sums of the last state of a descent, whose forces were to err by `tolerance`, and their forces."""
     sums = make_repulsion(method, problem.objective.kernel, tolerance * state.tolerance_factor, problem.workspace)
-    return sums, force_errors(problem, sums, state.positions, seed)
+    return sums, measured_forces(problem, sums, state.positions, seed)
 
 
 def coarse_forces(errors: ForceErrors, tolerance: float, remedy: str = FINER) -> str:

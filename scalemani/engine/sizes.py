@@ -200,7 +200,19 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
     """Return the lengths of dimensions of stored arrays; 0 of those that take a few bytes."""
     dimensions, params = sizes.dimensions, sizes.params
     n_points, n_features, n_landmarks = dimensions.n_points, dimensions.n_features, params.n_landmarks
-    few = ("stretch", "stretch_bound", "class", "bridge", "end", "figure", "extent", "side", "evaluation", "quantity")
+    few = (
+        "stretch",
+        "stretch_bound",
+        "class",
+        "bridge",
+        "end",
+        "figure",
+        "extent",
+        "side",
+        "evaluation",
+        "quantity",
+        "guard",
+    )
     return {
         **dict.fromkeys(few, 0),
         **dict.fromkeys(("point", "point_bound", "row", "row_bound"), n_points),

@@ -116,6 +116,14 @@ def appended(folder: Path) -> Any:
     return sm.append(folder, points()[1900:])
 
 
+def frozen(folder: Path) -> Any:
+    """Make a map in which two thirds of the points are kept where they are given."""
+    places = np.random.default_rng(2).normal(scale=9.0, size=(N_POINTS, 2)) + 40.0
+    places[::3] = np.nan
+    settings = FEW | SHORT | {"layout.freeze": True}
+    return fit(sm.TSNE(n_neighbors=20, perplexity=6, init=places, settings=settings))(folder)
+
+
 WINDOWED = {
     "neighbors.method": "window",
     "neighbors.window": 5,
@@ -153,6 +161,14 @@ RUNS: dict[str, Make] = {
     "s-sne": descent(sm.SymmetricSNE),
     "sne": descent(sm.SNE),
     "t-ee": descent(sm.StudentElasticEmbedding),
+    "barnes-hut": descent(sm.TSNE, **{"layout.repulsion": "barnes-hut"}),
+    "fgt": descent(sm.SymmetricSNE, **{"layout.repulsion": "fgt"}),
+    "exact-forces": descent(sm.TSNE, **{"layout.repulsion": "exact"}),
+    "sne-weights": fit(
+        sm.SNE(n_neighbors=20, perplexity=6, settings=FEW | SHORT),
+        sample_weight=np.random.default_rng(1).integers(1, 5, N_POINTS).astype(float),
+    ),
+    "frozen": frozen,
     "epanechnikov": descent(sm.EpanechnikovElasticEmbedding),
     "cosine": fit(sm.TSNE(metric="cosine", n_neighbors=20, perplexity=6, settings=FEW | SHORT)),
     "correlation": fit(sm.LaplacianEigenmaps(2, metric="correlation", n_neighbors=20, perplexity=6, settings=FEW)),

@@ -39,7 +39,7 @@ def test_a_copy_that_is_not_changed_stays_right(right, tmp_path):
 
 
 @pytest.mark.parametrize("place", CLAIMS)
-def test_every_claim_of_methods_with_a_problem_of_landmarks_is_forged(right, tmp_path, place):
+def test_every_claim_of_methods_with_an_eigenproblem_is_forged(right, tmp_path, place):
     forged = Forged(right(place[0]), tmp_path / "run")
     said = read_json(forged.group(place[1]) / "complete.json")["certificates"]
     numbers = {name for name, value in said.items() if isinstance(value, float) and abs(value) > 1e-9}

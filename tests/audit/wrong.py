@@ -8,7 +8,8 @@ import scipy.sparse.linalg
 import scipy.spatial
 
 import scalemani as sm
-from tests.audit.forging import Forged
+from scalemani.kernels.spectral.accuracy import Following, subspace_accuracy
+from tests.audit.forging import Forged, read_json
 from tests.audit.runs import descent
 
 Change = Callable[[Forged], None]
@@ -535,6 +536,80 @@ def a_residual_that_is_lower(run: Forged) -> None:
     run.claim("embedding", residual=1e-9)
 
 
+@of("refine", "angle_bound")
+def an_angle_divided_by_three(run: Forged) -> None:
+    run.claim("embedding", angle_bound=said(run, "embedding")["angle_bound"] / 3)
+
+
+@of("refine", "eigenvalue_error_bound")
+def errors_of_eigenvalues_divided_by_a_hundred(run: Forged) -> None:
+    run.claim("embedding", eigenvalue_error_bound=said(run, "embedding")["eigenvalue_error_bound"] / 100)
+
+
+@of("pieces", "angle_bound")
+def an_angle_of_the_largest_piece_divided_by_three(run: Forged) -> None:
+    run.claim("embedding", angle_bound=said(run, "embedding")["angle_bound"] / 3)
+
+
+@of("lll", "eigenvalue_error_bound")
+def errors_of_eigenvalues_of_landmarks_divided_by_a_hundred(run: Forged) -> None:
+    run.claim("embedding", eigenvalue_error_bound=said(run, "embedding")["eigenvalue_error_bound"] / 100)
+
+
+def said(run: Forged, stage: str) -> dict:
+    """Return the certificates of a stage."""
+    return read_json(run.group(stage) / "complete.json")["certificates"]
+
+
+def claim_bounds(run: Forged) -> None:
+    """Claim the bounds that residuals and guards allow as they are stored: the record fits the arrays."""
+    names = ("eigenvalues", "residuals", "guard_values", "guard_residuals")
+    values, residuals, *following = (run.read("embedding", name) for name in names)
+    by_passes = run.plan["params"]["embedding"]["solver"] == "refine"
+    rounding = 4 * float(np.finfo(np.float32 if by_passes else np.float64).eps)
+    found = subspace_accuracy(1 - values, residuals, Following(*following), rounding, largest=1.0)
+    run.claim("embedding", **found._asdict())
+
+
+@of("refine", "residuals of guards")
+def residuals_of_guards_divided_by_ten(run: Forged) -> None:
+    run.change("embedding", "guard_residuals", lambda residuals: residuals / 10)
+    claim_bounds(run)
+
+
+@of("refine", "values of guards")
+def guards_that_are_farther_off(run: Forged) -> None:
+    run.change("embedding", "guard_values", lambda values: values - 1e-3)
+    claim_bounds(run)
+
+
+@of("refine", "with none left out")
+def the_first_guard_left_out(run: Forged) -> None:
+    for name in ("guard_values", "guard_residuals", "guards"):
+        run.change("embedding", name, lambda values: values[..., 1:])
+    claim_bounds(run)
+
+
+@of("refine", "residuals of all vectors")
+def residuals_divided_by_ten(run: Forged) -> None:
+    run.change("embedding", "residuals", lambda residuals: residuals / 10)
+    claim_bounds(run)
+
+
+@of("exact", "the value that follows")
+def a_value_that_follows_farther_off(run: Forged) -> None:
+    run.change("embedding", "guard_values", lambda values: values - 1e-3)
+    claim_bounds(run)
+
+
+@of("lll", "following_eigenvalue")
+def an_eigenvalue_that_follows_farther_off(run: Forged) -> None:
+    following = 1.5 * said(run, "landmark_embedding")["following_eigenvalue"]
+    run.claim("landmark_embedding", following_eigenvalue=following)
+    run.write("embedding", "guard_values", np.array([1 - following]))
+    claim_bounds(run)
+
+
 @of("refine")
 def vectors_of_the_wrong_length(run: Forged) -> None:
     run.change("embedding", "embedding", lambda vectors: vectors * np.linspace(1, 2, vectors.shape[1]))
@@ -607,6 +682,38 @@ def positions_in_work_order(run: Forged) -> None:
 @of("t-sne")
 def an_objective_that_is_lower(run: Forged) -> None:
     run.claim("layout", objective=1.0)
+
+
+@of("t-sne", "force_error")
+def an_error_of_forces_of_a_millionth(run: Forged) -> None:
+    run.claim("layout", force_error=1e-6)
+
+
+@of("elastic", "worst_decile_force_error")
+def errors_of_single_forces_divided_by_three(run: Forged) -> None:
+    run.claim("layout", worst_decile_force_error=said(run, "layout")["worst_decile_force_error"] / 3)
+
+
+@of("sne", "force_error")
+def an_error_of_forces_by_logarithms_divided_by_three(run: Forged) -> None:
+    run.claim("layout", force_error=said(run, "layout")["force_error"] / 3)
+
+
+@of("t-sne", "force_error")
+def forces_that_are_larger(run: Forged) -> None:
+    run.change("layout", "forces", lambda forces: 1.01 * forces)
+
+
+@of("t-sne", "force_error, at rows drawn")
+def forces_that_are_exact_where_they_were_measured(run: Forged) -> None:
+    positions = run.read("layout", "embedding")[run.read("work_points", "input_rows")]
+    rows, forces = run.read("layout", "force_rows"), run.read("layout", "forces")
+    for row in rows:
+        away = positions[row] - positions
+        forces[row] = (-2 * away / (1 + np.square(away).sum(axis=1))[:, np.newaxis] ** 2).sum(axis=0)
+    run.write("layout", "forces", forces)
+    names = ("force_error", "force_standard_error", "worst_decile_force_error", "worst_decile_standard_error")
+    run.claim("layout", **dict.fromkeys(names, 0.0))
 
 
 @of("t-sne", "objective")

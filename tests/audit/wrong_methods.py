@@ -1,4 +1,4 @@
-"""Wrong runs of methods with a problem of the landmarks: solutions that are not leading, claims that are lower."""
+"""Wrong runs of methods with an eigenproblem: solutions that are not leading, claims that are lower."""
 
 from collections.abc import Callable
 
@@ -235,6 +235,10 @@ CLAIMS = {
         "residual", "residual_error", "residual_variance", "points_residual_variance",
         "points_residual_variance_error", "least_eigenvalue",
     ),
+    ("refine", "embedding"): (
+        "residual", "eigengap", "eigengap_error_bound", "angle_bound", "eigenvalue_error_bound", "resolved_angle_bound",
+    ),
+    ("lll", "embedding"): ("residual", "eigengap", "eigengap_error_bound", "eigenvalue_error_bound"),
     ("nystrom", "embedding"): ("residual",),
     ("le-z", "embedding"): ("residual",),
 }  # fmt: skip

@@ -447,9 +447,9 @@ def minimum(
     with ThreadPoolExecutor(usable_processors()) as pool:
         problem = problem_of(rows, objective, layout.strength, pool.map, masses)
         state, curve = last_state(problem, phases, method, State(start))
-        sums, errors = sums_at_end(problem, method, layout.tolerance, state, seed)
+        sums, forces = sums_at_end(problem, method, layout.tolerance, state, seed)
         value = problem.value(state.positions, sums)
-    converged = has_converged(state, phases)
+    converged, errors = has_converged(state, phases), forces.errors
     if not converged and layout.converged != 0:
         warn(f"minimize: {too_few_iterations(state.iteration)}", ShortfallWarning)
     if errors.least_tolerance > layout.tolerance:

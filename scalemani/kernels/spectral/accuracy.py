@@ -50,11 +50,13 @@ ROUNDINGS = 4  # of a product, in inner products of unit vectors
 class Following(NamedTuple):
     """Ritz values (g,) of S beyond those that are kept, descending, and residuals |S y - theta y| of unit vectors y.
 
-    One at least; further ones are of vectors that come of one Rayleigh-Ritz step with those that are kept.
+    One at least; further ones are of vectors that come of one Rayleigh-Ritz step with those that are kept. `vectors`
+    (N, g) are these y; None where they were not computed, as of a dense solve for eigenvalues alone.
     """
 
     values: np.ndarray
     residuals: np.ndarray
+    vectors: np.ndarray | None = None
 
     @classmethod
     def one(cls, value: float, residual: float) -> "Following":
@@ -219,7 +221,8 @@ def _by_lanczos(normalized: sp.csr_matrix, known: np.ndarray, shifted: np.ndarra
         except scipy.sparse.linalg.ArpackNoConvergence:
             break
         vector, value = vectors[:, 0], float(largest[0])
-        following = Following.one(value, float(np.linalg.norm(operator @ vector - value * vector)))
+        residual = float(np.linalg.norm(operator @ vector - value * vector))
+        following = Following(np.array([value]), np.array([residual]), vectors)
         if following.residuals[0] <= RESOLVED * abs(last - value):
             break
     return following

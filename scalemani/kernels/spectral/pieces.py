@@ -21,6 +21,7 @@ from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import sign_rule, within_range
 from scalemani.kernels.spectral.multilevel import LevelGraph, Multilevel
 from scalemani.kernels.spectral.refinement import (
+    guard_vectors,
     initial_state,
     n_columns,
     n_start_columns,
@@ -130,7 +131,8 @@ def _refined(
     _, vectors = refined_embedding(state, degrees, n_wanted, workspace)
     if len(state.values) == n_wanted:
         return vectors, UNKNOWN, state.passes
-    return vectors, Following(state.values[n_wanted:], state.residuals[n_wanted:]), state.passes
+    guards = guard_vectors(state, n_wanted, workspace)
+    return vectors, Following(state.values[n_wanted:], state.residuals[n_wanted:], guards), state.passes
 
 
 def side_by_side(positions: np.ndarray, pieces: np.ndarray) -> np.ndarray:

@@ -276,6 +276,15 @@ def refinement(
         yield state
 
 
+def guard_vectors(state: RefinementState, n_components: int, workspace: Workspace = IN_MEMORY) -> np.ndarray:
+    """Return the unit Ritz vectors u beyond those wanted, (N, g) float32."""
+    beyond = state.basis[:, n_components : len(state.values)]
+    guards = workspace.empty(beyond.shape, np.float32)
+    for panel in panels(len(guards)):
+        guards[panel] = beyond[panel]
+    return guards
+
+
 def refined_embedding(
     state: RefinementState, degrees: np.ndarray, n_components: int, workspace: Workspace = IN_MEMORY
 ) -> tuple[np.ndarray, np.ndarray]:

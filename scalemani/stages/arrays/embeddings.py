@@ -35,10 +35,21 @@ from scalemani.store.invariants.spectral import (
     D_ORTHONORMAL,
     DIFFUSED,
     INDEPENDENT_COLUMNS,
+    ORTHONORMAL_ROWS,
     QUOTIENTS_OF_W,
     combined_of,
 )
-from scalemani.store.invariants.values import ASCENDING, FINITE, NOT_NEGATIVE, POSITIVE, between, in_count, one_of
+from scalemani.store.invariants.values import (
+    ASCENDING,
+    DESCENDING,
+    FINITE,
+    NOT_NEGATIVE,
+    POINTS,
+    POSITIVE,
+    between,
+    in_count,
+    one_of,
+)
 from scalemani.store.objects import damaged_object
 from scalemani.store.schema import ArrayDescription
 
@@ -53,9 +64,9 @@ def embedding_rows(meaning: str, *invariants: Invariant) -> Rows:
     return Rows("point component", "float64", meaning, name="embedding").with_invariants(FINITE, *invariants)
 
 
-def component_values(meaning: str, *invariants: Invariant) -> Whole:
-    """Declare the eigenvalues (d,) of an embedding."""
-    return Whole("component", "float64", meaning, name="eigenvalues").with_invariants(*invariants)
+def component_values(meaning: str, *invariants: Invariant, name: str = "eigenvalues") -> Whole:
+    """Declare the eigenvalues (d,) of an embedding, or other numbers of its columns."""
+    return Whole("component", "float64", meaning, name=name).with_invariants(*invariants)
 
 
 class StoredEmbedding(StoredStage, stage="embedding"):
@@ -90,6 +101,26 @@ class StoredEmbedding(StoredStage, stage="embedding"):
         "float64",
         "the eigenvalues of each piece, 1 where it has too few points for a column, which is 0; stored with `pieces`",
     ).with_invariants(between(0, 2))
+    residuals = component_values(
+        "|S u - theta u| of each column, by which its error is bounded; of a graph in pieces those of the largest, 0 "
+        "where this has too few points for a column",
+        NOT_NEGATIVE,
+        name="residuals",
+    )
+    guard_values = Whole(
+        "guard",
+        "float64",
+        "the Ritz values theta = 1 - lambda that follow, of the same piece: these with their residuals bound the gap",
+    ).with_invariants(between(-1.001, 1.001), DESCENDING)
+    guard_residuals = Whole("guard", "float64", "|S y - theta y| of the unit vectors y of these").with_invariants(
+        NOT_NEGATIVE
+    )
+    guards = Rows(
+        "point guard",
+        "float32",
+        "these unit vectors y, D^1/2 v of L v = lambda D v, rows in work order, zero in other pieces; stored by "
+        "solvers that have them",
+    ).with_invariants(FINITE, ORTHONORMAL_ROWS)
     PIECES_UNIT: ClassVar = "pieces"
 
     @property
@@ -141,6 +172,28 @@ class StoredLayout(StoredStage, stage="layout"):
         "float64",
         "iteration, objective and norm of its gradient, where the objective was computed",
     ).with_invariants(ITERATIONS_ASCEND)
+
+    forces = Rows(
+        "point component",
+        "float64",
+        "the approximate repulsion at the end on one copy of each point, before factors that points share, rows in "
+        "work order: gradients of the sums of the kernel; for objectives that divide by these, of their logarithms",
+    ).of_any_numbers("what they should be is a sum over all points, which an audit computes of some")
+    force_sums = Rows(
+        "point",
+        "float64",
+        "the sum of the kernel that the forces on each point were divided by, rows in work order; stored where an "
+        "objective divides by these",
+    ).with_invariants(POSITIVE)
+    force_rows = Whole(
+        "sampled_force",
+        "int64",
+        "the work rows at which the errors of forces were measured; some may come several times",
+        "point",
+    ).with_invariants(in_count(POINTS))
+    force_weights = Whole(
+        "sampled_force", "float64", "what the error at each of these counts, one over N times the chance of a draw"
+    ).with_invariants(POSITIVE)
 
     @staticmethod
     def snapshot_folder(iteration: int) -> str:

@@ -22,7 +22,7 @@ from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, coarse_graphs, pixels, written
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.columns import column_squares, panels, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Workspace
@@ -37,12 +37,13 @@ from scalemani.kernels.spectral.accuracy import (
     subspace_accuracy,
 )
 from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
-from scalemani.kernels.spectral.eigenproblem import within_range
+from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS, within_range
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
 from scalemani.kernels.spectral.pieces import PieceTarget
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
     RefinementState,
+    guard_vectors,
     initial_state,
     n_columns,
     n_start_columns,
@@ -96,7 +97,8 @@ def memory(sizes: Sizes) -> Memory:
         # W by blocks and whole, scaled from the left, and from both sides; ARPACK's basis, buffers and the answer.
         basis = 3 * array("float64", n_points, 2 * width + FEWEST_LANCZOS_VECTORS)
         matrices = Memory({"W and its scaled copies": 4 * entries(sizes.nonzeros)})
-        held += matrices + Memory(steps={"solving": Memory({"Lanczos vectors": basis})})
+        following = {"the vector that follows": 2 * array("float64", n_points)}
+        held += matrices + Memory(steps={"solving": Memory({"Lanczos vectors": basis}), "writing": Memory(following)})
     return held + memory_of_pieces(sizes) + (memory_of_passes(sizes) if params.embedding.by_passes else Memory())
 
 
@@ -105,6 +107,7 @@ def memory_of_passes(sizes: Sizes) -> Memory:
     n_points, width, dtype = sizes.dimensions.n_points, sizes.params.n_components, vector_dtype(sizes.params)
     vectors = array(dtype, n_points, n_columns(width, n_points))
     wanted = {"vectors wanted": array(dtype, n_points, width)}
+    guards = {"vectors that follow": array("float32", n_points, n_guards(sizes))}
     start = 2 * array(dtype, n_points, n_start_columns(width, n_points) + width)
     appended = {"W's rows of the appended points": 4 * array("float32", sizes.n_appended_nonzeros)}
     return coarse_graphs(sizes) + Memory(
@@ -117,19 +120,24 @@ def memory_of_passes(sizes: Sizes) -> Memory:
             # Vectors, directions, what is added, their products, and what a correction makes.
             "passes": Memory(points={"vectors while they are refined": 8 * vectors}),
             "scaling": Memory(
-                points={"vectors and directions, and their products": COPIES_IN_CHECKPOINT * vectors, **wanted}
+                points={
+                    "vectors and directions, and their products": COPIES_IN_CHECKPOINT * vectors,
+                    **wanted,
+                    **guards,
+                }
             ),
-            "writing": Memory(points=wanted),
+            "writing": Memory(points={**wanted, **guards}),
         },
     )
 
 
 def disk(sizes: Sizes) -> Disk:
-    """Return what is stored: the embedding; and the checkpoints of a refinement."""
+    """Return what is stored: the embedding, the vectors that follow; and the checkpoints of a refinement."""
     n_points, params = sizes.dimensions.n_points, sizes.params
     stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
     if params.embedding.solver in declared("SOLVERS"):
         return Disk({**stored, **written([StoredEmbedding.reach], sizes)})
+    stored = {**stored, **written([StoredEmbedding.guards], sizes, guard=n_guards(sizes))}
     if params.may_fall_apart:  # two points each at least
         pieces = [StoredEmbedding.pieces, StoredEmbedding.piece_eigenvalues]
         stored = {**stored, **written(pieces, sizes, piece=n_points // 2)}
@@ -137,6 +145,14 @@ def disk(sizes: Sizes) -> Disk:
         return Disk(stored)
     columns = 2 * COPIES_IN_CHECKPOINT * n_columns(params.n_components, n_points)
     return Disk(stored, {"vectors of two checkpoints": array(vector_dtype(params), n_points, columns)})
+
+
+def n_guards(sizes: Sizes) -> int:
+    """Return how many vectors that follow are stored."""
+    embedding, n_points, width = sizes.params.embedding, sizes.dimensions.n_points, sizes.params.n_components
+    if embedding.by_passes:
+        return max(0, n_columns(width, n_points) - width)
+    return int(embedding.solver == "exact" and n_points > DENSE_LANDMARKS)
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -170,10 +186,8 @@ def run(work: StageWork) -> dict[str, Any]:
     if solved.vectors is None:
         write_by_blocks(work)
     else:
-        write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty)
-    stored = np.ones(params.n_components)  # without an eigenvector where the largest piece has too few points
-    stored[: len(solved.eigenvalues)] = solved.eigenvalues
-    work.task.output.write_whole({StoredEmbedding.eigenvalues: stored})
+        write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty, guards_of(solved))
+    work.task.output.write_whole(values_of(solved, params.n_components))
     Checkpoints(work.task.output).clear()
     found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
     return {**found, "near_zero_eigenvalues": n_zero, **of_pieces}
@@ -285,6 +299,25 @@ class Solved(NamedTuple):
     passes: int = 0
 
 
+def guards_of(solved: Solved) -> Arrays:
+    """Return the vectors that follow as they are stored, where they were computed."""
+    guards = solved.following.vectors
+    return {} if guards is None else {StoredEmbedding.guards: guards.astype(np.float32, copy=False)}
+
+
+def values_of(solved: Solved, n_components: int) -> Arrays:
+    """Return eigenvalues and residuals as they are stored: of those kept, and of those that follow."""
+    values, residuals = np.ones(n_components), np.zeros(n_components)
+    count = len(solved.eigenvalues)  # fewer where the largest piece has too few points
+    values[:count], residuals[:count] = solved.eigenvalues, solved.residuals
+    return {
+        StoredEmbedding.eigenvalues: values,
+        StoredEmbedding.residuals: residuals,
+        StoredEmbedding.guard_values: solved.following.values,
+        StoredEmbedding.guard_residuals: solved.following.residuals,
+    }
+
+
 def rounding_of(dtype: DTypeLike) -> float:
     """Return the rounding of an inner product of unit vectors of a dtype."""
     return ROUNDINGS * float(np.finfo(dtype).eps)
@@ -355,7 +388,8 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
             checkpoints.save(state.arrays())
     values, vectors = refined_embedding(state, graph.degrees, wanted, workspace)
     if len(state.values) > wanted:
-        beyond = Following(state.values[wanted:], state.residuals[wanted:])
+        guards = guard_vectors(state, wanted, workspace)
+        beyond = Following(state.values[wanted:], state.residuals[wanted:], guards)
     else:  # few points have no vectors beside those wanted
         beyond = following_value(whole_matrix(task), state.values, state.vectors)
     return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)

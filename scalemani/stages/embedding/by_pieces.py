@@ -12,7 +12,7 @@ from scalemani.kernels.arrays.grouping import group_large, inverse_order, separa
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.components import Components, components, join_rows
 from scalemani.kernels.graph.product import Rows
-from scalemani.kernels.spectral.accuracy import count_near_zero
+from scalemani.kernels.spectral.accuracy import UNKNOWN, Following, count_near_zero
 from scalemani.kernels.spectral.coarsening import DENSE_NODES, row_slice
 from scalemani.kernels.spectral.pieces import PieceMap, PieceTarget, numbered_by_size, piece_map
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -100,7 +100,8 @@ def embed_pieces(
         solved = piece_map(row_slice(rows, first, stop), target, workspace)
         count = len(solved.eigenvalues)
         vectors[order[first:stop], :count], values[piece, :count] = solved.vectors, solved.eigenvalues
-        maps.append(solved if piece == 0 else solved._replace(vectors=solved.vectors[:0]))
+        kept = placed_guards(solved.following, order[first:stop], len(vectors), workspace) if piece == 0 else UNKNOWN
+        maps.append(solved._replace(vectors=solved.vectors if piece == 0 else solved.vectors[:0], following=kept))
         work.executor.progress.advance()
     by_input = in_input_order(work.task, found.labels[:, np.newaxis]).astype(np.int32)[:, 0]
     stored: Arrays = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
@@ -114,6 +115,15 @@ def embed_pieces(
         "small_piece_points": int(found.sizes[found.sizes <= width].sum()),
     }
     return vectors, maps[0], certificates
+
+
+def placed_guards(following: Following, rows: np.ndarray, n_points: int, workspace: Workspace) -> Following:
+    """Return what follows in the largest piece, whose points have these rows (n,): vectors are zero in all others."""
+    if following.vectors is None:
+        return following
+    placed = workspace.zeros((n_points, following.vectors.shape[1]), np.float32)
+    placed[rows] = following.vectors
+    return following._replace(vectors=placed)
 
 
 def tell_of_pieces(work: StageWork, sizes: np.ndarray) -> None:

@@ -16,14 +16,14 @@ from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
 from scalemani.config.stages import GIVEN_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
-from scalemani.descents.force_errors import coarse_forces, sums_at_end
+from scalemani.descents.force_errors import MOST_TARGETS, MeasuredForces, coarse_forces, sums_at_end
 from scalemani.descents.phases import descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.workspace import threads
@@ -166,13 +166,20 @@ def learnt_pairs(params: Resolved) -> int:
 
 
 def disk(sizes: Sizes) -> Disk:
-    """Return what is stored: the embedding and its snapshots; and the checkpoints of the descent."""
+    """Return what is stored: the embedding, its forces and its snapshots; and the checkpoints of the descent."""
     asked, n_points, width = sizes.params.layout, sizes.dimensions.n_points, sizes.params.n_components
     n_snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
     # Positions, the gradient, and what a direction remembers.
     state = array("float64", n_points, width * (5 + 2 * learnt_pairs(sizes.params)))
+    divides = objective_of(str(asked.objective)).combine == "sum-log"
+    of_points = [StoredLayout.embedding, StoredLayout.forces, *([StoredLayout.force_sums] if divides else [])]
+    sampled = [StoredLayout.force_rows, StoredLayout.force_weights]
     return Disk(
-        {**written([StoredLayout.embedding], sizes), **written([StoredLayout.snapshots], sizes, n_snapshots)},
+        {
+            **written(of_points, sizes),
+            **written(sampled, sizes, sampled_force=min(n_points, MOST_TARGETS)),
+            **written([StoredLayout.snapshots], sizes, n_snapshots),
+        },
         {"positions and what is remembered, in two checkpoints": 2 * state},
     )
 
@@ -193,7 +200,8 @@ def run(work: StageWork) -> dict[str, Any]:
         shape = rows.n_points, task.params.n_components
         method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
-        sums, errors = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
+        sums, forces = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
+        errors = forces.errors
         if errors.least_tolerance > asked.tolerance:
             work.warn(f"{task.stage}: {coarse_forces(errors, asked.tolerance)}", ShortfallWarning)
         certificates = {
@@ -212,10 +220,17 @@ def run(work: StageWork) -> dict[str, Any]:
     if given is not None:
         positions = beside_still(given, positions) if asked.freeze else positions
         certificates["started"], certificates["moved"] = moved_share(given, positions)
-    write_embedding(work, StoredLayout.embedding, positions)
-    task.output.write_whole({StoredLayout.curve: curve})
+    write_embedding(work, StoredLayout.embedding, positions, others=rows_of_forces(forces))
+    sample: Arrays = {StoredLayout.force_rows: forces.rows, StoredLayout.force_weights: forces.weights}
+    task.output.write_whole({StoredLayout.curve: curve, **sample})
     Checkpoints(task.output).clear()
     return certificates
+
+
+def rows_of_forces(forces: MeasuredForces) -> Arrays:
+    """Return what is stored of the approximate forces of all points."""
+    sums: Arrays = {} if forces.sums is None else {StoredLayout.force_sums: forces.sums}
+    return {StoredLayout.forces: forces.forces, **sums}
 
 
 def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:

@@ -54,15 +54,16 @@ def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:
 def store_in_work_order(work: StageWork, described: ArrayDescription, values: np.ndarray) -> np.ndarray:
     """Write values (N,) in input order as a row array of the stage, and return them in work order."""
     ordered = in_work_order(work, values)
-    write_rows(work, described, ordered)
+    write_rows(work, {described: ordered})
     return ordered
 
 
-def write_rows(work: StageWork, described: ArrayDescription, rows: np.ndarray) -> None:
-    """Write an array of all rows (N, ...), which is in this process, by blocks."""
+def write_rows(work: StageWork, arrays: Arrays) -> None:
+    """Write arrays of all rows, each (N, ...), which are in this process, by blocks."""
 
     def rows_of_block(task: StageTask, block: int) -> Arrays:
-        return {described: rows[slice(*task.dimensions.rows(block))]}
+        return {described: rows[slice(*task.dimensions.rows(block))] for described, rows in arrays.items()}
 
-    work.task.output.create(len(rows), [described.sized(*rows.shape[1:])])
+    sized = [described.sized(*rows.shape[1:]) for described, rows in arrays.items()]
+    work.task.output.create(work.task.dimensions.n_points, sized)
     work.map_blocks_here(rows_of_block)

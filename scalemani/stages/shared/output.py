@@ -129,7 +129,11 @@ def write_over_landmarks(work: StageWork, stored: StoredLandmarkScores) -> None:
 
 
 def write_embedding(
-    work: StageWork, described: ArrayDescription, positions: np.ndarray, empty: Empty = np.empty
+    work: StageWork,
+    described: ArrayDescription,
+    positions: np.ndarray,
+    empty: Empty = np.empty,
+    others: Arrays = MappingProxyType({}),
 ) -> None:
     """Write positions in input order, by blocks, from this process.
 
@@ -137,5 +141,6 @@ def write_embedding(
     ----------
     positions : (N, d) float64, in work order
     empty : makes the array (N, d) in input order: in memory, or in a mapped file
+    others : row arrays (N, ...) that are written with them, in the order that the stage works in
     """
-    write_rows(work, described, in_input_order(work.task, positions, empty))
+    write_rows(work, {described: in_input_order(work.task, positions, empty), **others})

@@ -333,6 +333,17 @@ def orthonormal_columns(block: Block) -> int:
     return int(np.count_nonzero(~(np.abs(columns.T @ columns - np.eye(columns.shape[1])) <= rounding)))
 
 
+def gram_of_columns(block: Block) -> np.ndarray:
+    """Return the inner products (m, m) of the columns of a block."""
+    columns = block.values.astype(np.float64)
+    return np.asarray(columns.T @ columns)
+
+
+def not_identity(gram: np.ndarray, run: StoredRun) -> int:
+    """Count inner products that are not those of orthonormal columns, by their sums over all blocks."""
+    return int(np.count_nonzero(~(np.abs(gram - np.eye(len(gram))) <= ORTHONORMAL)))
+
+
 def dependent_columns(block: Block) -> int:
     """Return 1 where columns are nearly combinations of each other; by the first block."""
     if block.start:
@@ -344,3 +355,4 @@ def dependent_columns(block: Block) -> int:
 
 INDEPENDENT_COLUMNS = Invariant("of columns none of which is nearly a combination of others", dependent_columns)
 ORTHONORMAL_COLUMNS = Invariant("of orthonormal columns", orthonormal_columns)
+ORTHONORMAL_ROWS = Invariant("of orthonormal columns", gram_of_columns, not_identity)  # of a row array

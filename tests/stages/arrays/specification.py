@@ -49,6 +49,7 @@ DIMENSIONS: dict[str, str] = {
     "laplacian_triangle_nonzero": "the nonzeros of Z^T (D - W) Z up to its diagonal",
     "mass_triangle_nonzero": "the nonzeros of Z^T D Z up to its diagonal",
     "component": "the dimensions of the embedding, d",
+    "guard": "the vectors beyond those of the embedding that a refinement has, or one of another solver",
     "ritz_vector": "the dimensions of the embedding and up to 4 that follow, whose residuals are certified",
     "node": "the nodes of a coarse graph",
     "node_bound": "these nodes, and one",
@@ -60,6 +61,7 @@ DIMENSIONS: dict[str, str] = {
     "class": "the classes of the labels, C",
     "cluster": "the clusters: clustering.n_clusters",
     "evaluation": "the iterations at which the objective was computed",
+    "sampled_force": "the points at which exact forces were summed: all of 1,024, 256 to 1,024 of more",
     "quantity": "iteration, objective, norm of the gradient: 3",
 }
 

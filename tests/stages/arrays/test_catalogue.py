@@ -104,12 +104,20 @@ def in_pieces(tmp_path_factory):
         return sm.LaplacianEigenmaps(affinity="precomputed", store=folder).fit(np.kron(np.eye(2), clique)).run_
 
 
+@pytest.fixture(scope="module")
+def by_logarithms(tmp_path_factory):
+    """A descent whose forces are divided by sums."""
+    points, folder = np.random.default_rng(0).normal(size=(60, 4)), tmp_path_factory.mktemp("logarithms") / "run"
+    settings = {"layout.max_iterations": 3, "layout.converged": 0.0}
+    return sm.SNE(perplexity=3, store=folder, settings=settings).fit(points).run_
+
+
 def test_runs_store_every_array_that_is_described(
-    finished, wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, description_of
+    finished, wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, by_logarithms, description_of
 ):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces)
+        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, by_logarithms)
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in stored_stages() for one in stored.ARRAYS}
