@@ -38,7 +38,7 @@ MEASURES = {
     ("scalemani.stages.neighbors", "compared_recall"): "recall of an exact search",
     ("scalemani.stages.affinities", "entropic_certificates"): "entropy residuals as stored",
     ("scalemani.stages.landmark_weights", "block_errors"): "reconstruction errors",
-    ("scalemani.stages.embedding", "residuals_of"): "residuals of landmarks' vectors",
+    ("scalemani.stages.embedding.solvers", "residuals_of"): "residuals of landmarks' vectors",
     ("scalemani.stages.layout", "sums_at_end"): "force errors at the end",
     ("scalemani.descents.phases", "adapt_tolerance"): "force errors every 50 iterations",
     ("scalemani.interfaces.functions.nonlinear", "sums_at_end"): "force errors at the end",

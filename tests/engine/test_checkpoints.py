@@ -17,7 +17,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages import embedding
+from scalemani.stages.embedding import refining
 from scalemani.store import schema
 from scalemani.store.groups import StageGroup
 
@@ -32,13 +32,13 @@ EAGER = """
 import math, time
 from scalemani.engine import checkpoints
 from scalemani.interfaces.cli import main
-from scalemani.stages import embedding
+from scalemani.stages.embedding import refining
 save = checkpoints.Checkpoints.save
 def slow_save(self, arrays):
     save(self, arrays)
     print("saved", flush=True)
     time.sleep(600)  # whoever waits for a checkpoint kills
-embedding.CHECKPOINT_SECONDS, checkpoints.MOST_OF_THE_TIME = -1.0, math.inf
+refining.CHECKPOINT_SECONDS, checkpoints.MOST_OF_THE_TIME = -1.0, math.inf
 checkpoints.Checkpoints.save = slow_save
 main()
 """
@@ -152,7 +152,7 @@ def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path, monkeypat
             process.send_signal(signal.SIGKILL)
     assert list((tmp_path / "run").glob("stages/embedding/*/checkpoint.json"))
     assert not open_run(tmp_path / "run").group("embedding").complete
-    monkeypatch.setattr(embedding, "CHECKPOINT_SECONDS", 1e9)
+    monkeypatch.setattr(refining, "CHECKPOINT_SECONDS", 1e9)
     counting = Counting()
     ended = embed(roll, tmp_path / "run", progress=counting)
     assert ended.group("embedding").content_digest == whole.group("embedding").content_digest

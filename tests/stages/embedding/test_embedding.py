@@ -17,6 +17,7 @@ from scalemani.kernels.measures import subspace_angle
 from scalemani.runs.walk import run
 from scalemani.stages import embedding
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
+from scalemani.stages.embedding import refining
 
 
 def embedded(points, folder, solver, n_components=2, progress=None, **values):
@@ -31,13 +32,13 @@ def embedded(points, folder, solver, n_components=2, progress=None, **values):
 @pytest.fixture
 def starts(monkeypatch):
     """Return a list that the start vectors of every refinement are added to."""
-    seen, initial_state = [], embedding.initial_state
+    seen, initial_state = [], refining.initial_state
 
     def seeing(vectors, problem, width):
         seen.append(np.array(vectors, np.float64))
         return initial_state(vectors, problem, width)
 
-    monkeypatch.setattr(embedding, "initial_state", seeing)
+    monkeypatch.setattr(refining, "initial_state", seeing)
     return seen
 
 
@@ -69,13 +70,13 @@ def test_refinement_of_landmark_vectors_starts_from_them_beside_the_coarse_graph
 def test_coarse_graphs_are_at_work_only_where_a_start_is_not_good_enough(
     roll, tmp_path, monkeypatch, residual, hierarchies
 ):
-    made, multilevel = [], embedding.Multilevel
+    made, multilevel = [], refining.Multilevel
 
     def counting(*arguments):
         made.append(arguments)
         return multilevel(*arguments)
 
-    monkeypatch.setattr(embedding, "Multilevel", counting)
+    monkeypatch.setattr(refining, "Multilevel", counting)
     finished = embedded(roll[:2000], tmp_path / "run", "refine", residual=residual)
     passes = finished.certificates["embedding"]["passes"]
     assert (len(made), passes > 1) == (hierarchies, bool(hierarchies))

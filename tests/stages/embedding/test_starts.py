@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.stages.embedding import coarsely_rounded
+from scalemani.stages.embedding.refining import coarsely_rounded
 
 
 @given(seed=st.integers(0, 2**32 - 1), length=st.integers(-30, 30))

@@ -1,0 +1,110 @@
+"""The solvers of the embedding: by refinement, by landmarks, exact; and graphs in pieces, each solved by itself."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from scalemani.config.methods import declared
+from scalemani.config.stages import LLL, REFINE
+from scalemani.engine.work import StageWork
+from scalemani.kernels.arrays.workspace import Workspace
+from scalemani.kernels.spectral.accuracy import (
+    ROUNDINGS,
+    UNKNOWN,
+    Following,
+    following_value,
+)
+from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
+from scalemani.kernels.spectral.eigenproblem import within_range
+from scalemani.kernels.spectral.pieces import PieceTarget
+from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
+from scalemani.stages.embedding.by_blocks import block_sums
+from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_of
+from scalemani.stages.embedding.refining import by_refinement, vector_dtype
+from scalemani.stages.embedding.solved import Solved
+from scalemani.stages.embedding.streaming import StreamedGraph, residuals_of, unit_vectors, whole_matrix
+from scalemani.stages.shared.output import over_landmarks
+from scalemani.stages.shared.tiles import added
+
+# Solvers whose vectors are Z times those of the landmarks, without a pass.
+BY_LANDMARKS = (LLL, *declared("REDUCTIONS"))
+SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
+
+
+def by_pieces(work: StageWork, workspace: Workspace) -> tuple[Solved | None, dict[str, Any]]:
+    """Return the solution and certificates of a graph in pieces, each solved by itself; None where it is connected."""
+    params = work.task.params
+    if not params.may_fall_apart:
+        return None, {}
+    found = pieces_of(work, StreamedGraph(work, workspace).degrees, workspace)
+    if found is None:
+        return None, {}
+    asked, exact = params.embedding, params.embedding.solver == "exact"
+    target = PieceTarget(
+        params.n_components, exact, params.residual, asked.max_passes, vector_dtype(params), params.seed
+    )
+    vectors, largest, certificates = embed_pieces(work, found, target, workspace)
+    return Solved(vectors, *largest[1:]), certificates
+
+
+def with_small_eigenvalues(work: StageWork, workspace: Workspace, solved: Solved, rounding: float) -> Solved:
+    """Return an embedding with eigenvalues in [0, 2], ascending; those that rounding reaches are computed anew.
+
+    1 - theta has the rounding of theta, which is near 1. The quadratic form of L is a sum of squares, and exact for the
+    vectors as they are.
+
+    Parameters
+    ----------
+    rounding : of 1 - theta
+    """
+    if solved.vectors is None or solved.eigenvalues.min() >= SMALL_EIGENVALUE * rounding:
+        return solved._replace(eigenvalues=within_range(solved.eigenvalues, rounding))
+    values = StreamedGraph(work, workspace).quotients(solved.vectors)
+    order = np.argsort(values, kind="stable")
+    vectors = solved.vectors if (np.diff(order) > 0).all() else solved.vectors[:, order]
+    return solved._replace(
+        vectors=vectors, eigenvalues=within_range(values[order], rounding), residuals=solved.residuals[order]
+    )
+
+
+def rounding_of(dtype: DTypeLike) -> float:
+    """Return the rounding of an inner product of unit vectors of a dtype."""
+    return ROUNDINGS * float(np.finfo(dtype).eps)
+
+
+def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
+    """Return the solution over the landmarks, whose vectors are Z times their coordinates: one pass certifies them.
+
+    The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
+    Vectors are made here where eigenvalues are so small that they have to be computed anew.
+    """
+    solved, vectors = work.task.stored(StoredLandmarkEmbedding), None
+    if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
+        residuals = work.fold_blocks(block_sums, added).residuals
+    else:
+        work.executor.progress.start(work.task.stage, 1, "pass")
+        vectors = over_landmarks(work.task, solved.vectors.read(), workspace.empty)
+        residuals = residuals_of(StreamedGraph(work, workspace), vectors)
+    # A store that an older version wrote may not say it.
+    following = solved.group.record["certificates"].get("following_eigenvalue")
+    known = UNKNOWN if following is None else Following.one(1 - following, float(residuals.max()))
+    return Solved(vectors, solved.eigenvalues.read(), residuals, known)
+
+
+def by_exact_solver(work: StageWork, workspace: Workspace) -> Solved:
+    """Return what a sparse eigensolver finds in memory, to machine precision."""
+    graph = StreamedGraph(work, workspace)
+    work.executor.progress.start(work.task.stage, 1, "eigenproblem")
+    affinities = whole_matrix(work.task)
+    found = exact_eigenmaps(affinities, work.task.params.n_components)
+    following = following_value(affinities, 1 - found.eigenvalues, unit_vectors(graph, found.embedding))
+    return Solved(found.embedding, found.eigenvalues, residuals_of(graph, found.embedding), following)
+
+
+SOLVERS = {
+    REFINE: by_refinement,
+    **dict.fromkeys(BY_LANDMARKS, by_landmarks),
+    "lll+refine": by_refinement,
+    "exact": by_exact_solver,
+}
