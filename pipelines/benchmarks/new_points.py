@@ -4,10 +4,12 @@ Of held-out points of the same distribution, outliers apart, 2 % should be isola
 clusters and outside, all. Each row is a condition, each column a method: false alarms in percent, area under the
 curve of held-out points versus those in holes, and the percentage of the latter that is found.
 
-    python pipelines/benchmarks/new_points.py [--points 2000] [--seeds 3] [--methods pca t-sne ...]
+    python pipelines/benchmarks/new_points.py [--points 1500] [--seeds 3] [--methods pca t-sne ...]
 """
 
 import argparse
+import functools
+import sys
 import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -23,12 +25,14 @@ METHODS: dict[str, Callable[[int], Any]] = {
     "refine": lambda n: sm.LaplacianEigenmaps(2, n_landmarks=n // 5, random_state=0),
     "lll": lambda n: sm.LaplacianEigenmaps(2, solver="lll", n_landmarks=n // 5, random_state=0),
     "pca": lambda n: sm.LandmarkPCA(2, n_landmarks=n // 5, random_state=0),
+    "pca, 150 landmarks": lambda _: sm.LandmarkPCA(2, n_landmarks=150, random_state=0),
     "kernel pca": lambda n: sm.LandmarkKernelPCA(2, n_landmarks=n // 5, random_state=0),
     "isomap": lambda n: sm.LandmarkIsomap(2, n_landmarks=50, random_state=0),
     "ee": lambda n: sm.ElasticEmbedding(2, max_iter=3, random_state=0),
     "t-sne": lambda n: sm.TSNE(2, max_iter=3, random_state=0),
 }
 HELD_OUT = 4000
+FIELD = 60.0  # half the side of the cube that outliers near the clusters fill
 IN_HOLES = 50
 
 
@@ -66,6 +70,33 @@ def between_densities(rng: np.random.Generator) -> np.ndarray:
     return np.concatenate([rng.normal(size=(IN_HOLES, 3)) + 40, 0.05 * rng.normal(size=(IN_HOLES, 3)) + 1])
 
 
+def within_a_field(
+    rng: np.random.Generator, n_points: int, outliers: float, apart: float, wider: float = 1.0
+) -> tuple[np.ndarray, int]:
+    """Return two clusters in three dimensions, and so many outliers for each of their points, uniform in a cube.
+
+    The clusters have deviations 1 and `wider`, and centres that are `apart`.
+    """
+    points, second = rng.normal(size=(n_points, 3)), rng.random(n_points) < 0.5
+    points[second] *= wider
+    points[second, 0] += apart
+    n_out = round(outliers * n_points)
+    return np.concatenate([points, rng.uniform(-FIELD, FIELD, (n_out, 3))]), n_out
+
+
+def between_near_clusters(rng: np.random.Generator, apart: float, width: float, wider: float = 1.0) -> np.ndarray:
+    """Return points with a deviation of `width` about the place as many deviations from either cluster."""
+    return width * rng.normal(size=(3 * IN_HOLES, 3)) + np.array([apart / (1 + wider), 0, 0])
+
+
+def near_clusters(outliers: float, apart: float, width: float = 0.5, wider: float = 1.0) -> Condition:
+    """Return the condition of two near clusters with outliers within and around them."""
+    return Condition(
+        functools.partial(within_a_field, outliers=outliers, apart=apart, wider=wider),
+        functools.partial(between_near_clusters, apart=apart, width=width, wider=wider),
+    )
+
+
 CONDITIONS = {
     "no outliers": Condition(lambda rng, n: clusters(rng, n, 0.0), around_clusters),
     "2 % outliers": Condition(lambda rng, n: clusters(rng, n, 0.02), around_clusters),
@@ -73,6 +104,10 @@ CONDITIONS = {
     "20 % outliers": Condition(lambda rng, n: clusters(rng, n, 0.2), around_clusters),
     "5 % loose population": Condition(lambda rng, n: clusters(rng, n, 0.0, 0.05), around_clusters),
     "three densities": Condition(densities, between_densities),
+    **{f"12 apart, {share:.0%} uniform": near_clusters(share, 12) for share in (0.0, 0.02, 0.05, 0.2)},
+    **{f"{apart} apart, 20% uniform": near_clusters(0.2, apart) for apart in (10, 14, 16)},
+    "12 apart, 20% uniform, hole of deviation 1": near_clusters(0.2, 12, width=1.0),
+    "deviations 1 and 2, 15 apart, 20% uniform": near_clusters(0.2, 15, wider=2.0),
 }
 
 
@@ -83,7 +118,7 @@ def measured(method: str, condition: Condition, n_points: int, seed: int) -> tup
     held_out, n_out = condition.draw(rng, HELD_OUT)
     usual, holes = (
         model._placement.place(points)[StoredPlacement.isolation]
-        for points in (held_out[: HELD_OUT - n_out], condition.holes(rng))
+        for points in (held_out[: len(held_out) - n_out], condition.holes(rng))
     )
     scores = np.concatenate([usual, holes])
     area = float(roc_auc_score(np.arange(len(scores)) >= len(usual), scores))
@@ -92,18 +127,20 @@ def measured(method: str, condition: Condition, n_points: int, seed: int) -> tup
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--points", type=int, default=2000)
+    parser.add_argument("--points", type=int, default=1500)
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--conditions", nargs="+", default=list(CONDITIONS), choices=CONDITIONS)
     arguments = parser.parse_args()
     warnings.simplefilter("ignore")
     rows = []
-    for name, condition in CONDITIONS.items():
-        row = {"condition": name}
+    for name in arguments.conditions:
+        row, condition = {"condition": name}, CONDITIONS[name]
         for method in arguments.methods:
             found = [measured(method, condition, arguments.points, seed) for seed in range(arguments.seeds)]
             alarms, area, share = np.mean(found, axis=0)
             row[method] = f"{100 * alarms:.1f} / {area:.3f} / {100 * share:.0f}"
+            print(name, method, row[method], min(area for _, area, _ in found), file=sys.stderr, flush=True)
         rows.append(row)
     show(rows)
 

@@ -20,9 +20,11 @@ from scalemani.audit.landmarks import (
     FAR,
     LANDMARKS,
     QUERIES_AT_ONCE,
+    SPACINGS,
     WEIGHTS,
     least_squares,
     local_problems,
+    ratios_around,
     squared_distances,
 )
 from scalemani.audit.neighbors import MOST_OF_ERROR
@@ -53,7 +55,10 @@ def check_landmark_graph(audit: Audit) -> Iterator[Finding]:
     far, error = audit.mean((ratios > FAR).astype(np.float64))
     n_points, claimed = audit.run.n_points, embedding.certificates.get("far_points")
     least = audit.sample_error / len(ratios)  # a share that none of the rows drawn has is no more than few of them
-    yield measured("embedding", "far_points", claimed, far * n_points, max(error, least) * n_points)
+    if audit.run.groups[LANDMARKS].holds(SPACINGS):
+        yield measured("embedding", "far_points", claimed, far * n_points, max(error, least) * n_points)
+    else:
+        yield unchecked("embedding", "far_points", "the spacings of the landmarks are not stored", claimed)
     yield judge_residual(audit, group.read("eigenvalues"), float(group.read("sigma")), len(landmarks))
     claimed = embedding.certificates.get("residual_error")
     yield unchecked("embedding", "residual_error", "the sample of the run is not stored", claimed)
@@ -85,10 +90,8 @@ def made_of_landmarks(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the rows drawn (m, d), their reach (m,), and how far they lie from landmarks, by spacings (m,)."""
     values, vectors, sigma = group.read("eigenvalues"), group.read("vectors"), float(group.read("sigma"))
-    spacings, by_kernel = (
-        audit.run.groups[LANDMARKS].read("spacings"),
-        audit.run.param("embedding", "solver") == "nystrom",
-    )
+    stored, by_kernel = audit.run.groups[LANDMARKS], audit.run.param("embedding", "solver") == "nystrom"
+    spacings = stored.read(SPACINGS) if stored.holds(SPACINGS) else np.full(len(landmarks), np.inf)
     width = joined + 1 if by_kernel else int(audit.run.param(WEIGHTS, "n_neighbors", NEAREST))
     gains = np.where(values < 1 - 1e-15, 1 / np.maximum(1 - values, 1e-15), 0.0) if by_kernel else np.ones(len(values))
     made, reach, ratios = np.empty((len(audit.sample), len(values))), *np.empty((2, len(audit.sample)))
@@ -107,8 +110,7 @@ def made_of_landmarks(
         weights /= weights.sum(axis=1, keepdims=True)
         made[some] = np.einsum("mk,mkd->md", weights, vectors[nearest]) * gains
         reach[some] = np.sqrt(np.take_along_axis(squares, order[:, joined : joined + 1], 1)[:, 0])
-        spacing = spacings[nearest[:, 0]]
-        ratios[some] = np.where(near[:, 0] > 0, np.sqrt(near[:, 0]) / np.where(spacing > 0, spacing, 1e-300), 0.0)
+        ratios[some] = ratios_around(squares, np.broadcast_to(spacings, squares.shape))
     return made, reach, ratios
 
 

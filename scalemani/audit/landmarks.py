@@ -24,9 +24,12 @@ from scalemani.audit.stored import StoredGroup
 LANDMARKS, WEIGHTS, BY_AFFINITIES = "landmarks", "landmark_weights", "affinity_weights"
 REDUCED, SOLVED = "reduced", "landmark_embedding"
 SINGULAR, REGULARIZATION = 1e-3, 1e-10  # where landmarks are more than columns, and else, unless it is a parameter
-SHARE = 0.98  # of the points that lie within the spacing of their nearest landmark, those beyond `FAR` of it apart
+SHARE = 0.98  # of the points that lie within the spacings of their nearest landmarks, those beyond `FAR` of it apart
 FAR, CORE = 2.0, 0.75
-GAP = 3  # the other landmark whose distance is the gap of one
+GAP = 5  # the other landmark whose distance is the gap of one, and the landmarks that a point is compared with
+NEAR = 10  # times the distance of the nearest landmark, beyond which others do not count
+TIED = 32  # of the nearest landmarks, among which ties are looked for
+SPACINGS = "local_spacings"
 SPACING_ROWS, SPACING_SAMPLE = 4096, 2048  # rows that spacings are compared with, and were made by
 OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relative
 TIE = 1e-6
@@ -43,7 +46,7 @@ def check_landmarks(audit: Audit) -> Iterator[Finding]:
     yield equal(LANDMARKS, "landmarks", group.certificates.get("landmarks"), len(landmarks))
     if group.holds("rows"):
         yield from check_rows_of_landmarks(audit, group.read("rows"), landmarks)
-    if group.holds("spacings") and audit.points is not None and len(landmarks) > 1:
+    if group.holds(SPACINGS) and audit.points is not None and len(landmarks) > 1:
         yield from check_spacings(audit, group, landmarks.astype(np.float64))
 
 
@@ -59,12 +62,12 @@ def check_rows_of_landmarks(audit: Audit, rows: np.ndarray, landmarks: np.ndarra
 
 def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> Iterator[Finding]:
     """Check that spacings are gaps of landmarks times one number, and that it is the one that points have."""
-    spacings, (gaps, lacking) = group.read("spacings"), landmark_gaps(landmarks)
+    spacings, (gaps, lacking) = group.read(SPACINGS), landmark_gaps(landmarks)
     known = np.isfinite(gaps)
     scales = np.where(known, gaps, np.median(gaps[known]) if known.any() else 0.0)
     factor = float(np.median(spacings[scales > 0] / scales[scales > 0])) if (scales > 0).any() else 1.0
     wrong = int((np.abs(spacings - factor * scales) > TIE * spacings).sum())
-    yield none_wrong(LANDMARKS, "spacings are the gaps of landmarks times one number", wrong, "third nearest others")
+    yield none_wrong(LANDMARKS, "spacings are the gaps of landmarks times one number", wrong, "fifth nearest others")
     n_drawn, n_points = min(SPACING_ROWS, audit.run.n_points), audit.run.n_points
     rows = np.sort(audit.generator.choice(n_points, n_drawn, replace=False))
     (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, gaps, lacking), n_points
@@ -80,7 +83,7 @@ def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> I
 
 
 def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return how far the third nearest other of each landmark (L,) is, and the fourth; copies do not count.
+    """Return how far the fifth nearest other of each landmark (L,) is, and the sixth; copies do not count.
 
     Infinite where there are more copies than that.
     """
@@ -97,10 +100,10 @@ def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def ratios_to_gaps(
     audit: Audit, rows: np.ndarray, landmarks: np.ndarray, gaps: np.ndarray, lacking: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the distance of points (m,) to the nearest landmark over the gap of that one, the least and the most.
+    """Return the distance of points (m,) to the landmarks near them over the gaps of these, the least and the most.
 
-    These differ where landmarks are equally near. The nearest of a landmark is another one, whose gap is what it would
-    be without it.
+    These differ where landmarks are equally near. Those near a landmark are others, whose gaps are what they would be
+    without it.
     """
     assert audit.points is not None
     points, ratios = audit.points.gather(rows), np.empty((2, len(rows)))
@@ -109,13 +112,26 @@ def ratios_to_gaps(
         squares = squared_distances(points[some], landmarks)
         itself = squares.min(axis=1) == 0
         squares[itself, squares[itself].argmin(axis=1)] = np.inf
-        nearest = squares.min(axis=1)
         point_gaps = np.where(itself[:, np.newaxis] & (np.sqrt(squares) <= gaps * (1 + TIE)), lacking, gaps)
-        tied = squares <= nearest[:, np.newaxis] * (1 + TIE)
-        widest, narrowest = (np.where(tied, point_gaps, other) for other in (-np.inf, np.inf))
-        for row, scales in enumerate((widest.max(axis=1), narrowest.min(axis=1))):
-            ratios[row, some] = np.sqrt(nearest) / np.where(scales > 0, scales, np.inf)
+        for row, sign in enumerate((-1, 1)):  # of those equally near, wide gaps first or last
+            ratios[row, some] = ratios_around(squares, point_gaps, sign)
     return ratios[0], ratios[1]
+
+
+def ratios_around(squares: np.ndarray, gaps: np.ndarray, sign: int = 1) -> np.ndarray:
+    """Return how far points (m,) are from the landmarks near them, by gaps or spacings (m, L) of these.
+
+    Of landmarks at equal squared distances (m, L), those come first that have the least `sign` times their gap.
+    """
+    n_near = max(1, min(GAP, squares.shape[1] - 1))
+    near = np.argpartition(squares, min(TIED, squares.shape[1]) - 1, axis=1)[:, :TIED]
+    squares, gaps = (np.take_along_axis(one, near, axis=1) for one in (squares, gaps))
+    rounded = np.round(np.log(np.maximum(squares, 1e-300)) / TIE)
+    order = np.lexsort((sign * gaps, rounded), axis=1)[:, :n_near]
+    near, gaps = (np.take_along_axis(one, order, axis=1) for one in (squares, gaps))
+    scales = np.median(gaps, axis=1)
+    away = np.minimum(np.sqrt(near[:, -1]), NEAR * np.sqrt(near[:, 0]))
+    return np.where(away > 0, away / np.where(scales > 0, scales, 1e-300), 0.0)
 
 
 def usual_ratio(ratios: np.ndarray, share: float) -> float:

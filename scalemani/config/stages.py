@@ -98,7 +98,7 @@ LANDMARKS = Stage(
     ("points",),
     seeded=True,
     by_block=False,
-    key=Key(version=3, side_data=("landmarks",), continues=("landmarks",)),
+    key=Key(version=4, side_data=("landmarks",), continues=("landmarks",)),
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
 LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none

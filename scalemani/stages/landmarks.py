@@ -86,10 +86,10 @@ def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the landmarks and their rows, or their anchors."""
     stored = StoredLandmarks
     if sizes.params.landmarks.off_data:
-        off_data = [stored.spacings, stored.points, stored.anchor_rows, stored.anchor_weights]
+        off_data = [stored.local_spacings, stored.points, stored.anchor_rows, stored.anchor_weights]
         return Disk(written(off_data, sizes, anchor=ANCHORS))
     landmarks = {stored.points.name: sizes.params.n_landmarks * sizes.stored_row_bytes}
-    return Disk({**written([stored.spacings, stored.rows], sizes), **landmarks})
+    return Disk({**written([stored.local_spacings, stored.rows], sizes), **landmarks})
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -108,7 +108,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
     spacings = sampled_spacings(points, landmarks, params.seed)
-    output.write_whole({StoredLandmarks.spacings: spacings}, StoredLandmarks.SPACINGS_UNIT)
+    output.write_whole({StoredLandmarks.local_spacings: spacings}, StoredLandmarks.SPACINGS_UNIT)
     if rows is None:
         nearest = anchored(points, landmarks)
         anchors = {

@@ -412,7 +412,7 @@ def landmarks_at_other_rows(run: Forged) -> None:
 
 @of("lll")
 def a_spacing_that_is_shorter(run: Forged) -> None:
-    run.change("landmarks", "spacings", lambda spacings: 0.7 * spacings)
+    run.change("landmarks", "local_spacings", lambda spacings: 0.7 * spacings)
 
 
 @of("variational-nystrom")

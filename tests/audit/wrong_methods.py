@@ -184,7 +184,7 @@ def the_first_discriminant_of_a_kernel_left_out(run: Forged) -> None:
 
 @of("lll", "spacings over gaps")
 def spacings_that_are_doubled(run: Forged) -> None:
-    run.change("landmarks", "spacings", lambda spacings: 2 * spacings)
+    run.change("landmarks", "local_spacings", lambda spacings: 2 * spacings)
 
 
 @of("pca", "spacings are the gaps of landmarks times one number")
@@ -193,7 +193,7 @@ def a_spacing_that_is_longer(run: Forged) -> None:
         spacings[7] *= 1.5
         return spacings
 
-    run.change("landmarks", "spacings", act)
+    run.change("landmarks", "local_spacings", act)
 
 
 @of("isomap", "shortest paths from 8 sampled points")

@@ -10,7 +10,7 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.selection import random_landmarks
 from scalemani.kernels.landmarks.weights import default_regularization
-from scalemani.kernels.neighbors.isolation import GAP_NEIGHBOR, Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
+from scalemani.kernels.neighbors.isolation import AROUND, Gaps, gaps_of, n_around, ratios_to, spacings_of, usual_ratio
 from scalemani.kernels.rows.compressed import PointsByRow
 
 EXHAUSTED = 1e-10  # variance that landmarks leave each other, below which it is rounding: as for their selection
@@ -35,19 +35,20 @@ def sampled_spacings(points: PointsByRow, landmarks: np.ndarray, seed: int) -> n
 
 
 def landmark_spacings(points: np.ndarray, landmarks: np.ndarray) -> np.ndarray:
-    """Return how far from each landmark (L,) points that are nearest to it usually lie, by a sample (n, D) of them.
+    """Return how far points around each landmark (L,) usually lie from landmarks, by a sample (n, D) of them.
 
-    The nearest landmark of one that is a landmark is another one: it is what a point that is left out would have. Such
+    The nearest landmarks of one that is a landmark are others: they are what a point that is left out would have. Such
     points count, as rules that spread landmarks choose those that lie apart.
     """
-    prepared = prepare_landmarks(landmarks)
-    gaps = landmark_gaps(prepared)
+    prepared, n_landmarks = prepare_landmarks(landmarks), len(landmarks)
+    gaps, n_near = landmark_gaps(prepared), n_around(n_landmarks - 1)
     ratios = np.empty(len(points))
     for some in slices(len(points), TILE_ROWS):
-        indices, squares = nearest_landmarks(points[some], prepared, min(2, len(landmarks)))
-        distances, itself = np.sqrt(squares), squares[:, 0] == 0
-        around = np.where(itself, gaps.left_out(indices[:, -1], distances[:, -1]), gaps.lengths[indices[:, 0]])
-        ratios[some] = ratios_to(np.where(itself, distances[:, -1], distances[:, 0]), around)
+        indices, squares = nearest_landmarks(points[some], prepared, min(n_near + 1, n_landmarks))
+        distances, itself = np.sqrt(squares), squares[:, :1] == 0
+        others, lengths = indices[:, -n_near:], distances[:, -n_near:]
+        around = np.where(itself, gaps.left_out(others, lengths), gaps.lengths[indices[:, :n_near]])
+        ratios[some] = ratios_to(np.where(itself, lengths, distances[:, :n_near]), around)
     return spacings_of(gaps, usual_ratio(ratios))
 
 
@@ -56,15 +57,20 @@ def landmark_gaps(prepared: PreparedLandmarks) -> Gaps:
     landmarks, n_landmarks = prepared.landmarks, len(prepared.landmarks)
     if n_landmarks == 1:
         return Gaps(np.ones(1), np.ones(1))
-    width = min(GAP_NEIGHBOR + 2, n_landmarks)
+    width = min(AROUND + 2, n_landmarks)
     parts = [nearest_landmarks(landmarks[some], prepared, width)[1] for some in slices(n_landmarks, TILE_ROWS)]
     return gaps_of(np.sqrt(np.concatenate(parts))[:, 1:])  # the first is the landmark itself, or a copy
 
 
 def isolation(points: np.ndarray, prepared: PreparedLandmarks, spacings: np.ndarray) -> np.ndarray:
-    """Return how far points (n, D) lie from the nearest landmark, over the spacing (L,) of that one: (n,) float64."""
-    indices, squares = nearest_landmarks(points, prepared, 1)
-    return ratios_to(np.sqrt(squares[:, 0]), spacings[indices[:, 0]])
+    """Return how far points (n, D) lie from the landmarks nearest to them, by their spacings (L,): (n,) float64."""
+    return isolation_among(*nearest_landmarks(points, prepared, n_around(len(spacings) - 1)), spacings)
+
+
+def isolation_among(indices: np.ndarray, squares: np.ndarray, spacings: np.ndarray) -> np.ndarray:
+    """Return what `isolation` does, of points whose nearest landmarks (n, >= k) are known, with squared distances."""
+    near = slice(n_around(len(spacings) - 1))
+    return ratios_to(np.sqrt(squares[:, near]), spacings[indices[:, near]])
 
 
 class NystromKernel(NamedTuple):

@@ -15,7 +15,6 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import (
     PreparedLandmarks,
     basis_of_landmarks,
-    nearest_landmarks,
     nearest_rows,
 )
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
@@ -268,10 +267,9 @@ class Combining(NamedTuple):
 
 
 class Combined(NamedTuple):
-    """Landmarks (n, K) int32 of points, ascending distance, squared distances and weights (n, K) float64."""
+    """Landmarks (n, K) int32 of points, ascending distance, and weights (n, K) float64."""
 
     indices: np.ndarray
-    squares: np.ndarray
     weights: np.ndarray
 
     def of(self, coordinates: np.ndarray) -> np.ndarray:
@@ -281,21 +279,19 @@ class Combined(NamedTuple):
         return combinations
 
 
-def combined(points: np.ndarray, prepared: PreparedLandmarks, combining: Combining) -> Combined:
-    """Return the weights of points (n, D) over their nearest landmarks: each row depends on its point alone."""
-    return combined_among(points, prepared, combining, *nearest_landmarks(points, prepared, combining.n_neighbors))
-
-
 def combined_among(
     points: np.ndarray, prepared: PreparedLandmarks, combining: Combining, indices: np.ndarray, squares: np.ndarray
 ) -> Combined:
-    """Return what `combined` does, of points whose nearest landmarks (n, >= K) are known, with squared distances."""
+    """Return the weights of points (n, D) over their nearest landmarks (n, >= K), which are at squared distances.
+
+    Each row depends on its own point alone.
+    """
     indices, squares = (np.ascontiguousarray(one[:, : combining.n_neighbors]) for one in (indices, squares))
     if combining.sigma is None:
         weights = local_weights(points, prepared.landmarks, indices, combining.regularization)
     else:
         weights = kernel_shares(squares, combining.sigma)
-    return Combined(indices, squares, weights)
+    return Combined(indices, weights)
 
 
 def kernel_shares(squares: np.ndarray, sigma: float) -> np.ndarray:

@@ -1,14 +1,20 @@
-"""How isolated points are: how far from the nearest known point, a neighbour or landmark, by the spacing around that.
+"""How isolated points are: how far from the known points near them, neighbours or landmarks, by the spacing of these.
 
-Scales are local: the gap of a known point is the distance of its third nearest other one, and its spacing a multiple of
-the gap that is measured on points that are left out.
+Scales are local: the gap of a known point is the distance of its fifth nearest other one, and its spacing a multiple of
+the gap that is measured on points that are left out. A point is compared by the distance of its fifth nearest, as a gap
+is measured, with the median spacing of these five: what a hole is nearest to lies at the edge of a cluster, where a
+single gap is wide, and an outlier or two among the five decide nothing.
+
+Source of a ratio of distances to local distances: Breunig, Kriegel, Ng, Sander, LOF: identifying density-based local
+outliers, 2000.
 """
 
 from typing import NamedTuple
 
 import numpy as np
 
-GAP_NEIGHBOR = 3  # of one, a twentieth is small by chance, so that ratios to it have long tails; more are not local
+AROUND = 5  # with fewer, ratios have long tails, so that holes are missed; more are not local where landmarks are few
+NEAR = 10.0  # times the distance of the nearest known point, beyond which others do not count: next to one all is known
 USUAL = 0.98  # share of the points that are left out which decides what is usual
 WIDE = 2.0  # times the spacing, from which on a point lies in no gap of the known points but off the data
 CORE = 0.75  # share of the points of which it is taken that they are no outliers
@@ -22,7 +28,7 @@ class Gaps(NamedTuple):
     lacking: np.ndarray
 
     def left_out(self, nearest: np.ndarray, distances: np.ndarray) -> np.ndarray:
-        """Return the gaps at the nearest ones of known points, at distances (m,), as if these were not known."""
+        """Return the gaps at those nearest to known points, at distances (m, k), as if these points were not known."""
         lengths = self.lengths[nearest]
         return np.where(distances <= lengths, self.lacking[nearest], lengths)
 
@@ -34,7 +40,7 @@ def gaps_of(distances: np.ndarray) -> Gaps:
     """
     apart = np.where(distances > 0, distances, np.inf)
     last = distances.shape[1] - 1
-    first = max(0, min(GAP_NEIGHBOR, last) - 1)
+    first = max(0, min(AROUND, last) - 1)
     return Gaps(*(apart[:, column:].min(axis=1) for column in (first, min(first + 1, last))))
 
 
@@ -68,8 +74,24 @@ def spacings_of(gaps: Gaps, usual: float) -> np.ndarray:
         return np.minimum(lengths * np.float64(usual), FARTHEST)
 
 
+def n_around(n_others: int) -> int:
+    """Return how many of the other known points, of so many, a point is compared with."""
+    return max(1, min(AROUND, n_others))
+
+
 def ratios_to(distances: np.ndarray, scales: np.ndarray) -> np.ndarray:
-    """Return distances (n,) over scales (n,), at most `FARTHEST`: 0 of a distance of 0 at any scale."""
+    """Return how far points are from the known ones nearest to them, by what is usual there: (n,), at most `FARTHEST`.
+
+    Parameters
+    ----------
+    distances : (n, k) real, of these, ascending
+    scales : (n, k) real, the gap or the spacing of each
+
+    Returns
+    -------
+    (n,) float64, 0 where the nearest is at distance 0, at any scales
+    """
     with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        ratios = np.where(distances == 0, 0.0, np.asarray(distances, np.float64) / scales)
+        away = np.minimum(distances[:, -1], NEAR * np.asarray(distances[:, 0], np.float64))
+        ratios = np.where(away == 0, 0.0, away / np.median(scales, axis=1))
     return np.minimum(np.nan_to_num(ratios, nan=FARTHEST, posinf=FARTHEST), FARTHEST)

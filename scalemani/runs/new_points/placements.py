@@ -22,10 +22,11 @@ from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tu
 from scalemani.kernels.affinities.entropic import entropic_affinities
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Workspace, threads
-from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
-from scalemani.kernels.landmarks.weights import Combining, combined, reconstruction_errors
+from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.quality import isolation_among
+from scalemani.kernels.landmarks.weights import Combining, combined_among, reconstruction_errors
 from scalemani.kernels.machine.control_groups import usable_processors
-from scalemani.kernels.neighbors.isolation import Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
+from scalemani.kernels.neighbors.isolation import AROUND, Gaps, gaps_of, n_around, ratios_to, spacings_of, usual_ratio
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
@@ -139,7 +140,7 @@ class LandmarkPlacer(Placer):
     @classmethod
     def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
         """Return what placing rows by landmarks takes: some at a time, whatever the rows of a block."""
-        columns = 3 * run.params.landmark_neighbors + points.n_features
+        columns = 3 * max(run.params.landmark_neighbors, AROUND) + points.n_features
         return Memory(
             {"coordinates of the landmarks": array("float64", run.params.n_landmarks, run.params.n_components)},
             {"nearest landmarks, weights and differences of some rows": array("float64", ROWS_AT_ONCE, columns)},
@@ -150,11 +151,13 @@ class LandmarkPlacer(Placer):
         landmarks, n_points = self.prepared.landmarks, points.shape[0]
         placed = np.empty((n_points, self.coordinates.shape[1]))
         isolation, errors = np.empty(n_points), np.empty(n_points)
+        n_near = max(self.combining.n_neighbors, n_around(len(landmarks) - 1))
         for part in slices(n_points, ROWS_AT_ONCE):
             rows = dense_rows(points[part])
-            found = combined(rows, self.prepared, self.combining)
+            near = nearest_landmarks(rows, self.prepared, n_near)
+            found = combined_among(rows, self.prepared, self.combining, *near)
             placed[part] = found.of(self.coordinates)
-            isolation[part] = ratios_to(np.sqrt(found.squares[:, 0]), self.spacings[found.indices[:, 0]])
+            isolation[part] = isolation_among(*near, self.spacings)
             errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
         return {
             StoredPlacement.coordinates: placed,
@@ -225,11 +228,11 @@ class NeighborPlacer(Placer):
         """
         wanted = self.n_neighbors
         found = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
-        nearest = found.distances[:, 0].astype(np.float64)
-        placed, known = self.place_among(found), nearest == 0
+        placed, known = self.place_among(found), found.distances[:, 0] == 0
         placed[StoredPlacement.coordinates][known] = self.positions[found.indices[known, 0]]
-        spacings = self.spacings[found.indices[:, 0]]
-        return {**placed, StoredPlacement.isolation: ratios_to(nearest, spacings)}
+        near = slice(n_around(wanted))
+        isolation = ratios_to(found.distances[:, near], self.spacings[found.indices[:, near]])
+        return {**placed, StoredPlacement.isolation: isolation}
 
     @property
     def n_neighbors(self) -> int:
@@ -242,20 +245,17 @@ class NeighborPlacer(Placer):
 
 
 def read_spacings(run: Run) -> np.ndarray:
-    """Return how far from each training point (N,), in work order, others that are nearest to it usually lie.
+    """Return how far points around each training point (N,), in work order, usually lie from training points.
 
     Each training point is one that is left out: its neighbours are those that a new point in its place would have.
     """
-    graph = run.stored(StoredNeighbors)
-    nearest, distances = np.empty(run.dimensions.n_points, np.int64), np.empty(run.dimensions.n_points)
-    parts = []
-    for block in range(run.dimensions.n_blocks):
-        start, stop = run.dimensions.rows(block)
-        indices, lengths = graph.read_graph_block(block)
-        nearest[start:stop], distances[start:stop] = indices[:, 0], lengths[:, 0]
-        parts.append(gaps_of(lengths))
-    gaps = Gaps(*map(np.concatenate, zip(*parts, strict=True)))
-    ratios = ratios_to(distances, gaps.left_out(nearest, distances))
+    graph, blocks = run.stored(StoredNeighbors), range(run.dimensions.n_blocks)
+    parts = [gaps_of(graph.read_graph_block(block)[1]) for block in blocks]
+    gaps, ratios = Gaps(*map(np.concatenate, zip(*parts, strict=True))), np.empty(run.dimensions.n_points)
+    near = slice(n_around(run.params.affinity_neighbors))
+    for block in blocks:
+        indices, distances = (one[:, near] for one in graph.read_graph_block(block))
+        ratios[slice(*run.dimensions.rows(block))] = ratios_to(distances, gaps.left_out(indices, distances))
     return spacings_of(gaps, usual_ratio(ratios))
 
 

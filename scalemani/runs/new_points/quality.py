@@ -18,13 +18,13 @@ ERROR_QUANTILES = {"median_error": 0.5, "p95_error": 0.95, "largest_error": 1.0}
 
 
 OFF_THE_DATA = (
-    f"of {{}} new points lie more than {WIDE:g} times as far from the nearest landmark or neighbour as {USUAL:.0%} of "
-    "the training points, by the spacing of these there, first rows {}: the embedding knows nothing of where they are, "
-    "so their positions mean little; embed them with the others, or raise landmarks.n_landmarks where landmarks place "
-    "new points"
+    f"of {{}} new points lie more than {WIDE:g} times as far from the nearest landmarks or neighbours as {USUAL:.0%} "
+    "of the training points, by the spacing of these there, first rows {}: the embedding knows nothing of where they "
+    "are, so their positions mean little; embed them with the others, or raise landmarks.n_landmarks where landmarks "
+    "place new points"
 )
 IN_GAPS = (
-    f"of {{}} new points lie farther from the nearest landmark or neighbour than {USUAL:.0%} of the training points, "
+    f"of {{}} new points lie farther from the nearest landmarks or neighbours than {USUAL:.0%} of the training points, "
     "by the spacing of these there, first rows {}: more than chance explains, so that the new points have another "
     "distribution than the training points; embed them with the others"
 )

@@ -114,7 +114,7 @@ SAMPLED_POINTS = 100  # by which the recall of the search for neighbours is meas
 class Transformed:
     """What became of new points: what measures how well they were placed, and what to say of it.
 
-    certificates : isolated and far, shares of the points whose distance to the nearest landmark or neighbour is more
+    certificates : isolated and far, shares of the points whose distance to the nearest landmarks or neighbours is more
         than what 98 % of the training points do not exceed, and more than twice that, by the spacing there (2 % of new
         points of the same distribution are isolated); of spectral embeddings median_error, p95_error and
         largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of

@@ -241,7 +241,7 @@ class StoredPlacement(StoredStage, stage="placement"):
     isolation = Rows(
         "point",
         "float64",
-        "the distance of the nearest landmark or training point over the spacing around that one, at most 1e300",
+        "the distance of the fifth nearest landmark or training point over the median spacing of five, at most 1e300",
     ).with_invariants(between(0, 1e300))
     errors = Rows(
         "point", "float64", "reconstruction error, relative to the distance of the nearest landmark"

@@ -45,15 +45,16 @@ class StoredLandmarks(StoredStage, stage="landmarks"):
         "float64",
         "the weights of these points, whose combination each landmark nearly is; they sum to one; off the data",
     ).with_invariants(FINITE, SUM_TO_ONE)
-    spacings = Whole(
+    local_spacings = Whole(
         "landmark",
         "float64",
-        "how far 98 % of a sample of the points that are nearest to the landmark lie from it, at most: the distance of "
-        "the third nearest other landmark times a number that all landmarks share",
+        "how far points around the landmark usually lie from landmarks: the distance of the fifth nearest other one "
+        "times a number that all landmarks share, so that 98 % of a sample of the points have their fifth nearest "
+        "landmark no farther than the median of their five",
         "as given",
     ).with_invariants(POSITIVE)
     ANCHORS_UNIT: ClassVar = "anchors"
-    SPACINGS_UNIT: ClassVar = "spacings"
+    SPACINGS_UNIT: ClassVar = "local_spacings"
 
     @property
     def off_data(self) -> bool:
@@ -65,7 +66,7 @@ class StoredLandmarks(StoredStage, stage="landmarks"):
         if not self.group.committed(self.SPACINGS_UNIT):
             landmarks = self.points.read()
             return landmark_spacings(landmarks, landmarks)
-        return self.spacings.read()
+        return self.local_spacings.read()
 
     def coordinates_in(self, embedding: ArrayReader) -> np.ndarray:
         """Return the coordinates (L, d) of the landmarks in an embedding (N, d) of the points, in input order."""

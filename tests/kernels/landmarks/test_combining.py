@@ -4,12 +4,17 @@ import numpy as np
 import pytest
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.landmarks.nearest import prepare_landmarks
-from scalemani.kernels.landmarks.weights import Combining, combined, kernel_shares, local_weights
+from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
+from scalemani.kernels.landmarks.weights import Combining, combined_among, kernel_shares, local_weights
 
 POINTS = np.random.default_rng(0).normal(size=(200, 4))
 LANDMARKS, COORDINATES = POINTS[:120], np.random.default_rng(1).normal(size=(120, 3))
 PREPARED = prepare_landmarks(LANDMARKS)
+
+
+def combined(points, prepared, combining):
+    near = nearest_landmarks(points, prepared, combining.n_neighbors + 2)
+    return combined_among(points, prepared, combining, *near)
 
 
 def test_without_a_bandwidth_the_weights_are_those_of_z():

@@ -71,20 +71,21 @@ def test_bytes_are_compared_as_numbers():
 
 
 def isolation_by_brute_force(points, landmarks, new):
-    """Return the distance of the nearest landmark by its third nearest other one, 1 where 98 % of the points lie."""
-    among = np.sort(cdist(landmarks, landmarks))[:, 1:]
-    number = min(3, among.shape[1] - 1) - 1
-    away = cdist(points, landmarks)
-    away[away == 0] = np.inf
-    ratios = []
-    for row, nearest in zip(away, away.argmin(axis=1), strict=True):
-        itself = np.isinf(row)
-        left = np.delete(landmarks, [*np.flatnonzero(itself), nearest], axis=0)
-        gaps = np.sort(cdist(landmarks[nearest : nearest + 1], left)[0])
-        ratios.append(row[nearest] / gaps[min(number, len(gaps) - 1)])
-    usual = np.quantile(ratios, 0.98, method="lower")
-    away = cdist(new, landmarks)
-    return away.min(axis=1) / (usual * among[away.argmin(axis=1), number])
+    """Return the distance of the fifth nearest landmark by the median gap of the five, 1 where 98 % of points lie."""
+
+    def ratios_of(rows, known):
+        found = []
+        for row in rows:
+            rest = known[(known != row).any(axis=1)]
+            away = np.linalg.norm(rest - row, axis=1)
+            near = np.argsort(away, kind="stable")[: min(5, len(known) - 1)]
+            gaps = [np.sort(np.linalg.norm(np.delete(rest, one, axis=0) - rest[one], axis=1)) for one in near]
+            number = max(0, min(5, len(known) - 2) - 1)
+            scale = np.median([gap[min(number, len(gap) - 1)] for gap in gaps])
+            found.append(min(away[near[-1]], 10 * away[near[0]]) / scale)
+        return np.array(found)
+
+    return ratios_of(new, landmarks) / np.quantile(ratios_of(points, landmarks), 0.98, method="lower")
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.uint8])

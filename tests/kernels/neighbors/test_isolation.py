@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.isolation import FARTHEST, Gaps, gaps_of, ratios_to, spacings_of, usual_ratio
+from scalemani.kernels.neighbors.isolation import FARTHEST, Gaps, gaps_of, n_around, ratios_to, spacings_of, usual_ratio
 
 POINTS = np.random.default_rng(0).normal(size=(60, 3))
 
@@ -19,17 +19,17 @@ def others(points, k):
     return rows, np.take_along_axis(away, rows, axis=1)
 
 
-@pytest.mark.parametrize(("k", "number"), [(1, 1), (2, 1), (3, 2), (4, 3), (9, 3)])
-def test_the_gap_is_the_distance_of_the_third_or_the_last_but_one(k, number):
+@pytest.mark.parametrize(("k", "number"), [(1, 1), (2, 1), (3, 2), (5, 4), (6, 5), (9, 5)])
+def test_the_gap_is_the_distance_of_the_fifth_or_the_last_but_one(k, number):
     np.testing.assert_array_equal(gaps_of(others(POINTS, k)[1]).lengths, np.sort(cdist(POINTS, POINTS))[:, number])
 
 
 def test_gaps_of_points_left_out_are_those_of_the_other_points_alone():
-    rows, distances = others(POINTS, 6)
-    found = gaps_of(distances).left_out(rows[:, 0], distances[:, 0])
-    for row, nearest in enumerate(rows[:, 0]):
+    rows, distances = others(POINTS, 8)
+    found = gaps_of(distances).left_out(rows[:, :5], distances[:, :5])
+    for row, nearest in enumerate(rows[:, :5]):
         rest = np.delete(POINTS, row, axis=0)
-        assert found[row] == np.sort(cdist(POINTS[nearest : nearest + 1], rest)[0])[3]
+        np.testing.assert_array_equal(found[row], np.sort(cdist(POINTS[nearest], rest))[:, 5])
 
 
 def test_copies_have_the_gaps_of_the_point_that_they_are():
@@ -57,4 +57,12 @@ def test_without_ratios_that_are_told_apart_distances_are_compared_with_gaps():
 
 def test_ratios_are_finite_whatever_distances_and_scales_are():
     distances, scales = np.array([0, 0, 1, 3, np.inf, np.nan, 1e300]), np.array([0, 2, 0, 2, 1, 1, 1e-300])
-    assert ratios_to(distances, scales).tolist() == [0, 0, FARTHEST, 1.5, FARTHEST, FARTHEST, FARTHEST]
+    found = ratios_to(distances[:, np.newaxis], scales[:, np.newaxis])
+    assert found.tolist() == [0, 0, FARTHEST, 1.5, FARTHEST, FARTHEST, FARTHEST]
+
+
+def test_a_ratio_is_of_the_last_distance_to_the_median_scale_and_none_next_to_a_known_point():
+    scales = np.array([[1e6, 2.0, 3, 1, 1e6]])
+    distances = np.array([[4.0, 5, 6, 7, 8], [0.25, 5, 6, 7, 8], [0, 5, 6, 7, 8]])
+    np.testing.assert_allclose(ratios_to(distances, np.repeat(scales, 3, 0)), [8 / 3, 2.5 / 3, 0])
+    assert [n_around(others) for others in (0, 1, 4, 5, 80)] == [1, 1, 4, 5, 5]

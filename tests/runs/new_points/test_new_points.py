@@ -74,9 +74,9 @@ def test_the_account_adds_up_what_every_read_placed():
     shares = {"far": 1 / 30, "isolated": 9 / 30, "arrived": 28 / 30, "mean_fall": 0.5}
     assert new.account.certificates == pytest.approx(shares)
     (far, far_kind), (alone, alone_kind), (moving, moving_kind) = new.account.warnings
-    assert far.startswith("1 of 30 new points lie more than 2 times as far from the nearest landmark or neighbour as ")
+    assert far.startswith("1 of 30 new points lie more than 2 times as far from the nearest landmarks or neighbours ")
     assert "first rows 21:" in far
-    assert alone.startswith("8 of 30 new points lie farther from the nearest landmark or neighbour than 98% of the ")
+    assert alone.startswith("8 of 30 new points lie farther from the nearest landmarks or neighbours than 98% of the ")
     assert "first rows 6, 7, 8, 9, 10:" in alone
     assert moving.startswith("2 of 30 new points were still moving")
     assert (far_kind, alone_kind, moving_kind) == (ScalemaniWarning, ScalemaniWarning, ShortfallWarning)

@@ -68,6 +68,7 @@ METHODS = {
     "minmax": lambda n: sm.LaplacianEigenmaps(2, n_landmarks=n // 4, landmarks="minmax", random_state=0),
     "variational": lambda n: sm.LaplacianEigenmaps(2, solver="variational-nystrom", n_landmarks=n, random_state=0),
     "pca": lambda n: sm.LandmarkPCA(2, n_landmarks=n, random_state=0),
+    "pca, 150 landmarks": lambda _: sm.LandmarkPCA(2, n_landmarks=150, random_state=0),
     "kernel pca": lambda n: sm.LandmarkKernelPCA(2, n_landmarks=n // 4, random_state=0),
     "isomap": lambda n: sm.LandmarkIsomap(2, n_landmarks=50, random_state=0),
     "elastic": lambda n: sm.ElasticEmbedding(2, max_iter=3, random_state=0),
@@ -104,6 +105,27 @@ def hole_of_densities(rng):
     return np.concatenate([rng.normal(size=(50, 3)) + 40, 0.05 * rng.normal(size=(50, 3)) + 1])
 
 
+def near_clusters(rng, n_points, percent_out, apart, wider=1.0):
+    """Return two near clusters in three dimensions, and outliers uniform in a cube around them."""
+    points, second = rng.normal(size=(n_points, 3)), rng.random(n_points) < 0.5
+    points[second] *= wider
+    points[second, 0] += apart
+    outliers = rng.uniform(-60, 60, (n_points * percent_out // 100, 3))
+    return np.concatenate([points, outliers]), np.arange(n_points + len(outliers)) >= n_points
+
+
+def hole_of_near_clusters(rng, apart, wider=1.0):
+    return 0.5 * rng.normal(size=(200, 3)) + np.array([apart / (1 + wider), 0, 0])
+
+
+NEAR_CLUSTERS = {
+    f"{apart} apart, {percent} %, {wider} times as wide": (
+        lambda rng, n, how=(percent, apart, wider): near_clusters(rng, n, *how),
+        lambda rng, how=(apart, wider): hole_of_near_clusters(rng, *how),
+    )
+    for percent, apart, wider in [(0, 12, 1), (2, 12, 1), (5, 12, 1), (20, 12, 1), (20, 16, 1), (20, 15, 2)]
+}
+
 CONDITIONS = {
     **{
         f"{percent} % outliers": (lambda rng, n, percent=percent: two_clusters(rng, n, percent), hole_of_clusters)
@@ -115,7 +137,12 @@ CONDITIONS = {
 
 
 EVERY = [(method, condition) for condition in CONDITIONS for method in ("lll", "pca", "t-sne")]
-HARDEST = [(method, condition) for condition in ("20 % outliers", "loose population") for method in METHODS]
+HARDEST = [
+    (method, condition)
+    for condition in ("20 % outliers", "loose population")
+    for method in METHODS
+    if "150" not in method
+]
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -132,6 +159,23 @@ def test_points_in_holes_are_isolated_and_two_percent_of_held_out_points_are(met
     assert (0 if method == "minmax" else 0.005) <= np.mean(usual > 1) <= 0.04
     assert roc_auc_score(np.arange(len(usual) + len(off)) >= len(usual), np.concatenate([usual, off])) >= 0.95
     assert np.mean(off > 1) >= 0.95
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("method", ["pca, 150 landmarks", "t-sne"])
+@pytest.mark.parametrize("condition", NEAR_CLUSTERS)
+def test_the_hole_between_near_clusters_is_told_from_held_out_points(method, condition):
+    """The spacing of single points at the edge of a cluster would not: areas down to 0.75."""
+    draw, hole = NEAR_CLUSTERS[condition]
+    for seed in range(2):
+        rng = np.random.default_rng(seed)
+        model = METHODS[method](150).fit(draw(rng, 1500)[0])
+        held_out, is_outlier = draw(rng, 2000)
+        usual, off = (
+            model._placement.place(rows)[StoredPlacement.isolation] for rows in (held_out[~is_outlier], hole(rng))
+        )
+        assert 0.01 <= np.mean(usual > 1) <= 0.035
+        assert roc_auc_score(np.arange(len(usual) + len(off)) >= len(usual), np.concatenate([usual, off])) >= 0.95
 
 
 @pytest.mark.parametrize("method", ["pca", "refine", "t-sne", "isomap"])
@@ -177,7 +221,7 @@ def test_few_held_out_points_of_the_same_distribution_lie_off_the_data(name, n_l
     new = NewPoints(placement, open_points(points[order[1200:]]))
     new.read_all()
     assert new.account.certificates["far"] <= 0.01
-    assert new.account.certificates["isolated"] <= 0.045  # of 300
+    assert new.account.certificates["isolated"] <= 0.05  # of 300, by a quantile of 1,200: 2 % with a deviation of 1 %
     assert not any("lie farther" in told for told, _ in new.account.warnings)
     known = NewPoints(placement, open_points(points[order[:1200]]))
     known.read_all()
@@ -193,14 +237,15 @@ def test_training_points_have_the_spacings_of_brute_force_whatever_the_blocks(ro
     )
     away = cdist(points, points)
     np.fill_diagonal(away, np.inf)
-    nearest, gaps = away.argmin(axis=1), np.sort(away)[:, 2:4]
-    lacking = away.min(axis=1) <= gaps[nearest, 0]
-    ratios = np.sort(away.min(axis=1) / gaps[nearest, lacking.astype(int)])
+    nearest, gaps = np.argsort(away)[:, :5], np.sort(away)[:, 4:6]
+    near = np.take_along_axis(away, nearest, axis=1)
+    scales = np.where(near <= gaps[nearest, 0], gaps[nearest, 1], gaps[nearest, 0])
+    ratios = np.sort(np.minimum(near[:, 4], 10 * near[:, 0]) / np.median(scales, axis=1))
     counted = ratios[:2250]
     for _ in range(20):
         usual = np.quantile(counted, 0.98, method="lower")
         counted = ratios[ratios <= 2 * usual]
-    assert 2950 < len(counted) < 3000  # some have a copy near by, by which another's gap is small
+    assert len(counted) > 2950
     found = read_spacings(one)[np.argsort(one.stored(StoredWorkPoints).input_rows.read())]
     np.testing.assert_allclose(found, usual * gaps[:, 0], rtol=1e-6)
 
@@ -213,10 +258,10 @@ def test_a_run_that_did_not_measure_its_spacings_takes_those_of_its_landmarks(tm
     placed = model.transform(queries)
     folder = Path(model.run_.group("landmarks").objects.root)
     record = json.loads((folder / "complete.json").read_text())
-    del record["units"]["spacings"]
+    del record["units"]["local_spacings"]
     (folder / "complete.json").write_text(json.dumps(record))
-    (folder / "marks" / "spacings.json").unlink()
-    shutil.rmtree(folder / "arrays" / "spacings")
+    (folder / "marks" / "local_spacings.json").unlink()
+    shutil.rmtree(folder / "arrays" / "local_spacings")
     found = sm.transform(tmp_path / "run", queries, tmp_path / "out.npy")
     np.testing.assert_array_equal(np.load(tmp_path / "out.npy"), placed)
     assert (found.certificates["far"], found.certificates["isolated"]) == (1.0, 1.0)
