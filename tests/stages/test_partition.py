@@ -66,6 +66,17 @@ def test_a_far_point_leaves_the_graph_of_the_others_alone(tmp_path, n_features, 
     assert found.certificates["partition"]["largest_cell"] < 3000
 
 
+@pytest.mark.parametrize("far", [1e6, 1e20])
+def test_far_points_in_a_cell_leave_the_neighbours_of_the_others_there_alone(tmp_path, far):
+    """Both cells are looked through, so that all neighbours are found but those that a pool of candidates loses."""
+    points = np.random.default_rng(2).normal(size=(1201, 9))
+    points[5:8] *= far
+    params = Parameters().with_values({"neighbors": {"method": "partition", "n_neighbors": 10, "max_rounds": 0}})
+    found = run(open_points(points), tmp_path / "run", "knn-graph", params, Executor(workers=2), 1024)
+    assert found.certificates["partition"]["cells"] == 2
+    assert found.certificates["neighbors"]["recall"] > 0.99
+
+
 @pytest.mark.parametrize("n_features", [4, 9])
 @pytest.mark.parametrize("n_far", [1, 3])
 def test_points_are_in_their_nearest_cell_where_a_far_point_is_a_centroid(tmp_path, n_features, n_far):

@@ -88,10 +88,17 @@ def bound_within(
     values : (n, capacity) float32, C-contiguous
     low, high : float32; fewer than `least` are within `low`, at least so many within `high`
     """
-    for _ in range(MOST_HALVINGS):
+    halvings, nothing = 0, np.float32(0.0)
+    # Where a few values are far above all others, the way down to these does not count, unless these are ties of zero.
+    while halvings < MOST_HALVINGS or (
+        low == nothing and high > SMALLEST and _count_within(values, query, n_values, nothing) < least
+    ):
         middle = np.float32(0.5) * (low + high)
         count = _count_within(values, query, n_values, middle)
+        halvings += 1
         if count < least:
+            if halvings > MOST_HALVINGS and low == nothing:
+                halvings = 0
             low = middle
         else:
             high = middle

@@ -43,6 +43,29 @@ def test_the_smallest_are_kept_with_their_labels(n_values, known_bound):
         assert again[0] <= kept
 
 
+@pytest.mark.parametrize("far", [1e10, 1e32])
+@pytest.mark.parametrize("n_far", [1, 30])
+@pytest.mark.parametrize("known_bound", [True, False])
+def test_a_few_values_far_above_the_others_do_not_keep_these_from_being_told_apart(far, n_far, known_bound):
+    values = np.random.default_rng(2).random((1, 400)).astype(np.float32)
+    values[0, 5 : 5 + n_far] = far
+    held, labels = pool(values, POOL_MARGIN)
+    kept, bound = keep_smallest(held, labels, 0, 400, far if known_bound else np.inf, 20)
+    assert 16 <= kept <= 20
+    np.testing.assert_array_equal(np.sort(held[0, :kept]), np.sort(values[0])[:kept])
+    assert held[0, :kept].max() <= bound < 1
+
+
+def test_ties_of_nothing_beside_far_values_are_cut():
+    values = np.zeros((1, 60), np.float32)
+    values[0, 50:] = 1e30
+    held, labels = pool(values, POOL_MARGIN)
+    kept, bound = keep_smallest(held, labels, 0, 60, np.inf, 10)
+    assert kept == 10
+    assert 0 <= bound < 1e30
+    assert not held[0, :10].any()
+
+
 def test_ties_are_cut_and_other_rows_stay():
     held, labels = pool(np.ones((3, 50), dtype=np.float32), POOL_MARGIN)
     before = held.copy()
