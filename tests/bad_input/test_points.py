@@ -86,7 +86,7 @@ def pickle_codec(path):
         ("points", text_as, ["no suffix"]),
         ("folder", Path.mkdir, ["neither a zarr store nor Parquet"]),
         ("points.zarr", Path.mkdir, ["not a complete zarr store"]),
-        ("points.zarr", empty_zarr, ["zarr group", "found nothing"]),
+        ("points.zarr", empty_zarr, ["zarr group", "holds nothing"]),
         ("points.zarr", pickle_codec, ["codec 'pickle'", "allowed:"]),
         ("points.zarr::../../x", empty_zarr, ["error:"]),
     ],

@@ -373,7 +373,7 @@ def test_zarr_groups_and_members(tmp_path):
         open_points(tmp_path / "g.zarr")
     group.create_array("one", data=POINTS)
     group.create_array("two", data=POINTS)
-    with pytest.raises(StoreError, match=r"found one, two"):
+    with pytest.raises(StoreError, match=r"holds one, two"):
         open_points(tmp_path / "g.zarr")
     with pytest.raises(StoreError, match=r"no zarr array at .*three; it holds one, two"):
         open_points(f"{tmp_path}/g.zarr::three")
