@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
 from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
 from scalemani.audit.rows import Audit, dense
 from scalemani.audit.stored import StoredGroup
+from scalemani.config.metrics import METRICS
 
 STAGE = "neighbors"
 WINDOW = "window"
@@ -63,7 +65,8 @@ class Search:
     """The true distances of the neighbours of some rows, and how far their nearest points are.
 
     Products of dense points are made in float32, and choose for which points distances are computed in float64, by
-    differences: the bound of their rounding is on top of what is looked within.
+    differences: the bound of their rounding is on top of what is looked within. Where a metric compares rows, SciPy
+    computes its distances, whose squares stand in the place of squared Euclidean ones.
 
     Attributes
     ----------
@@ -74,14 +77,17 @@ class Search:
     def __init__(self, audit: Audit, indices: np.ndarray, distances: np.ndarray) -> None:
         assert audit.points is not None
         self.audit, self.points, self.indices, self.distances = audit, audit.points, indices.astype(np.int64), distances
-        self.sets = audit.run.param("points", "metric") == JACCARD
+        metric = audit.run.param("points", "metric")
+        self.sets, self.compared_by = metric == JACCARD, METRICS[metric].scipy
         self.queries = as_sets(audit.sampled_points) if self.sets else audit.sampled_points
-        plain = self.sets or self.points.sparse
+        plain = self.sets or self.points.sparse or bool(self.compared_by)
         self.center = np.zeros(self.queries.shape[1], np.float32)
         if not plain:
             self.center = rounded(self.queries.mean(axis=0))
         self.shifted = self.queries - self.center
         self.squares = np.einsum("ij,ij->i", self.shifted, self.shifted)
+        # In products, squared distances lose digits of squared lengths; those of rows that are compared lose none.
+        self.largest_square = 0.0 if self.compared_by else float(self.squares.max(initial=0.0))
         largest = np.abs(self.shifted).max(initial=0.0)
         self.unit = largest if 0.0 < largest < np.inf else 1.0  # in which nothing near leaves the range of float32
         self.in_units = (self.shifted / self.unit).astype(np.float32)
@@ -175,6 +181,8 @@ class Search:
         """Return the squared distances (m, n) of points to some queries (m,), by products."""
         if self.sets:
             return jaccard(as_sets(dense(rows)), self.queries[some])
+        if self.compared_by:
+            return np.square(cdist(self.queries[some], dense(rows), self.compared_by))
         queries = self.shifted[some]
         if sp.issparse(rows):
             rows = rows.astype(np.float64)
@@ -195,6 +203,9 @@ class Search:
             others, points = dense(rows[places[some]]), self.queries[queries[some]]
             if self.sets:
                 distances[some] = jaccard_of_pairs(as_sets(others), points)
+            elif self.compared_by:
+                pairs = zip(others[:, np.newaxis], points[:, np.newaxis], strict=True)
+                distances[some] = [cdist(one, other, self.compared_by)[0, 0] ** 2 for one, other in pairs]
             else:
                 others -= points
                 distances[some] = np.einsum("ij,ij->i", others, others)
@@ -237,7 +248,7 @@ def jaccard_of_pairs(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
 def judge_distances(search: Search) -> Iterator[Finding]:
     """Compare the distances that are stored with those computed anew."""
     true, stored = np.sqrt(search.listed), search.distances.astype(np.float64)
-    scale = np.sqrt(search.squares.max(initial=0.0))
+    scale = np.sqrt(search.largest_square)
     off = np.abs(stored - true) > 4 * TIE * true + np.sqrt(ROUNDING) * 1e-2 * scale
     yield none_wrong(STAGE, f"distances of {off.size} neighbours", int(off.sum()), "computed anew by differences")
 
@@ -246,7 +257,7 @@ def judge_recall(audit: Audit, group: StoredGroup, search: Search) -> Finding:
     """Compare the share of true neighbours with the recall that is claimed."""
     if not search.n_neighbors:
         return unchecked(STAGE, "recall", "there is one point")
-    slack = ROUNDING * (search.squares.max() + search.reach)
+    slack = ROUNDING * (search.largest_square + search.reach)
     true = search.listed <= (search.reach * (1 + TIE) ** 2 + slack)[:, np.newaxis]
     shares = distinct_true(search.indices, true, audit.sample) / search.n_neighbors
     recall, error = audit.mean(shares)

@@ -10,7 +10,10 @@ from typing import Any, Literal, Protocol
 
 import numpy as np
 
-PointMetric = Literal["euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", "l2", "tanimoto"]
+from scalemani.config.metrics import ComparedMetric, MappedMetric, OtherName
+
+PointMetric = Literal[MappedMetric, ComparedMetric, OtherName]
+CoordinateMetric = Literal[MappedMetric, "l2", "tanimoto"]
 AnyMetric = Literal[PointMetric, "precomputed"]
 Missing = Literal["refuse", "leave-out"]
 NeighborSearch = Literal["auto", "exact", "pynndescent", "partition", "leaves", "window"]

@@ -3,8 +3,10 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from scalemani.config.metrics import METRICS, has_coordinates, no_coordinates
 from scalemani.config.routes import (
     EIGENVECTOR_STAGES,
+    OF_GRAPHS,
     REDUCING_SOLVERS,
     ROUTES,
     SOLVER_ROUTES,
@@ -53,7 +55,8 @@ def route(
     "landmark_covariances" where landmarks are joined by what is around them, "leave-out" where rows with a gap are left
     out, which is recorded as equal rows are.
 
-    Where the metric is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
+    Where the metric compares rows, stages that need coordinates are left out.
+    Where it is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
     does: stages that need points are left out.
     Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
@@ -61,11 +64,12 @@ def route(
     """
     if method not in ROUTES:
         raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
-    given = given_instead(metric, affinities)
+    given, compared = given_instead(metric, affinities), no_coordinates(metric)
+    check_search(compared, neighbors)
     by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]
     if not by_solver or LEAVE_OUT in optional:
         check_optional(method, given, neighbors, affinities, optional)
-    known = stages_of_solver(method, solver, given) if by_solver else ROUTES[method]
+    known = stages_of_solver(method, solver, given or compared) if by_solver else ROUTES[method]
     needed = [stage for stage in known if not stage.optional or stage.name in optional]
     if not by_solver:
         needed = [stage for stage in needed if not stage.solvers or solver in stage.solvers]
@@ -73,6 +77,8 @@ def route(
             needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
         if given:
             needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
+        elif compared:
+            needed = stages_of_compared_rows(method, solver, compared, needed)
         elif neighbors == WINDOW:
             needed = stages_of_pixels(method, needed)
     if LEAVE_OUT in optional and DUPLICATES not in needed:
@@ -119,6 +125,23 @@ def stages_without_points(
         first = replace(own, inputs=inputs, key=replace(own.key, parameters_of=(AFFINITIES.name,)))
         before |= {NEIGHBORS, AFFINITIES, COMPONENTS}
     return [first if stage is own else stage for stage in stages if stage not in before]
+
+
+def check_search(compared: str, neighbors: str) -> None:
+    """Refuse a search by coordinates for rows that, in words, have none."""
+    if compared and neighbors not in ("", "auto", "exact"):
+        raise ConfigError(f"neighbors.method={neighbors} needs coordinates, and {compared}: take exact, or auto")
+
+
+def stages_of_compared_rows(method: str, solver: str, compared: str, stages: Sequence[Stage]) -> list[Stage]:
+    """Return the stages of a route for rows that a metric compares; raise ConfigError where coordinates are needed."""
+    if method not in OF_GRAPHS or solver in REDUCING_SOLVERS:
+        what = f"embedding.solver={solver}" if method in OF_GRAPHS else method
+        raise ConfigError(
+            f"{what} needs coordinates, and {compared}: take {', '.join(OF_GRAPHS)} with embedding.solver refine or "
+            f"exact, or a metric with coordinates, {', '.join(filter(has_coordinates, METRICS))}"
+        )
+    return [stage for stage in stages if stage is not LANDMARKS]
 
 
 def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:

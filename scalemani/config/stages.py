@@ -6,7 +6,6 @@ SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embed
 COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
 GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
-METRIC_NAMES = ("euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard", PRECOMPUTED)
 GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
 GIVEN_ROWS = "rows"  # the method of those that are rows of the points, which it is resolved to where they have to be
 BESIDE_POINTS = (GIVEN_LANDMARKS, GIVEN_ROWS)

@@ -8,6 +8,7 @@ from typing import Any
 from dask.utils import format_bytes
 
 from scalemani.config.methods import beside, declared, part_of, provided
+from scalemani.config.metrics import compares_rows, no_coordinates
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Resolved, RunSituation, acting, names_of_parameters
 from scalemani.config.params.conditions import POINTS
@@ -173,7 +174,8 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     needed = PROCESS_BYTES + STAGES[STAGE].memory(sizes).with_cache(0, in_memory=False).total()
     # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
     separate = params.components.disconnected == "separate"
-    always_refines = bool(params.given_instead) or separate or params.layout.objective is not None
+    no_landmarks = bool(params.given_instead) or compares_rows(params.points.metric)
+    always_refines = no_landmarks or separate or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory
     return SolverChoice(stored_solver(outline, store) or (REFINE if fits else LLL), needed, memory or 0)
 
@@ -198,6 +200,8 @@ def decide_parameters(
     if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
     asked = follow_landmarks(requested, method, found, route)
+    if compares_rows(asked.points.metric):  # whose search is exact, however many there are
+        asked = asked.with_values({"neighbors": {"method": "exact"}})
     n_points, most = found.dimensions.n_points, most_components(found, route)
     sizes_of_data = (n_points, found.distinct_points, most)
     search = None
@@ -329,6 +333,11 @@ def check_against_data(params: Resolved, dimensions: Dimensions, stages: Collect
         )
     if "neighbors" in stages and params.neighbors.method == "leaves" and dimensions.sparse:
         raise ConfigError("neighbors.method=leaves takes dense points, and these are sparse: take auto, or partition")
+    if params.duplicates.tolerance and compares_rows(params.points.metric):
+        raise ConfigError(
+            f"duplicates.tolerance={params.duplicates.tolerance:g} needs coordinates, and "
+            f"{no_coordinates(params.points.metric)}: take 0, which merges equal rows"
+        )
     if "affinities" in stages:
         check_affinities(params, "weights" in stages)
     if "landmarks" in stages:
@@ -353,6 +362,10 @@ def check_start(params: Resolved, n_features: int) -> None:
         return
     if params.points.metric == PRECOMPUTED:
         raise ConfigError(f"layout.init=pca needs points, and {params.given_instead}: take spectral or random")
+    if compares_rows(params.points.metric):
+        raise ConfigError(
+            f"layout.init=pca needs coordinates, and {no_coordinates(params.points.metric)}: take spectral or random"
+        )
     known = min(n_features, params.partition.sketch_dimensions)
     if params.n_components > known:
         raise ConfigError(

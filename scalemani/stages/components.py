@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.metrics import has_coordinates
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes, grouping
@@ -54,7 +55,7 @@ def memory(sizes: Sizes) -> Memory:
         "sketches of the points that look for a bridge": 2 * array("float64", n_queries, width),
         "centres, radii and first rows of the cells": array("float64", sizes.n_cells, width + 3),
     }
-    if sizes.params.points.metric == PRECOMPUTED:
+    if not has_coordinates(sizes.params.points.metric):
         of_bridges["edges of a block and their lengths"] = 3 * array("float64", rows * sizes.edge_columns, 3)
     of_block = {
         "sketches of a block, and from the centres of their cells": array("float32", rows, width)
@@ -105,8 +106,8 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     rows, distances = Bridges(np.empty((0, 2), np.int64), np.empty(0))
     if n_components > 1 and wanted == "connect":
-        precomputed = task.params.points.metric == PRECOMPUTED
-        rows, distances = known_bridges(work, found) if precomputed else searched_bridges(work, found, empty)
+        searched = has_coordinates(task.params.points.metric)
+        rows, distances = searched_bridges(work, found, empty) if searched else known_bridges(work, found)
     task.output.write_whole(
         {
             StoredComponents.labels: found.labels,
@@ -149,9 +150,12 @@ def known_bridges(work: StageWork, found: Components) -> Bridges:
 
 def what_helps(task: StageTask) -> str:
     """Return what joins the components of a graph, or embeds it as it is."""
-    if task.params.points.metric == PRECOMPUTED:
+    metric = task.params.points.metric
+    if metric == PRECOMPUTED:
         return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
     raised = "raise neighbors.n_neighbors" if stored_affinities(task) is None else raise_neighbors(task.params)
+    if not has_coordinates(metric):
+        return f"{raised}, or set components.disconnected=separate to embed each by itself"
     return f"{raised}, or set components.disconnected=connect to join them through their closest pairs"
 
 

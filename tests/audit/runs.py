@@ -178,6 +178,9 @@ RUNS: dict[str, Make] = {
     ),
     "jaccard": fit(sm.LaplacianEigenmaps(2, metric="jaccard", n_neighbors=20, perplexity=6, settings=FEW), bits),
     "hamming": fit(sm.LaplacianEigenmaps(2, metric="hamming", n_neighbors=20, perplexity=6, settings=FEW), bits),
+    "canberra": fit(
+        sm.TSNE(metric="canberra", n_neighbors=20, perplexity=6, settings=SHORT | {"partition.cell_points": 64})
+    ),
     "sparse": fit(
         sm.LaplacianEigenmaps(2, n_neighbors=20, perplexity=6, solver="lll", settings=FEW),
         lambda: sp.csr_matrix(bits().astype(np.float32)),

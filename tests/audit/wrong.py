@@ -154,6 +154,31 @@ def distances_of_bits_and_not_of_sets(run: Forged) -> None:
     change_lists(run, act)
 
 
+@of("canberra")
+def euclidean_distances_of_rows_that_a_function_compares(run: Forged) -> None:
+    own = run.read("work_points", "points").astype(float)
+
+    def act(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return indices, np.sort(np.linalg.norm(own[indices] - own[:, None], axis=2), axis=1)
+
+    change_lists(run, act)
+
+
+@of("canberra")
+def neighbors_that_are_the_nearest_by_another_distance(run: Forged) -> None:
+    own = run.read("work_points", "points").astype(float)
+
+    def act(indices: np.ndarray, distances: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        away = scipy.spatial.distance.cdist(own, own)
+        np.fill_diagonal(away, np.inf)
+        nearest = np.argsort(away, axis=1)[:, : indices.shape[1]]
+        lengths = np.take_along_axis(scipy.spatial.distance.cdist(own, own, "canberra"), nearest, axis=1)
+        order = np.argsort(lengths, axis=1)
+        return np.take_along_axis(nearest, order, axis=1), np.take_along_axis(lengths, order, axis=1)
+
+    change_lists(run, act)
+
+
 # The order of points
 
 

@@ -6,10 +6,10 @@ import pytest
 
 from scalemani.config import choices
 from scalemani.config.methods import declared
+from scalemani.config.metrics import METRIC_NAMES, METRICS, SAME_METRICS, MappedMetric
 from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import by_stage, layout
-from scalemani.config.params.fields import SAME_METRICS
-from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.io.figures.look import LEGENDS, THEMES
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.repulsion.pair_sums import KERNELS
@@ -27,6 +27,10 @@ def literals_of(table, name):
     ("choice", "allowed"),
     [
         (choices.PointMetric, {*METRIC_NAMES, *SAME_METRICS} - {PRECOMPUTED}),
+        (
+            choices.CoordinateMetric,
+            {*typing.get_args(MappedMetric), *(a for a, b in SAME_METRICS.items() if not METRICS[b].scipy)},
+        ),
         (choices.AnyMetric, {*METRIC_NAMES, *SAME_METRICS}),
         (choices.Missing, literals_of(by_stage.PointsParams, "missing")),
         (choices.NeighborSearch, literals_of(by_stage.NeighborsParams, "method") - {"given"}),

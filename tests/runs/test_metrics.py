@@ -10,8 +10,8 @@ from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
 import scalemani as sm
+from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.params import Parameters
-from scalemani.config.stages import METRIC_NAMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import open_points
@@ -254,19 +254,19 @@ def test_an_unknown_metric_is_refused_with_what_there_is(counts, tmp_path, scale
         "metric=precomputed"
     )
     calls = {
-        "estimator": lambda: sm.LaplacianEigenmaps(metric="manhattan").fit(counts),
-        "graph": lambda: sm.knn_graph(counts, metric="manhattan"),
-        "landmarks": lambda: sm.select_landmarks(counts, 5, metric="manhattan"),
+        "estimator": lambda: sm.LaplacianEigenmaps(metric="mahalanobis").fit(counts),
+        "graph": lambda: sm.knn_graph(counts, metric="mahalanobis"),
+        "landmarks": lambda: sm.select_landmarks(counts, 5, metric="mahalanobis"),
     }
     if call in calls:
         with pytest.raises(ConfigError, match=words):
             calls[call]()
         return
     np.save(tmp_path / "points.npy", counts)
-    status, _, error = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", "--metric", "manhattan")
+    status, _, error = scalemani("embed", tmp_path / "points.npy", tmp_path / "run", "--metric", "mahalanobis")
     assert status == 2
     assert words in error
-    assert "got 'manhattan'" in error
+    assert "got 'mahalanobis'" in error
 
 
 def test_l2_is_euclidean_wherever_a_metric_is_named(counts, tmp_path):

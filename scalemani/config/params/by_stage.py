@@ -17,6 +17,7 @@ from pydantic import Field
 
 from scalemani.config.choices import AffinityKind, BandwidthSolver, Disconnected, Missing, NeighborSearch
 from scalemani.config.methods import declared, listed
+from scalemani.config.metrics import lists_metrics
 from scalemani.config.params.conditions import POINTS, Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
     Count,
@@ -60,14 +61,16 @@ else:
     Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
 
 
+@lists_metrics
 @parameters()
 class PointsParams:
     """The points: the `metric` in which they are compared, and what to do with rows with a gap.
 
-    It is euclidean (l2), cosine, correlation, hellinger, hamming or jaccard (tanimoto) of bits, or precomputed.
+    It is one of METRICS, by another name l2, tanimoto, l1 or cityblock, or precomputed.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
     `landmarks` are in that geometry; distances that users are given are those of the metric. Of jaccard, distances to
     neighbours are the square roots of its own, and landmarks lie among rows of bits at equal length.
+    COMPARED_METRICS compare rows as they are: exact search finds the neighbours, and methods of a graph take them.
     Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
 
     `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.

@@ -9,7 +9,7 @@ from typing import Annotated, Any, TypeVar, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
-from scalemani.config.stages import METRIC_NAMES
+from scalemani.config.metrics import METRIC_NAMES, SAME_METRICS
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -26,7 +26,6 @@ TUNED = "tuned"
 Tuned = Annotated[Kind, TUNED]
 
 MISSPELT = 0.85  # similarity of letters: less have the names of different metrics, such as manhattan and hamming
-SAME_METRICS = {"l2": "euclidean", "tanimoto": "jaccard"}
 ON_A_SPHERE = (
     "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "
     "np.cos(lat) * np.sin(lon), np.sin(lat)]) with metric=euclidean, whose neighbours are the same"

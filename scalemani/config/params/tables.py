@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import Field
 
 from scalemani.config.methods import merged
+from scalemani.config.metrics import has_coordinates
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
     ClusteringParams,
@@ -85,7 +86,8 @@ class Tables:
     @property
     def may_fall_apart(self) -> bool:
         """Whether W may have several pieces, as nothing joins all of them."""
-        return bool(self.given_instead) or self.components.disconnected == "separate"
+        known = not self.given_instead and has_coordinates(self.points.metric)
+        return not known or self.components.disconnected == "separate"
 
     def route(self, method: str, weighted: bool = False) -> Route:
         """Return the stages of a method that these parameters need, of points with weights or without.

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START, METRIC_NAMES
+from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:

@@ -12,6 +12,7 @@ from sklearn.utils import Tags
 
 from scalemani.config.choices import Seed
 from scalemani.config.methods import merged
+from scalemani.config.metrics import with_metrics
 from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params import checked_settings, names_of_parameters
 from scalemani.config.validation import check_seed
@@ -102,7 +103,7 @@ def with_arguments(cls: Any, names: list[str]) -> str:
             entries |= dict.fromkeys(entry[1].split(", "), entry[0])
     cls._entries = entries
     described = "\n".join(dict.fromkeys(entries[name] for name in names if name in entries))
-    return PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", own)
+    return with_metrics(PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", own))
 
 
 def instead_of(name: str, own: set[str]) -> str:

@@ -14,6 +14,7 @@ from sklearn.utils.sparsefuncs import mean_variance_axis, min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from scalemani.config.choices import LandmarkRule, NeighborSearch, PointMetric, Seed
+from scalemani.config.metrics import lists_metrics
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.validation import check_count, check_magnitude, check_points
 from scalemani.errors import ConfigError, DataError, check_known
@@ -127,6 +128,7 @@ class KnnGraph:
         return KnnGraph(indices, distances, recall)
 
 
+@lists_metrics
 def knn_graph(
     points: Any,
     n_neighbors: int | None = None,
@@ -159,11 +161,10 @@ def knn_graph(
         The measured share of true neighbours at which refinement stops.
     random_state : int, generator or None, default 0
         Seed of every random draw; the same seed gives the same graph on any machine layout.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard"}
-        What distances are: Euclidean, one less the cosine or Pearson's correlation of two rows, the Hellinger distance
-        of rows of counts, from 0 to 1, or the share of bits in which rows of zeros and ones differ (hamming), or of
-        those set in either row that are not set in both (jaccard). float64
-        rows are compared in float64, near duplicates too, all others as rows of float32.
+    metric : METRICS
+        What distances are. METRIC_TEXTS.
+        float64 rows are compared in float64, near duplicates too, all others as rows of float32. COMPARED_METRICS
+        take exact search, of dense rows.
     max_rounds : int, default 6
         Rounds among neighbours of neighbours, at most.
     settings : mapping or None
@@ -229,7 +230,7 @@ class KNeighborsTransformer(RunEstimator):
     mode : {"distance", "connectivity"}
         Distances to the k nearest points, and of each point to itself, k + 1 entries a row; or ones, k entries a row,
         the point itself among them.
-    metric : {"euclidean", "cosine", "correlation", "hellinger", "hamming", "jaccard"}
+    metric : METRICS
         As in `knn_graph`.
 
     Attributes

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.choices import LandmarkRule, PointMetric, Seed
+from scalemani.config.choices import CoordinateMetric, LandmarkRule, Seed
+from scalemani.config.metrics import lists_metrics
 from scalemani.config.other_names import check_setting
 from scalemani.config.params import TUNED, Parameters, checked_settings
 from scalemani.config.validation import check_count, check_flag, check_magnitude, check_seed
@@ -36,6 +37,7 @@ class Landmarks(NamedTuple):
     metric: str = EUCLIDEAN
 
 
+@lists_metrics
 def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmarks
     points: Any,
     n_landmarks: int,
@@ -45,7 +47,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     sample_points: int = 100_000,
     snap: bool = True,
     settings: Mapping[str, Any] | None = None,
-    metric: PointMetric = "euclidean",
+    metric: CoordinateMetric = "euclidean",
 ) -> Landmarks:
     """Select landmarks of points in memory, those of a run with the same seed; no two have equal coordinates.
 
@@ -63,8 +65,8 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
     sample_points : points that k-means takes in batches, and among which "kmeans++", "kmeans++ seeding", "minmax" and
         "gp-active" choose, and that "gp" takes in batches; random, spread and determinantal landmarks are drawn among
         all
-    metric : "euclidean", "cosine", "correlation", "hellinger", "hamming" or "jaccard", as in `LaplacianEigenmaps`:
-        landmarks are mapped rows
+    metric : MAPPED_METRICS
+        As in `LaplacianEigenmaps`: landmarks are mapped rows.
     snap : False leaves the centroids of "kmeans" and "kmeans++" where they are, off the data
     settings : other numbers by the names that they have on the command line: {"landmarks.sigma": 2.5},
         {"landmarks.eta": 40.0, "landmarks.steps": 500, "landmarks.projection": "orthant"}

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.metrics import compares_rows
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
 from scalemani.interfaces.functions.measures import SAMPLED_LABELS, SAMPLED_POINTS
@@ -57,9 +58,9 @@ def measure_run(
     Returns
     -------
     dict
-        `recall` of the graph; `trustworthiness`, `neighbor_preservation` of the embedding; with labels `1-nn accuracy`
-        and `k-nn accuracy`, and of a clustering `clustering_error`, `normalized_mutual_information` and
-        `adjusted_rand_index`, which are numbers over all points
+        `recall` of the graph, `trustworthiness` and `neighbor_preservation` of the embedding, where points have
+        coordinates in the metric; with labels `1-nn accuracy` and `k-nn accuracy`, and of a clustering
+        `clustering_error`, `normalized_mutual_information` and `adjusted_rand_index`, which are numbers over all points
 
     Raises
     ------
@@ -80,7 +81,7 @@ def measure_run(
         classes = classes[labelled]
     rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
-    results = against_points(run, positions, rows, k)
+    results = {} if compares_rows(run.metric) else against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
         many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, min(k, len(labelled) - 1)}):

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.metrics import no_coordinates
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_count, check_seed, check_shape, check_squares, unmasked
 from scalemani.errors import ConfigError, DataError, warn
@@ -126,7 +127,10 @@ def checked_metric(metric: str, use: str) -> str:
     """Return the name of a metric, checked as that of a run is; `use` says in words what points are needed for."""
     if metric == PRECOMPUTED:
         raise ConfigError(f"{use}, and metric='precomputed' stands for neighbours: give points and their metric")
-    return Parameters().with_values({"points": {"metric": metric}}).points.metric
+    known = Parameters().with_values({"points": {"metric": metric}}).points.metric
+    if compared := no_coordinates(known):
+        raise ConfigError(f"{use}, by their coordinates, and {compared}: take another metric")
+    return known
 
 
 def sampled(n_points: int, n_sampled: int | None, random_state: Any, name: str) -> np.ndarray:

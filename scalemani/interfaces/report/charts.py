@@ -8,7 +8,7 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.stats import binned_statistic
 
-from scalemani.config.stages import PRECOMPUTED
+from scalemani.config.metrics import has_coordinates
 from scalemani.engine.reading import Stored, StoredStage
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.rows.compressed import dense_rows
@@ -220,7 +220,7 @@ def clusters(run: Run) -> Iterator[Chart]:
 
 def pairs(run: Run) -> Iterator[Chart]:
     """Draw distances in the embedding against distances of the points."""
-    if not run.embeds or run.metric == PRECOMPUTED or not finished(run, run.last_stage):
+    if not run.embeds or not has_coordinates(run.metric) or not finished(run, run.last_stage):
         return
     n_points = run.dimensions.n_points
     rows = sample_rows(run.params.seed, "report/pairs", n_points, PAIRED_POINTS)

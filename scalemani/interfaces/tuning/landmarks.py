@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.choices import LandmarkRule
+from scalemani.config.metrics import no_coordinates
 from scalemani.config.params import Parameters, checked_settings
 from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
@@ -203,6 +204,8 @@ def run_of(points: Any, requested: Mapping[str, Any], executor: Executor) -> Ite
         raise ConfigError(f"the points of the run are compared by {there.metric}: leave out points.metric")
     if PRECOMPUTED in (params.points.metric, there and there.metric):
         raise DataError("landmarks are chosen among points, and metric=precomputed stands for neighbours: give points")
+    if compared := no_coordinates(params.points.metric if there is None else there.metric):
+        raise ConfigError(f"landmarks are chosen by coordinates, and {compared}: take another metric")
     if there is not None:
         yield there
         return

@@ -20,12 +20,12 @@ from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
+from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
 from scalemani.kernels.rows.byte_products import byte_panels, has_byte_products, multiply_bytes, step_of_rows
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.distances import squared_row_distance
-from scalemani.kernels.rows.metrics import SET_WORDS
 from scalemani.kernels.rows.products import middle_of_rows
+from scalemani.kernels.rows.reduced import COORDINATES, Distance, distance_of, reduced_distance, reduced_of
 from scalemani.kernels.rows.sketches import IN_SIGHT, rounded_sketches
 from scalemani.kernels.rows.smallest import insert_neighbor
 
@@ -47,15 +47,16 @@ MARGIN_OF_ERRORS = 1e-5  # that float32 takes from what vectors are off
 
 
 class SketchedRows(NamedTuple):
-    """Points, their sketches, and the unit of length of the sketches."""
+    """Points, their sketches, the unit of length of the sketches, and how points are compared."""
 
     points: Points  # (n, D)
     sketches: np.ndarray  # (n, s) float32
     scale: float  # of the sketch basis
+    distance: Distance = COORDINATES
 
     def part(self, rows: slice) -> "SketchedRows":
         """Return consecutive rows."""
-        return SketchedRows(self.points[rows], self.sketches[rows], self.scale)
+        return self._replace(points=self.points[rows], sketches=self.sketches[rows])
 
 
 class Bounded(NamedTuple):
@@ -74,7 +75,7 @@ class Tile:
     """
 
     def __init__(self, rows: SketchedRows, middle: np.ndarray, step: float) -> None:
-        self.points, self.sketches, self.scale = rows
+        self.points, self.sketches, self.scale, self.distance = rows
         self.middle, self.step = middle, step
         self.n_pairs = self.way = 0
 
@@ -159,7 +160,9 @@ def nearest_among(
     Neighbors (n, k) in the dtypes of `known`
     """
     if sp.issparse(rows.points):
-        return sparse_neighbors(queries.points, query_labels, rows.points, start, known, limits)
+        return sparse_neighbors(rows.distance, queries.points, query_labels, rows.points, start, known, limits)
+    if rows.distance.by_function:
+        return compared_neighbors(rows.distance, queries.points, query_labels, rows.points, start, known, limits)
     lists = Lists.of(query_labels, known, limits, rows.scale)
     size, about_middle = tile_rows(rows.points.shape[1]), common_unit(rows)
     others = [(tile, Tile(rows.part(tile), *about_middle)) for tile in slices(rows.points.shape[0], size)]
@@ -221,7 +224,7 @@ def common_unit(rows: SketchedRows) -> tuple[np.ndarray, float]:
 
     Any would do: neighbours do not depend on it.
     """
-    if rows.points.dtype == SET_WORDS or not len(rows.points):
+    if rows.distance != COORDINATES or not len(rows.points):
         return np.zeros(rows.points.shape[1]), 0.0
     middle = middle_of_rows(rows.points)
     some = np.ascontiguousarray(rows.points[:: -(-len(rows.points) // MOST_ROWS)])
@@ -239,7 +242,7 @@ def search_tile(one: Tile, lists: Lists, other: Tile, others: Lists) -> None:
     products, squares = (by_sketches, by_bytes, by_coordinates)[one.way](one, other, slice(None))
     if one is other:
         products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
-    settle_near(products, squares, (one.points, other.points), lists, others, one.scale)
+    settle_near(one.distance, products, squares, (one.points, other.points), lists, others, one.scale)
 
 
 def by_sketches(one: Tile, other: Tile, rows: slice) -> Bounded:
@@ -268,7 +271,7 @@ def cheapest_way(one: Tile, lists: Lists, other: Tile, others: Lists) -> int:
     Of sets, whose words hold no coordinates, it is sketches.
     """
     n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
-    if n_terms >= n_features or one.points.dtype == SET_WORDS:
+    if n_terms >= n_features or one.distance != COORDINATES:
         return 0
     costs, tried = [np.inf, np.inf, n_features], slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
     limits = np.maximum.outer(lists.bounds[tried], others.bounds)
@@ -335,6 +338,7 @@ def about(middle: np.ndarray, points: np.ndarray, scale: float) -> np.ndarray:
 
 @compiled
 def settle_near(
+    distance: Distance,
     products: np.ndarray,
     squares: tuple[np.ndarray, np.ndarray],
     points: tuple[np.ndarray, np.ndarray],
@@ -346,6 +350,7 @@ def settle_near(
 
     Parameters
     ----------
+    distance : how points are compared
     products : (n, m) float32, twice the products of the vectors of both sides; NaN for a pair that is left out
     squares : (n,) and (m,) float32, from `lowered_squares`
     points : (n, D) and (m, D)
@@ -371,14 +376,14 @@ def settle_near(
                 near = square + other_squares[j] - products[i, j] <= max(one_bounds[i], other_bounds[j])
                 if near and one_labels[i] != other_labels[j]:
                     limit, other_limit = one_limits[i], other_limits[j]
-                    exact = squared_row_distance(one_points, i, other_points, j, max(limit, other_limit))
-                    rounded[0] = np.sqrt(exact)  # in the dtype of the lists, so that ties stay ties
+                    exact = reduced_distance(distance, one_points, i, other_points, j, max(limit, other_limit))
+                    rounded[0] = distance_of(distance, exact)  # in the dtype of the lists, so that ties stay ties
                     if exact <= limit:
                         insert_neighbor(one_indices, one_distances, i, other_labels[j], rounded[0])
-                        _lower(one_distances, one_limits, one_bounds, i, scale)
+                        _lower(distance, one_distances, one_limits, one_bounds, i, scale)
                     if exact <= other_limit:
                         insert_neighbor(other_indices, other_distances, j, one_labels[i], rounded[0])
-                        _lower(other_distances, other_limits, other_bounds, j, scale)
+                        _lower(distance, other_distances, other_limits, other_bounds, j, scale)
                 j += np.uint64(1)
 
 
@@ -401,8 +406,10 @@ def _any_near(
 
 
 @compiled
-def _lower(distances: np.ndarray, limits: np.ndarray, bounds: np.ndarray, i: int, scale: float) -> None:
+def _lower(
+    distance: Distance, distances: np.ndarray, limits: np.ndarray, bounds: np.ndarray, i: int, scale: float
+) -> None:
     """Lower what a list takes to its last distance."""
     reach = np.float64(distances[i, distances.shape[1] - 1])
-    limits[i] = min(limits[i], square_of(reach) * LIMIT_SLACK)
+    limits[i] = min(limits[i], reduced_of(distance, reach) * LIMIT_SLACK)
     bounds[i] = min(bounds[i], np.float32(square_of(reach / scale) * REACH_SLACK) + UNDERFLOW)

@@ -21,13 +21,16 @@ class Comparison(NamedTuple):
 
     `nearest` (m, k) float64: squared distances of the m queries to the nearest points of the part but themselves, in no
     order, inf where it has fewer; `listed` (m, k): those to the neighbours listed, inf where they are in other parts.
+    Distances of another metric stand in their place as they are.
     """
 
     nearest: np.ndarray
     listed: np.ndarray
 
 
-def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Points, first_row: int) -> Comparison:
+def compared(
+    queries: Points, rows: np.ndarray, lists: np.ndarray, points: Points, first_row: int, metric: str = ""
+) -> Comparison:
     """Compare lists of neighbours with all points of a part.
 
     Parameters
@@ -36,6 +39,7 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
     rows : (m,) int64, their rows among all points
     lists : (m, k) integer rows, the neighbours that are listed for them
     points : (n, D) real, the points of the part, likewise
+    metric : a name of SciPy's, of distances that take the place of squared Euclidean ones
 
     Returns
     -------
@@ -47,7 +51,8 @@ def compared(queries: Points, rows: np.ndarray, lists: np.ndarray, points: Point
         others = in_float64(points[tile])
         numbers = first_row + tile.start + np.arange(others.shape[0])
         for part in slices(queries.shape[0], QUERIES_AT_ONCE):
-            away = plain_squares(in_float64(queries[part]), others)
+            some = in_float64(queries[part])
+            away = cdist(some, others, metric) if metric else plain_squares(some, others)
             away[rows[part][:, np.newaxis] == numbers] = np.inf
             both = np.hstack([nearest[part], away])
             nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]

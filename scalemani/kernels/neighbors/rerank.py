@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.kernels.arrays.grouping import repeated_in_rows
-from scalemani.kernels.machine.compile import compiled, square_of
-from scalemani.kernels.rows.distances import Rows, prefetch_for_distance, squared_row_distance
+from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.rows.distances import Rows, prefetch_for_distance
+from scalemani.kernels.rows.reduced import Distance, distance_of, reduced_distance, reduced_of
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LEAST_BATCH = 16  # candidates measured before the limit is drawn in
@@ -37,13 +38,14 @@ class Entries(NamedTuple):
 
 @compiled
 def refine_neighbors(
-    queries: Rows, rows: Rows, labels: np.ndarray, candidates: np.ndarray, known: Neighbors
+    distance: Distance, queries: Rows, rows: Rows, labels: np.ndarray, candidates: np.ndarray, known: Neighbors
 ) -> tuple[Neighbors, np.ndarray]:
     """Return the nearest of the known neighbours and the candidates, by exact distance, and which are new.
 
     Parameters
     ----------
-    queries : (n, D) real, dense or sparse
+    distance : how rows are compared
+    queries : (n, D) real, dense or sparse, or sets
     rows : (u, D) of the same dtype, as the queries are
     labels : (u,) int, the index of each row
     candidates : (n, c) int, positions in `rows`, -1 for none; no candidate is the query. One that comes twice, or that
@@ -62,7 +64,7 @@ def refine_neighbors(
     entries = Entries(np.empty((2, batch), dtype=indices.dtype), np.empty((2, batch), dtype=distances.dtype))
     for i in range(indices.shape[0]):
         for start in range(0, n_candidates, batch):
-            limit = square_of(np.float64(distances[i, n_neighbors - 1])) * LIMIT_SLACK
+            limit = reduced_of(distance, np.float64(distances[i, n_neighbors - 1])) * LIMIT_SLACK
             n_entries = np.uint64(0)
             for j in range(start, min(start + batch, n_candidates)):
                 ahead = candidates[i, min(j + PREFETCH_AHEAD, n_candidates - 1)]
@@ -71,10 +73,10 @@ def refine_neighbors(
                 candidate = candidates[i, j]
                 if candidate < 0:
                     continue
-                square = squared_row_distance(queries, i, rows, candidate, limit)
-                if square <= limit:
+                reduced = reduced_distance(distance, queries, i, rows, candidate, limit)
+                if reduced <= limit:
                     entries.labels[0, n_entries] = labels[candidate]
-                    entries.distances[0, n_entries] = np.sqrt(square)
+                    entries.distances[0, n_entries] = distance_of(distance, reduced)
                     n_entries += np.uint64(1)
             if n_entries > 0:
                 _order_entries(entries, n_entries)

@@ -7,10 +7,10 @@ nonzero of a query is then multiplied with all 64 at once, and where no row of t
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.kernels.machine.compile import compiled, square_of
+from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.rows.compressed import CompressedRows, compressed_rows, set_distance
-from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.rows.reduced import Distance, compares_sets, distance_of, reduced_distance, reduced_of
 from scalemani.kernels.rows.smallest import insert_neighbor
 
 LANES = 64
@@ -22,6 +22,7 @@ _LANES = np.uint64(LANES)
 
 
 def sparse_neighbors(
+    distance: Distance,
     queries: sp.csr_matrix,
     query_labels: np.ndarray,
     rows: sp.csr_matrix,
@@ -33,35 +34,34 @@ def sparse_neighbors(
     lists = Neighbors(known.indices.copy(), known.distances.copy())
     reaches = np.minimum(limits, lists.distances[:, -1].astype(np.float64))
     scan_tiles(
+        distance,
         compressed_rows(queries),
         query_labels,
         compressed_rows(rows, queried=False),
         start,
         lists,
         reaches,
-        queries.dtype == np.bool_,
     )
     return lists
 
 
 @compiled
 def scan_tiles(
+    distance: Distance,
     queries: CompressedRows,
     query_labels: np.ndarray,
     rows: CompressedRows,
     start: int,
     lists: Neighbors,
     reaches: np.ndarray,
-    of_sets: bool,
 ) -> None:
     """Insert the rows that are near enough into the lists of the queries.
 
     Parameters
     ----------
-    queries, query_labels, rows, start : as in `sparse_neighbors`
+    distance, queries, query_labels, rows, start : as in `sparse_neighbors`
     lists : (n, k) neighbours, changed in place
     reaches : (n,) float64, distances beyond which no row is wanted; changed in place
-    of_sets : rows are sets, whose products are whole numbers
     """
     indices, distances, n_rows = lists.indices, lists.distances, rows.indptr.size - 1
     products, slots = np.empty(LANES, np.float32), np.full(queries.spread.size, -1, np.int32)
@@ -73,16 +73,16 @@ def scan_tiles(
             _multiply_tile(queries, i, slots, packed, products)
             for lane in range(count):
                 row = first + lane
-                limit = square_of(reaches[i]) * LIMIT_SLACK
+                limit = reduced_of(distance, reaches[i]) * LIMIT_SLACK
                 squares = queries.squares[i] + rows.squares[row]
                 bound = (1.0 - PRODUCT_SHARE) * squares - 2.0 * np.float64(products[lane])
-                if of_sets:
+                if compares_sets(distance):  # their products are whole numbers
                     bound = set_distance(np.float64(products[lane]), squares)
                 if bound > limit or start + row == query_labels[i]:  # what overflowed in float32 is no number
                     continue
-                square = squared_row_distance(queries, i, rows, row, limit)
-                if square <= limit:
-                    rounded[0] = np.sqrt(square)  # in the dtype of the lists, so that ties stay ties
+                reduced = reduced_distance(distance, queries, i, rows, row, limit)
+                if reduced <= limit:
+                    rounded[0] = distance_of(distance, reduced)  # in the dtype of the lists, so that ties stay ties
                     insert_neighbor(indices, distances, i, start + row, rounded[0])
                     reaches[i] = min(reaches[i], distances[i, -1])
         for entry in range(rows.indptr[first], rows.indptr[first + count]):

@@ -1,10 +1,10 @@
-"""Squared Euclidean distances of two rows, by direct difference, and Jaccard distances of sets.
+"""Squared Euclidean distances of two rows, by direct difference, and Jaccard distances of sets of bits.
 
 The expansion |a|^2 - 2ab + |b|^2 is never used here: at an offset of 1e8 it returns noise and negative squares. There
-are three functions, which round differently:
+are four functions, which round differently:
 
-squared_row_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit. Of sets, as
-    `metrics.compared_rows` returns them, it is the Jaccard distance, which is a square of a distance too.
+squared_row_distance: points; float64 (exact for bytes), in blocks, abandoned beyond a limit.
+set_row_distance: sets of bits; exact but for one division. It is a square of a distance too.
 squared_distance_in_one_sum: points; float64, one sum over all coordinates.
 sketch_distance: sketches; float32 (exact for int8).
 """
@@ -23,7 +23,6 @@ from scalemani.kernels.rows.compressed import CompressedRows, set_distance_of_co
 BYTE_BLOCK = np.uint64(256)
 FLOAT_BLOCK = np.uint64(128)
 
-COMPRESSED_VALUES = CompressedRows._fields.index("values")
 BYTE_TYPES = ("uint8", "int8")
 PREFETCH_BYTES = 4096  # the hardware prefetcher keeps up with longer rows by itself
 Rows = np.ndarray | CompressedRows
@@ -54,7 +53,7 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
 
     Parameters
     ----------
-    queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse, or sets as `compared_rows` returns
+    queries, rows : (n, D) and (u, D) of one real dtype, both dense or both sparse
     limit : float64; a result above it only says that the distance is above it too
 
     Returns
@@ -62,6 +61,15 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
     float64
     """
     distance: Any = _squared_row_distance(queries, query, rows, row, limit)
+    return float(distance(queries, query, rows, row, limit))
+
+
+def set_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit: float) -> float:
+    """Return the Jaccard distance of a row of one table and a row of another, whatever the limit.
+
+    For compiled code; the tables hold sets as `metrics.compared_rows` returns them, both dense or both sparse.
+    """
+    distance: Any = _set_row_distance(queries, query, rows, row, limit)
     return float(distance(queries, query, rows, row, limit))
 
 
@@ -129,7 +137,7 @@ def _float_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int,
     return total
 
 
-def _set_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+def _word_set_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     i, j, shared, together = np.uint64(query), np.uint64(row), 0, 0
     for word in range(np.uint64(queries.shape[1])):
         one, other = queries[i, word], rows[j, word]
@@ -161,14 +169,17 @@ def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return squared_distance_of_compressed(queries, query, rows, row)
 
-    def of_compressed_sets(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+    if is_compressed(queries):
+        return of_compressed
+    return _byte_distance if str(queries.dtype) in BYTE_TYPES else _float_distance
+
+
+@overload(set_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+def _set_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
+    def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return set_distance_of_compressed(queries, query, rows, row)
 
-    if is_compressed(queries):
-        return of_compressed_sets if str(queries[COMPRESSED_VALUES].dtype) == "bool" else of_compressed
-    if str(queries.dtype) == "uint64":
-        return _set_distance
-    return _byte_distance if str(queries.dtype) in BYTE_TYPES else _float_distance
+    return of_compressed if is_compressed(queries) else _word_set_distance
 
 
 @overload(prefetch_for_distance, jit_options={"nogil": True, "error_model": "numpy"})

@@ -1,10 +1,9 @@
 """Metrics as geometry: rows are mapped so that a metric is a function of the Euclidean distance of mapped rows.
 
-Each row is mapped on its own, in float64, so that its bits do not depend on what else is mapped with it.
+Each row is mapped on its own, in float64, so that its bits do not depend on what else is mapped with it. The function
+is any that ascends. Mapped rows of Jaccard bound distances that are computed from packed bits.
 
-A new metric is a row of `METRICS` and its name in `METRIC_NAMES` of `scalemani.config.stages`, in the same place. It
-must be such a function: Canberra and Bray-Curtis distances are not, and users give their neighbour lists with
-metric=precomputed. `of_sets` is for Jaccard alone, whose distances `squared_row_distance` computes from packed bits.
+Metrics that are no such function, as Canberra's, compare rows as they are: `scalemani.kernels.rows.comparisons`.
 """
 
 from collections.abc import Callable
@@ -14,7 +13,18 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.rows.comparisons import COMPARISONS
 from scalemani.kernels.rows.compressed import Points
+from scalemani.kernels.rows.reduced import COORDINATES, SETS, Distance
+from scalemani.kernels.rows.refusals import (
+    ONLY_BITS,
+    Refusal,
+    RowValues,
+    find_constant_rows,
+    find_negative_rows,
+    find_zero_rows,
+    values_of,
+)
 
 MAPPED_BYTES = 2**24  # of the rows that are mapped at once
 COPIES_OF_MAPPED = 3  # scaled, shifted and mapped
@@ -23,89 +33,26 @@ LARGEST_EXPONENT = 1000  # of a factor: beyond, it overflows itself; squares of 
 SET_WORDS = np.dtype(np.uint64)
 
 
-class RowValues(NamedTuple):
-    """Values by row: `values` (n, D) of dense rows; of sparse ones their nonzeros, `ends` is then `indptr` (n + 1,)."""
-
-    values: np.ndarray
-    ends: np.ndarray | None
-    width: int  # D
-
-    def reduced(self, ufunc: np.ufunc, values: np.ndarray) -> np.ndarray:
-        """Return what a ufunc makes of the values of each row, which lie as these do: (n,), 0 of a sparse row of none.
-
-        Rows are taken one by one: what becomes of one does not depend on the others.
-        """
-        if self.ends is None:
-            return np.asarray(ufunc.reduce(values, axis=1))
-        filled = np.flatnonzero(np.diff(self.ends))
-        of_filled = ufunc.reduceat(values, self.ends[filled])
-        found = np.zeros(len(self.ends) - 1, of_filled.dtype)
-        found[filled] = of_filled
-        return found
-
-    def beside(self, of_rows: np.ndarray) -> np.ndarray:
-        """Return numbers (n,) of the rows, to be computed with the values of each."""
-        return of_rows[:, np.newaxis] if self.ends is None else np.repeat(of_rows, np.diff(self.ends))
-
-
-def values_of(rows: Points) -> RowValues:
-    """Return the values of rows (n, D)."""
-    return (
-        RowValues(rows.data, rows.indptr, rows.shape[1]) if sp.issparse(rows) else RowValues(rows, None, rows.shape[1])
-    )
-
-
-class Refusal(NamedTuple):
-    """Rows that a metric cannot take: which (n,) of rows these are, and what is wrong with them.
-
-    `empty` says that such rows hold nothing that the metric compares, as rows with gaps.
-    """
-
-    among: Callable[[RowValues], np.ndarray]
-    why: str
-    empty: bool = False
-
-    def concerns(self, rows: Points) -> np.ndarray:
-        """Return which rows (n, D) it concerns: (n,) bool."""
-        return self.among(values_of(rows))
-
-
 class Metric(NamedTuple):
     """A metric: the rows it refuses, its map of values in float64, and what a distance of mapped rows means in it.
 
-    `geometry` says in words where mapped rows lie. A distance of the metric is that of mapped rows to a `power`, over a
-    `unit`. `keeps_zeros` says that zeros stay zeros: the map then takes nonzeros too, else dense rows alone. `of_sets`
-    says that distances to neighbours are those of sets instead, see `compared_rows`, of which Euclidean distances of
-    mapped rows are lower bounds.
+    `geometry` says in words where mapped rows lie. `converted` makes distances of the metric of those (n, k) float64 of
+    mapped rows; it ascends. `keeps_zeros` says that zeros stay zeros: the map then takes nonzeros too, else dense rows
+    alone. `distance` is how searches compare rows, see `compared_rows`: mapped rows, sets of which Euclidean distances
+    of mapped rows are lower bounds, or rows of which such distances say nothing.
     """
 
     refusals: tuple[Refusal, ...]
     mapped: Callable[[RowValues], np.ndarray]
     geometry: str
-    power: int = 1
-    unit: float = 1.0
+    converted: Callable[[np.ndarray], np.ndarray] | None = None
     keeps_zeros: bool = True
-    of_sets: bool = False
+    distance: Distance = COORDINATES
 
-
-def find_zero_rows(rows: RowValues) -> np.ndarray:
-    """Return which rows (n,) hold nothing but zeros."""
-    return ~rows.reduced(np.logical_or, rows.values)
-
-
-def find_constant_rows(rows: RowValues) -> np.ndarray:
-    """Return which dense rows (n,) hold one value only."""
-    return rows.values.min(axis=1) == rows.values.max(axis=1)
-
-
-def find_negative_rows(rows: RowValues) -> np.ndarray:
-    """Return which rows (n,) hold a negative value."""
-    return rows.reduced(np.minimum, rows.values) < 0
-
-
-def find_rows_beside_bits(rows: RowValues) -> np.ndarray:
-    """Return which rows (n,) hold other values than 0 and 1."""
-    return rows.reduced(np.logical_or, (rows.values != 0) & (rows.values != 1))
+    @property
+    def of_sets(self) -> bool:
+        """Whether searches compare sets of bits."""
+        return self.distance == SETS
 
 
 def as_given(rows: RowValues) -> np.ndarray:
@@ -153,26 +100,36 @@ def halve_normalized_bits(rows: RowValues) -> np.ndarray:
     return np.asarray(rows.values / rows.beside(np.sqrt(2.0 * np.maximum(sizes, 1.0))))
 
 
-ONLY_BITS = (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),)
+def squared(distances: np.ndarray) -> np.ndarray:
+    """Return squares of distances."""
+    return distances**2
+
+
+def halved_squares(distances: np.ndarray) -> np.ndarray:
+    """Return what unit rows so far apart have for one less the cosine of their angle, without a difference."""
+    return np.asarray(distances**2 / 2.0)
+
+
+def over_longest(distances: np.ndarray) -> np.ndarray:
+    """Return distances of unit rows of square roots over the most that these are apart."""
+    return np.asarray(distances / np.sqrt(2.0))
+
 
 EUCLIDEAN = "euclidean"
 PRECOMPUTED = "precomputed"
 METRICS = {
     EUCLIDEAN: Metric((), as_given, "the points as given"),
-    # Half the square between unit rows is one less the cosine of their angle, without a difference.
     "cosine": Metric(
         (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
         normalize_rows,
         "rows at unit length",
-        power=2,
-        unit=2.0,
+        halved_squares,
     ),
     "correlation": Metric(
         (Refusal(find_constant_rows, "hold one value only, which correlates with nothing", True),),
         standardize_rows,
         "rows less their mean, at unit length",
-        power=2,
-        unit=2.0,
+        halved_squares,
         keeps_zeros=False,
     ),
     "hellinger": Metric(
@@ -182,10 +139,14 @@ METRICS = {
         ),
         take_root_shares,
         "square roots of rows that are divided by their sum",
-        unit=np.sqrt(2.0),  # unit vectors of square roots are at most so far apart
+        over_longest,
     ),
-    "hamming": Metric(ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", power=2),
-    "jaccard": Metric(ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", power=2, of_sets=True),
+    "hamming": Metric(ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", squared),
+    "jaccard": Metric(ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", squared, distance=SETS),
+    **{
+        name: Metric(refusals, as_given, "the points as given", None, keeps_zeros=False, distance=distance)
+        for name, (distance, refusals) in COMPARISONS.items()
+    },
     PRECOMPUTED: Metric((), as_given, "nowhere: neighbours were given, without points", keeps_zeros=False),
 }
 
@@ -224,17 +185,14 @@ def map_rows(rows: Points, metric: str) -> Points:
 
 def convert_distances(metric: str, distances: np.ndarray) -> np.ndarray:
     """Return Euclidean distances of mapped rows as distances of a metric, in the dtype that they have."""
-    power, unit = METRICS[metric].power, METRICS[metric].unit
-    if power == unit == 1:
-        return distances
-    return (distances.astype(np.float64) ** power / unit).astype(distances.dtype)
+    converted = METRICS[metric].converted
+    return distances if converted is None else converted(distances.astype(np.float64)).astype(distances.dtype)
 
 
 def compared_rows(rows: Points, metric: str) -> Points:
     """Return mapped rows (n, D) as neighbours are compared in a metric: as they are, or sets.
 
-    Dense sets are (n, W) uint64, 64 bits a word; sparse ones have True for their nonzeros. `squared_row_distance` of
-    either is the Jaccard distance.
+    Dense sets are (n, W) uint64, 64 bits a word; sparse ones have True for their nonzeros.
     """
     if not METRICS[metric].of_sets or rows.dtype in (SET_WORDS, np.bool_):
         return rows

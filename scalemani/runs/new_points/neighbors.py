@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.metrics import no_coordinates
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.errors import DataError
+from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.grouping import compact_rows
@@ -19,7 +20,7 @@ from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, no_neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
-from scalemani.kernels.rows.metrics import EUCLIDEAN, compared_rows, convert_distances
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
@@ -70,7 +71,7 @@ class NeighborIndex:
         points, none = compared_rows(points, self.metric), no_neighbors(points.shape[0], n_neighbors)
         if self.sparse:
             points, rows = compressed_rows(points), compressed_rows(rows, queried=False)
-        return refine_neighbors(points, rows, labels.astype(np.int32), places, none)[0]
+        return refine_neighbors(METRICS[self.metric].distance, points, rows, labels.astype(np.int32), places, none)[0]
 
     def recall(self, points: Points, n_neighbors: int) -> float:
         """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by exact search."""
@@ -98,8 +99,11 @@ class NeighborIndex:
         """Return the nearest of what is known and consecutive training points, by exact distance."""
         none = np.full(points.shape[0], -1)
         held = self.gather(np.arange(rows.start, rows.stop)).astype(points.dtype, copy=False)
-        queries = SketchedRows(compared_rows(points, self.metric), sketch_points(points, self.basis), self.basis.scale)
-        block = SketchedRows(compared_rows(held, self.metric), self.sketches[rows], self.basis.scale)
+        both = (points, sketch_points(points, self.basis)), (held, self.sketches[rows])
+        unit, distance = self.basis.scale, METRICS[self.metric].distance
+        queries, block = (
+            SketchedRows(compared_rows(part, self.metric), sketches, unit, distance) for part, sketches in both
+        )
         return nearest_among(queries, none, block, rows.start, known, limits)
 
 
@@ -148,8 +152,13 @@ class InputNeighbors:
         """Return the nearest points (n, k) of the run of new points (n, D), which are mapped for the metric.
 
         Distances ascend; a point of the run is a neighbour of itself. Rows with a gap, where these are left out, have
-        -1 and NaN. Raises DataError for points with other columns and with values that are not finite.
+        -1 and NaN. Raises DataError for points with other columns and with values that are not finite, ConfigError
+        for a metric that compares rows.
         """
+        if compared := no_coordinates(self.metric):
+            raise ConfigError(
+                f"neighbours of new points are found by coordinates, and {compared}: make a graph of all points"
+            )
         check_features(points, len(self.index.basis.mean))
         dtype = np.result_type(points.dtype, self.index.dtype)
         indices = np.full((points.shape[0], n_neighbors), LEFT_OUT, np.int64)

@@ -7,6 +7,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from scalemani.config.methods import beside, part_of
+from scalemani.config.metrics import no_coordinates
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
 from scalemani.config.routes import PACKAGES
@@ -393,6 +394,8 @@ def refusal_of(run: Run) -> str:
     """Return why no new points can be placed in a run; "" where they can."""
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
+    if compared := no_coordinates(run.metric):
+        return f"new points are placed by coordinates, and {compared}: embed them with the others"
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
     return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
 

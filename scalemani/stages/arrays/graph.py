@@ -94,7 +94,8 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
     distances = RowsInFolders(
         "point neighbor",
         AS_DISTANCES,
-        "Euclidean distances of these neighbours as the metric maps points, ascending; of jaccard the roots of its own",
+        "Euclidean distances of these neighbours as the metric maps points, ascending; of jaccard the roots of its "
+        "own, of a metric that compares rows its distances",
         "as given",
         folders=ROUND_FOLDERS,
     ).with_invariants(NOT_NEGATIVE, ASCENDING_IN_ROWS, DISTANCES_OF_INDICES)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.config.metrics import compares_rows
 from scalemani.config.params import Resolved
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
@@ -49,7 +50,7 @@ BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 def paired_bytes(search: StageTask | Sizes) -> int:
     """Return what points and lists take in memory where an exact search has all of them at hand; 0 where it has not."""
     dimensions = search.dimensions
-    if dimensions.sparse or dimensions.n_points > MOST_PAIRED:
+    if dimensions.sparse or dimensions.n_points > MOST_PAIRED or compares_rows(search.params.points.metric):
         return 0
     edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
     coordinates = dimensions.row_bytes + COPIES_IN_BYTES * dimensions.n_features

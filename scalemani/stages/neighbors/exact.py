@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.metrics import METRICS as METRIC_TEXTS
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, pair_rounds, paired_neighbors
+from scalemani.kernels.neighbors.exact import nearest_among, pair_rounds, paired_neighbors
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points
@@ -19,7 +20,14 @@ from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.neighbors.counts import n_compared, paired_bytes
 from scalemani.stages.neighbors.lists import empty_lists, is_whole, round_arrays
-from scalemani.stages.neighbors.tables import basis_of, points_at, rows_of, sketch_tables, sketched_at, work_points_of
+from scalemani.stages.neighbors.tables import (
+    points_at,
+    rows_of,
+    sketch_tables,
+    sketched_at,
+    sketched_rows,
+    work_points_of,
+)
 
 
 def exact_search(work: StageWork, number: int) -> Callable[[StageTask, int], Arrays]:
@@ -41,7 +49,7 @@ def search_pairs(work: StageWork) -> Neighbors:
         executor.progress.advance()
         return results
 
-    rows = SketchedRows(points, sketch_tables(task).by_row[:], basis_of(task).scale)
+    rows = sketched_rows(task, points, sketch_tables(task).by_row[:])
     return paired_neighbors(rows, empty_lists(task, len(points)), map_round)
 
 
@@ -71,7 +79,7 @@ def compared_with_block(task: StageTask, block: int) -> Comparison:
     rows, (sampled, labels, lists) = rows_of(task, block), task.once(stored_lists)
     of_sets = METRICS[task.params.points.metric].of_sets
     queries, points = (some > 0 if of_sets else some for some in (sampled, points_at(task, rows)))
-    return compared(queries, labels, lists, points, rows.start)
+    return compared(queries, labels, lists, points, rows.start, METRIC_TEXTS[task.params.points.metric].scipy)
 
 
 def stored_lists(task: StageTask) -> tuple[Points, np.ndarray, np.ndarray]:

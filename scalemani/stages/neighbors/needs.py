@@ -2,6 +2,7 @@
 
 import math
 
+from scalemani.config.metrics import compares_rows
 from scalemani.config.params import Resolved
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.needs import Disk, Memory, Terms, array
@@ -68,10 +69,11 @@ def memory_of_exact(sizes: Sizes) -> Memory:
         2 * row if dimensions.sparse else array("float64", dimensions.n_features)
     )
     sampled = {"sampled queries": n_compared(dimensions) * row}
+    wide = {"points of a block in float64": array("float64", dimensions.block_rows, dimensions.n_features)}
     return Memory(
         task={
             "points of two blocks, and their sketches": 2 * dimensions.block_rows * (row + array("float32", width)),
-            **compared_in_block(sizes),
+            **(wide if compares_rows(sizes.params.points.metric) else compared_in_block(sizes)),
         },
         points={"sketches of all points": array("float32", dimensions.n_points, width)},
         cache={"points of all blocks, and their lists": paired_bytes(sizes)},

@@ -185,7 +185,12 @@ def sketches_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
 
 def sketched_at(task: StageTask, rows: slice | np.ndarray) -> SketchedRows:
     """Return points as neighbours are compared, with their sketches; `rows` are those of `points_at`."""
-    return SketchedRows(points_at(task, rows, True), sketch_tables(task).by_row[rows], basis_of(task).scale)
+    return sketched_rows(task, points_at(task, rows, True), sketch_tables(task).by_row[rows])
+
+
+def sketched_rows(task: StageTask, points: Points, sketches: np.ndarray) -> SketchedRows:
+    """Return points (n, D) as neighbours are compared, with their sketches (n, s)."""
+    return SketchedRows(points, sketches, basis_of(task).scale, METRICS[task.params.points.metric].distance)
 
 
 def points_at(task: StageTask, rows: slice | np.ndarray, compared: bool = False) -> Points:

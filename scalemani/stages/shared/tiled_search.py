@@ -18,7 +18,7 @@ from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
-from scalemani.kernels.rows.metrics import EUCLIDEAN, compared_rows
+from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows
 
 NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
@@ -123,9 +123,10 @@ def refine_by_tiles(
     neighbors : the nearest of those known and the candidates, (n, k)
     fresh : (n, k) bool, true where a candidate entered
     """
+    distance = METRICS[metric].distance
     if isinstance(points, np.ndarray):
         queries = points[start : start + len(candidates)]
-        return refine_neighbors(queries, points, row_numbers(len(points)), candidates, known)
+        return refine_neighbors(distance, queries, points, row_numbers(len(points)), candidates, known)
 
     def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, np.ndarray] | None:
         rows, places = compact_rows(candidates[tile])
@@ -138,9 +139,9 @@ def refine_by_tiles(
         queries, others = (compared_rows(part, metric) for part in both)
         if sp.issparse(others):
             compressed = compressed_rows(queries), compressed_rows(others, queried=False)
-            parts.append(refine_neighbors(*compressed, labels, places, own))
+            parts.append(refine_neighbors(distance, *compressed, labels, places, own))
         else:
-            parts.append(refine_neighbors(queries, others, labels, places, own))
+            parts.append(refine_neighbors(distance, queries, others, labels, places, own))
     return joined(parts)
 
 

@@ -6,6 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
+from scalemani.config.metrics import has_coordinates
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.matrices import row_numbers
 from scalemani.store.invariants.orders import input_rows_of
@@ -169,7 +170,8 @@ JOIN_COMPONENTS = Invariant("each between components that nothing else joins", b
 def unjoined(block: Block) -> int:
     """Return how many components bridges leave apart, where they are to join all: those of points."""
     run = block.run
-    if run.params["components"]["disconnected"] != "connect" or run.params["points"]["metric"] == "precomputed":
+    searched = has_coordinates(run.params["points"]["metric"])
+    if run.params["components"]["disconnected"] != "connect" or not searched:
         return 0
     if block.start or (run.stored("points", "points") is None and run.stored("points", "n_features") is None):
         return 0
@@ -182,7 +184,7 @@ JOIN_ALL = Invariant("one less than components of points that are to be connecte
 def other_lengths(block: Block) -> int:
     """Count bridges that are not as long as their ends are apart in sketches."""
     run, sketch = block.run, block.run.stored("work_points", "sketch")
-    if sketch is None or run.params["points"]["metric"] == "precomputed":
+    if sketch is None or not has_coordinates(run.params["points"]["metric"]):
         return 0
     ends = block.rows_of("bridge_rows")
     scale = float(np.asarray(stored(run, "partition", "scale")[...]))

@@ -6,7 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.spatial.distance import cdist
 
+from scalemani.config.metrics import METRICS
 from scalemani.store.invariants import Block, Invariant, StoredArray, StoredRun, stored
 from scalemani.store.invariants.values import NUMBERS_AT_ONCE, rows_that
 
@@ -84,10 +86,10 @@ def gathered(array: StoredArray, rows: np.ndarray, run: StoredRun) -> np.ndarray
 # Distances of pairs
 
 
-def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: np.ndarray, sets: bool) -> np.ndarray:
+def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: np.ndarray, metric: str) -> np.ndarray:
     """Return the distances (m,) of rows `first_row + owners` of one block to rows `others`, NaN where these are none.
 
-    Of `sets` the roots of their Jaccard distances.
+    They are Euclidean, roots of Jaccard distances, or those of a `metric` that compares rows.
     """
     distances = np.full(len(owners), np.nan)
     inside = np.flatnonzero((others >= 0) & (others < points.run.n_points))
@@ -98,13 +100,16 @@ def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: n
         for first in range(0, len(places), at_once):
             some = inside[places[first : first + at_once]]
             one, other = owner_points[owners[some]].astype(np.float64), block[others[some] - start].astype(np.float64)
-            distances[some] = rows_apart(one, other, sets)
+            distances[some] = rows_apart(one, other, metric)
     return distances
 
 
-def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matrix, sets: bool) -> np.ndarray:
-    """Return the Euclidean distance (n,) of each row to that of others, or the root of their Jaccard distance."""
-    if sets:
+def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matrix, metric: str) -> np.ndarray:
+    """Return the distances (n,) of rows to others as `pair_distances` does."""
+    if compared_by := METRICS[metric].scipy:
+        pairs = zip(one[:, np.newaxis], other[:, np.newaxis], strict=True)
+        return np.array([cdist(own, row, compared_by)[0, 0] for own, row in pairs])
+    if metric == "jaccard":
         one, other = (sp.csr_matrix(rows > 0).astype(np.float64) for rows in (one, other))
         common = np.asarray(one.multiply(other).sum(axis=1)).ravel()
         union = np.asarray(one.sum(axis=1) + other.sum(axis=1)).ravel() - common
@@ -125,7 +130,7 @@ def other_distances(block: Block) -> int:
     neighbors = block.rows_of("indices").astype(np.int64)
     owners = np.repeat(np.arange(len(values)), values.shape[1])
     points = in_work_order(run)
-    expected = pair_distances(points, block.start, owners, neighbors.ravel(), metric == "jaccard")
+    expected = pair_distances(points, block.start, owners, neighbors.ravel(), metric)
     return rows_that(~close(values, expected.reshape(values.shape)))
 
 
@@ -137,7 +142,7 @@ def close(distances: np.ndarray, expected: np.ndarray) -> np.ndarray:
 
 DISTANCES_OF_INDICES = Invariant(
     "the Euclidean distances of the points that `indices` names, as the metric maps them (of jaccard, the roots of its "
-    "distances)",
+    "distances; of a metric that compares rows, its distances)",
     other_distances,
 )
 

@@ -2,14 +2,16 @@
 
 import inspect
 import pickle
+from typing import get_args
 
 import numpy as np
 import pytest
 from sklearn.base import clone
 
 import scalemani as sm
+from scalemani.config.metrics import METRIC_NAMES, WORDS, MappedMetric
 from scalemani.config.params.by_stage import PointsParams
-from scalemani.config.stages import METRIC_NAMES, PRECOMPUTED
+from scalemani.config.stages import PRECOMPUTED
 from scalemani.interfaces.estimators.parameters import ENTRY
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
 from scalemani.kernels.repulsion.pair_sums import KERNELS
@@ -33,7 +35,8 @@ def test_settings_are_kept_as_given_and_travel_with_the_estimator():
     ("documented", "argument", "names"),
     [
         (sm.LaplacianEigenmaps, "metric", METRIC_NAMES),
-        *((one, "metric", METRIC_NAMES) for one in (sm.knn_graph, sm.KNeighborsTransformer, sm.select_landmarks)),
+        *((one, "metric", METRIC_NAMES) for one in (sm.knn_graph, sm.KNeighborsTransformer)),
+        (sm.select_landmarks, "metric", get_args(MappedMetric)),
         (sm.LaplacianEigenmaps, "landmarks", LANDMARK_METHODS),
         (sm.select_landmarks, "method", LANDMARK_METHODS),
         (sm.repulsion, "kernel", KERNELS),
@@ -43,6 +46,13 @@ def test_a_choice_is_documented_wherever_users_look_for_it(documented, argument,
     entries = {entry[1]: entry[0] for entry in ENTRY.finditer(inspect.cleandoc(documented.__doc__))}
     wanted = [name for name in names if documented is sm.LaplacianEigenmaps or name != PRECOMPUTED]
     assert [name for name in wanted if f'"{name}"' not in entries[argument]] == []
+
+
+@pytest.mark.parametrize(
+    "documented", [sm.TSNE, sm.knn_graph, sm.KNeighborsTransformer, sm.select_landmarks, PointsParams]
+)
+def test_metrics_of_the_table_stand_in_docstrings(documented):
+    assert [word for word in WORDS if word in documented.__doc__] == []
 
 
 def test_the_parameters_of_points_name_every_metric():

@@ -8,6 +8,7 @@ from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors, refine_neighbors
+from scalemani.kernels.rows.reduced import COORDINATES
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 
@@ -79,7 +80,7 @@ def test_the_whole_search_reaches_its_recall():
     points, sketches, probes = points[order], sketches[order], probes[order]
     candidates = search_cells(sketches, offsets, probes, 0, 25)
     labels = np.arange(6000)
-    neighbors, fresh = refine_neighbors(points, points, labels, candidates, no_neighbors(6000, 10))
+    neighbors, fresh = refine_neighbors(COORDINATES, points, points, labels, candidates, no_neighbors(6000, 10))
     squares = cdist(points[:500].astype(float), points.astype(float))
     squares[np.arange(500), np.arange(500)] = np.inf
     reached = np.sort(squares, axis=1)[:, 9:10]
@@ -88,7 +89,7 @@ def test_the_whole_search_reaches_its_recall():
         graph = NeighborLists(neighbors.indices, fresh)
         limits = ((neighbors.distances[:, -1] / basis.scale) ** 2).astype(np.float32)
         proposals = propose_neighbors(sketches, 0, graph.indices, graph, graph, limits, 20)
-        neighbors, fresh = refine_neighbors(points, points, labels, proposals, neighbors)
+        neighbors, fresh = refine_neighbors(COORDINATES, points, points, labels, proposals, neighbors)
         recalls.append(np.mean(neighbors.distances[:500] <= reached))
     assert recalls[0] < recalls[1] <= recalls[2]
     assert recalls[2] > 0.97

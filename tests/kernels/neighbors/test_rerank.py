@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.rows.reduced import COORDINATES
 
 
 def brute_force(points, k):
@@ -19,13 +20,13 @@ def brute_force(points, k):
 
 def refined(points, candidates, known):
     labels = np.arange(len(points))
-    return refine_neighbors(points, points, labels, candidates.astype(np.int32), known)
+    return refine_neighbors(COORDINATES, points, points, labels, candidates.astype(np.int32), known)
 
 
 def test_ties_go_to_the_smaller_index():
     points = np.array([[0, 0], [1, 0], [0, 1], [255, 255], [1, 0], [0, 1]], dtype=np.uint8)
     shuffled = np.array([[5, 3, 4, 2, 1, -1]], dtype=np.int32)
-    neighbors, fresh = refine_neighbors(points[:1], points, np.arange(6), shuffled, no_neighbors(1, 4))
+    neighbors, fresh = refine_neighbors(COORDINATES, points[:1], points, np.arange(6), shuffled, no_neighbors(1, 4))
     np.testing.assert_array_equal(neighbors.indices[0], [1, 2, 4, 5])
     assert fresh.all()
 
@@ -89,7 +90,7 @@ def test_refined_lists_are_the_sorted_union(seed, k, n_candidates, spread, partl
         again = generator.permutation(np.concatenate([candidates, drawn[:n_known]]))[:20].astype(np.int32)
         candidates = generator.permutation(np.concatenate([candidates, again]))
     candidates = candidates[np.newaxis]
-    found, fresh = refine_neighbors(points[:1], points, labels, candidates, known)
+    found, fresh = refine_neighbors(COORDINATES, points[:1], points, labels, candidates, known)
     expected = filled(nearest(drawn[: n_known + n_candidates]))
     np.testing.assert_array_equal(found.indices, expected.indices)
     np.testing.assert_array_equal(found.distances, expected.distances)

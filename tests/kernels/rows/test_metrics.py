@@ -12,10 +12,9 @@ from scipy import sparse
 from scipy.spatial import distance
 from scipy.stats import ortho_group
 
-from scalemani.config.stages import METRIC_NAMES
+from scalemani.config.metrics import METRIC_NAMES
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.rows.compressed import compressed_rows
-from scalemani.kernels.rows.distances import squared_row_distance
 from scalemani.kernels.rows.metrics import (
     METRICS,
     compared_rows,
@@ -24,6 +23,7 @@ from scalemani.kernels.rows.metrics import (
     mapped_dtype,
     n_words,
 )
+from scalemani.kernels.rows.reduced import SETS, reduced_distance
 
 ORACLES = {
     "cosine": distance.cosine,
@@ -163,11 +163,11 @@ def test_hamming_distances_do_not_see_the_order_of_columns_nor_columns_that_are_
 
 
 @compiled
-def distances_between(rows, others, n_rows):
+def distances_between(compared_as, rows, others, n_rows):
     found = np.empty((n_rows, n_rows))
     for i in range(n_rows):
         for j in range(n_rows):
-            found[i, j] = squared_row_distance(rows, i, others, j, np.inf)
+            found[i, j] = reduced_distance(compared_as, rows, i, others, j, np.inf)
     return found
 
 
@@ -180,10 +180,10 @@ def test_sets_are_compared_by_their_jaccard_distance_and_mapped_rows_are_never_f
     words, sets = compared_rows(dense, "jaccard"), compared_rows(thin, "jaccard")
     assert words.shape == (len(rows), n_words(rows.shape[1]))
     assert compared_rows(words, "jaccard") is words
-    of_words = distances_between(words, words, len(rows))
+    of_words = distances_between(SETS, words, words, len(rows))
     np.testing.assert_allclose(of_words, expected, rtol=1e-15, atol=0)
     np.testing.assert_array_equal(of_words, of_words.T)
-    of_sets = distances_between(compressed_rows(sets), compressed_rows(sets), len(rows))
+    of_sets = distances_between(SETS, compressed_rows(sets), compressed_rows(sets), len(rows))
     np.testing.assert_array_equal(of_sets, of_words)
     assert (between("jaccard", rows.astype(dtype)) <= expected + (1e-15 if dtype == np.float64 else 1e-6)).all()
 
@@ -201,6 +201,14 @@ def test_rows_as_large_and_as_small_as_floats_get_are_mapped():
     for metric in MAPPED:
         mapped = map_rows(rows, metric)
         np.testing.assert_allclose(np.linalg.norm(mapped, axis=1), 1, rtol=1e-14)
+
+
+def test_a_metric_may_be_any_function_of_distances_of_mapped_rows(monkeypatch):
+    angles = METRICS["cosine"]._replace(converted=lambda away: 2 * np.arcsin(away / 2) / np.pi)
+    monkeypatch.setitem(METRICS, "angular", angles)
+    rows = np.random.default_rng(2).normal(size=(20, 7))
+    expected = [[np.arccos(np.clip(1 - distance.cosine(a, b), -1, 1)) / np.pi for b in rows] for a in rows]
+    np.testing.assert_allclose(between("angular", rows), expected, atol=1e-7)
 
 
 def test_euclidean_rows_and_distances_stay_what_they_are():

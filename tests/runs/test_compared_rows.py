@@ -1,0 +1,123 @@
+"""Runs in a metric that compares rows: exact graphs out of core, methods of a graph, and refusals of all else."""
+
+import numpy as np
+import pytest
+from scipy.spatial.distance import cdist
+
+import scalemani as sm
+from scalemani.config.metrics import METRICS, compares_rows
+from scalemani.config.params import Parameters
+from scalemani.engine.workers.executor import Executor
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import open_points
+from scalemani.runs.walk import plan_run, run
+
+COMPARED = sorted(filter(compares_rows, METRICS))
+N, K = 2500, 15
+FEW = {"neighbors": {"n_neighbors": 20}, "affinities": {"perplexity": 6.0}}
+
+
+@pytest.fixture(scope="module")
+def points():
+    draws = np.random.default_rng(7)
+    return (draws.gamma(1.0, size=(12, 20))[draws.integers(0, 12, N)] + 0.1 * draws.gamma(1.0, size=(N, 20))) + 0.01
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+@pytest.mark.parametrize("metric", COMPARED)
+def test_a_graph_of_points_on_disk_is_scipys_and_certified(points, tmp_path, metric, dtype):
+    given = points.astype(dtype)
+    np.save(tmp_path / "points.npy", given)
+    asked = Parameters().with_values({"points": {"metric": metric}, "neighbors": {"n_neighbors": K}})
+    source = open_points(tmp_path / "points.npy")
+    found = run(source, tmp_path / "run", "knn-graph", asked, Executor(workers=2), 1024)
+    away = cdist(given.astype(float), given.astype(float), METRICS[metric].scipy)
+    np.fill_diagonal(away, np.inf)
+    indices, distances = found.graph.indices[...], found.graph.distances[...]
+    assert distances.dtype == given.dtype
+    rounding = 1e-12 if dtype == "float64" else 1e-6
+    np.testing.assert_allclose(distances, np.take_along_axis(away, indices, axis=1), rtol=rounding)
+    np.testing.assert_allclose(distances, np.sort(away, axis=1)[:, :K], rtol=rounding)
+    assert all(len(set(row)) == K for row in indices.tolist())
+    assert found.certificates["neighbors"]["recall"] == 1.0
+    assert found.certificates["neighbors"]["method"] == "exact"
+    assert "landmarks" not in found.keys
+
+
+def test_one_metric_has_several_names_and_one_graph(points):
+    by_name = [sm.knn_graph(points[:400], 5, metric=metric) for metric in ("manhattan", "l1", "cityblock")]
+    for graph in by_name[1:]:
+        np.testing.assert_array_equal(graph.indices, by_name[0].indices)
+
+
+def test_the_command_line_embeds_and_audits_a_run_by_chebyshev(points, tmp_path, scalemani):
+    np.save(tmp_path / "points.npy", points[:600])
+    given = ["--method", "t-sne", "--metric", "chebyshev", "--set", "affinities.perplexity=6"]
+    assert scalemani("embed", tmp_path / "points.npy", tmp_path / "run", *given)[0] == 0
+    status, out, error = scalemani("verify", tmp_path / "run")
+    assert (status, error) == (0, ""), out
+    status, _, error = scalemani("transform", tmp_path / "run", tmp_path / "points.npy", tmp_path / "placed.npy")
+    assert status == 2
+    assert "metric=chebyshev compares rows" in error
+
+
+@pytest.mark.parametrize(
+    "method", ["laplacian-eigenmaps", "diffusion-maps", "spectral-clustering", "elastic-embedding"]
+)
+def test_methods_of_a_graph_go_on_from_it_as_from_the_lists_of_scipy(points, tmp_path, method):
+    some = points[:300]
+    short = {**FEW, "layout": {"max_iterations": 20}} if method == "elastic-embedding" else FEW
+    asked = Parameters().with_values({"points": {"metric": "canberra"}, "clustering": {"n_clusters": 3}, **short})
+    found = run(open_points(some), tmp_path / "run", method, asked, Executor(workers=1), 1024)
+    assert np.isfinite(found.kept_embedding[...]).all()
+    away = cdist(some, some, "canberra")
+    order = np.argsort(away, axis=1, kind="stable")[:, 1:21]
+    np.testing.assert_array_equal(found.graph.indices[...], order)
+
+
+def test_clusters_that_no_neighbor_joins_are_embedded(points, tmp_path):
+    apart = np.concatenate([points[:200], points[200:400] + 1000.0])
+    asked = Parameters().with_values({"points": {"metric": "manhattan"}, **FEW})
+    found = run(open_points(apart), tmp_path / "run", "laplacian-eigenmaps", asked, Executor(workers=1), 1024)
+    assert found.certificates["components"]["components"] >= 2
+    assert np.isfinite(found.kept_embedding[...]).all()
+
+
+REFUSED = {
+    "pca": ({}, "pca needs coordinates"),
+    "isomap": ({}, "isomap needs coordinates"),
+    "locally-linear-embedding": ({}, "locally-linear-embedding needs coordinates"),
+    "laplacian-eigenmaps": ({"embedding.solver": "lll"}, "embedding.solver=lll needs coordinates"),
+    "knn-graph": ({"neighbors.method": "leaves"}, "neighbors.method=leaves needs coordinates"),
+    "t-sne": ({"layout.init": "pca"}, "layout.init=pca needs coordinates"),
+    "diffusion-maps": ({"duplicates.tolerance": 0.5}, "duplicates.tolerance=0.5 needs coordinates"),
+}
+
+
+@pytest.mark.parametrize("method", REFUSED)
+def test_what_needs_coordinates_is_refused_before_work_starts(points, tmp_path, method):
+    values, words = REFUSED[method]
+    asked = Parameters().with_values({"points.metric": "manhattan", **values})
+    with pytest.raises(ConfigError, match=f"{words}, and metric=manhattan compares rows"):
+        plan_run(open_points(points), tmp_path / "run", method, asked, Executor(workers=1))
+    assert not (tmp_path / "run").exists()
+
+
+def test_functions_that_need_coordinates_refuse_rows_without(points):
+    short = {"perplexity": 5, "max_iter": 5, "settings": {"layout.converged": 0.0}}
+    for call in (
+        lambda: sm.select_landmarks(points, 5, metric="canberra"),
+        lambda: sm.measures.recall(np.zeros((N, 1), int), points, metric="canberra"),
+        lambda: sm.TSNE(metric="canberra", **short).fit(points[:100]).transform(points[:2]),
+        lambda: sm.KNeighborsTransformer(3, metric="canberra").fit(points[:100]).transform(points[:2]),
+    ):
+        with pytest.raises(ConfigError, match="metric=canberra compares rows"):
+            call()
+
+
+def test_rows_without_amounts_are_refused(points):
+    for value, words in ((-1.0, "hold negative values"), (0.0, "hold nothing but zeros")):
+        given = points[:50].copy()
+        given[7] = value
+        with pytest.raises(DataError, match=f"{words}.*first rows 7"):
+            sm.knn_graph(given, 5, metric="braycurtis")
