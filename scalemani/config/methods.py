@@ -1,20 +1,20 @@
-"""The methods that have a folder of their own in `scalemani/methods`: one line a method.
+"""The methods that have a folder of their own in `scalemani/methods`, one line a method, and what they add to choices.
 
-A folder's `__init__.py` declares as plain data what the method adds to routes (`ROUTES`), and to choices by name: rules
-of landmarks (`LANDMARK_RULES`, and which of them are `OFF_DATA`, found `ONE_BY_ONE`, or `SAMPLED`: those that read
-landmarks.sample_points), sums of repulsion (`REPULSIONS`, and `SUMS_BY_NUMBER` of their own parameters), solvers of the
-spectral embedding (`SOLVERS`, and their `SOLVER_ROUTES`; `REDUCTIONS`, with `WEIGHTS_STAGES` that make Z for them),
-kinds of affinities between pixels (`AFFINITY_KINDS`), orders of rows (`AFFINITY_ORDERS`). What else it provides is
-loaded when it is needed, by the name of a module: one a stage, with the arrays that it stores and what it checks before
-work starts; `parameters`; `new_points`; `interface`, with what `import scalemani` offers and the meanings of
-certificates. What a method has no use for, it leaves out.
+A folder's `__init__` lists in `EXTENSIONS` what the method adds: one object for each name of a choice, of the kinds
+below. They are plain data, and name no library; `load` imports what does the work when it is needed. What it returns
+implements a protocol of the floor that uses it. `extensions` finds what methods add, and nothing else does.
+
+A stage of a method is a module of the stage's name in the method's folder, as stages that several methods share are
+modules of `scalemani/stages`. The `interface` of a folder has what `import scalemani` offers.
 """
 
 import functools
 import importlib
-import importlib.util
-from types import ModuleType
-from typing import Any
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from scalemani.config.stages import Names, Route
 
 METHODS_PACKAGE = "scalemani.methods"
 # The folder of each method, and the public names in its `interface`.
@@ -36,58 +36,126 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 
 
+@dataclass(frozen=True)
+class Extension:
+    """What a method adds to a choice under a name."""
+
+    name: str
+
+
+Kind = TypeVar("Kind", bound=Extension)
+Load = Callable[[], Any]
+
+
+@dataclass(frozen=True)
+class MethodRoute(Extension):
+    """A method of the command line, and its stages."""
+
+    route: Route
+
+
+@dataclass(frozen=True)
+class TableExtension(Extension):
+    """The parameters of a stage of the name, or more parameters of a stage that several methods share: a dataclass."""
+
+    load: Load
+
+
+@dataclass(frozen=True)
+class ArgumentExtension(Extension):
+    """An argument of estimators, and the setting that it is."""
+
+    setting: str
+
+
+@dataclass(frozen=True)
+class MeaningsExtension(Extension):
+    """What certificates of a stage mean: a dictionary of `scalemani.interfaces.report.certificates.Meaning`."""
+
+    load: Load
+
+
+@dataclass(frozen=True)
+class PlacementExtension(Extension):
+    """How new points of runs with a stage are placed: a `PlacerOf` of `scalemani.runs.new_points.placements`."""
+
+    load: Load
+
+
+@dataclass(frozen=True)
+class LandmarkExtension(Extension):
+    """A rule of landmarks, of `landmarks.method`: a `PlannedRule` of `scalemani.stages.landmarks`.
+
+    `off_data` says that its landmarks are no points, `sampled` that it reads landmarks.sample_points, and `one_by_one`
+    that each landmark takes so long that the progress counts them.
+    """
+
+    load: Load
+    off_data: bool = False
+    sampled: bool = False
+    one_by_one: bool = False
+
+
+@dataclass(frozen=True)
+class RepulsionExtension(Extension):
+    """Sums of repulsion, of `layout.repulsion`: `ApproximateSums` of `scalemani.kernels.repulsion.pair_sums`.
+
+    `kernels` are those that it sums; `argument` of `scalemani.repulsion` decides the sums in place of a tolerance;
+    `finer` says that it is tried where the mesh does not meet a tolerance and exact sums take too long.
+    """
+
+    load: Load
+    kernels: Names
+    argument: str
+    finer: bool = False
+
+
+@dataclass(frozen=True)
+class OrderExtension(Extension):
+    """An order of rows, of `affinities.order`: a `RowOrder` of `scalemani.kernels.affinities.entropic`.
+
+    `by_graph` says that it needs the neighbours of the rows.
+    """
+
+    load: Load
+    by_graph: bool = False
+
+
+@dataclass(frozen=True)
+class PixelsExtension(Extension):
+    """A kind of affinities between pixels: `PixelAffinities` of `scalemani.stages.arrays.affinities`."""
+
+    load: Load
+
+
+@dataclass(frozen=True)
+class SolverExtension(Extension):
+    """A spectral solver with a route of its own, of `embedding.solver`: a `SpectralSolver` of `stages.embedding`."""
+
+    load: Load
+    route: Route
+
+
+@dataclass(frozen=True)
+class ReductionExtension(Extension):
+    """A solver that makes its own Z in the place of `landmark_weights`: a `Reduction` of `scalemani.engine.sizes`."""
+
+    load: Load
+    stages: Route
+
+
 def package_of(method: str) -> str:
     """Return the dotted name of a method's folder."""
     return f"{METHODS_PACKAGE}.{method}"
 
 
 @functools.cache
-def part_of(package: str, part: str) -> ModuleType | None:
-    """Return a module of a method's folder; None where it has none, and for packages that are no method's folder."""
-    if not package.startswith(f"{METHODS_PACKAGE}.") or importlib.util.find_spec(f"{package}.{part}") is None:
-        return None
-    return importlib.import_module(f"{package}.{part}")
+def all_extensions() -> tuple[Extension, ...]:
+    """Return what all methods add, in the order of METHODS."""
+    modules = [importlib.import_module(package_of(method)) for method in METHODS]
+    return tuple(one for module in modules for one in module.EXTENSIONS)
 
 
-def provided(package: str, part: str, name: str) -> Any:
-    """Return what a module of a method's folder defines under a name; None where it does not."""
-    return getattr(part_of(package, part), name, None)
-
-
-def merged(part: str, name: str) -> dict[str, Any]:
-    """Return the dictionaries that modules `part` of all methods define under a name, in one."""
-    return {key: value for method in METHODS for key, value in (provided(package_of(method), part, name) or {}).items()}
-
-
-def declarations() -> list[ModuleType]:
-    """Return the folders' own modules, which declare stages and routes."""
-    return [importlib.import_module(package_of(method)) for method in METHODS]
-
-
-@functools.cache
-def declared(table: str) -> dict[str, str]:
-    """Return what the folders' own modules declare under a name: dotted names of functions and classes, by theirs."""
-    return {
-        name: f"{module.__name__}.{place}"
-        for module in declarations()
-        for name, place in getattr(module, table, {}).items()
-    }
-
-
-@functools.cache
-def listed(table: str) -> tuple[Any, ...]:
-    """Return the names, or stages, that the folders' own modules list under a name."""
-    return tuple(name for module in declarations() for name in getattr(module, table, ()))
-
-
-def load(table: str, name: str) -> Any:
-    """Return a function or class that a method declares in a table."""
-    module, _, own = declared(table)[name].rpartition(".")
-    return getattr(importlib.import_module(module), own)
-
-
-def beside(table: str, name: str, other: str) -> Any:
-    """Return what the module defines under another name that has what a table names; None where it does not."""
-    if name not in declared(table):
-        return None
-    return getattr(importlib.import_module(declared(table)[name].rpartition(".")[0]), other, None)
+def extensions(kind: type[Kind]) -> Mapping[str, Kind]:
+    """Return what methods add of a kind, by name."""
+    return {one.name: one for one in all_extensions() if isinstance(one, kind)}

@@ -6,7 +6,7 @@ stages and routes in its `__init__.py`.
 
 from dataclasses import replace
 
-from scalemani.config.methods import declarations, declared, listed
+from scalemani.config.methods import MethodRoute, ReductionExtension, SolverExtension, extensions
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.stages import (
     AFFINITY_ROUTE,
@@ -32,8 +32,10 @@ from scalemani.config.stages import (
 )
 
 # Solvers of the eigenproblem that is reduced to the landmarks: methods have some that make a Z of their own.
-REDUCING_SOLVERS = (*LANDMARK_SOLVERS, *declared("REDUCTIONS"))
-WEIGHTS_STAGES: Route = listed("WEIGHTS_STAGES")
+REDUCING_SOLVERS = (*LANDMARK_SOLVERS, *extensions(ReductionExtension))
+WEIGHTS_STAGES: Route = tuple(
+    stage for reduction in extensions(ReductionExtension).values() for stage in reduction.stages
+)
 
 
 def reading_weights(stage: Stage) -> Stage:
@@ -56,16 +58,14 @@ EIGENVECTOR_STAGES = (
 )
 SPECTRAL_ROUTE = (*WEIGHTED_ROUTE, *EIGENVECTOR_STAGES)
 # Solvers of the spectral embedding that have a route of their own, and the stages that only these have.
-SOLVER_ROUTES: dict[str, Route] = {
-    name: route for method in declarations() for name, route in getattr(method, "SOLVER_ROUTES", {}).items()
-}
+SOLVER_ROUTES: dict[str, Route] = {name: solver.route for name, solver in extensions(SolverExtension).items()}
 SOLVER_STAGES = tuple(dict.fromkeys(stage for route in SOLVER_ROUTES.values() for stage in route if stage.solvers))
 
 ROUTES: dict[str, Route] = {
     "laplacian-eigenmaps": (*SPECTRAL_ROUTE, *SOLVER_STAGES),
     "spectral-clustering": (*AFFINITY_ROUTE, *EIGENVECTOR_STAGES, *SOLVER_STAGES, CLUSTERING),
     "diffusion-maps": (*WEIGHTED_ROUTE, NORMALIZED_AFFINITIES, *EIGENVECTOR_STAGES, DIFFUSION_COORDINATES),
-    **{name: route for method in declarations() for name, route in getattr(method, "ROUTES", {}).items()},
+    **{name: method.route for name, method in extensions(MethodRoute).items()},
     **dict.fromkeys(OBJECTIVES, (*SPECTRAL_ROUTE, LAYOUT)),
     "knn-graph": (*GRAPH_ROUTE, GRAPH),
 }

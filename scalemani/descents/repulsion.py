@@ -4,12 +4,12 @@ S(y) = sum_m q_m K(|y - x_m|^2) and its gradient serve every objective: the repu
 Each method has one parameter, the largest error.
 """
 
-from scalemani.config.methods import declared, load
+from scalemani.config.methods import RepulsionExtension, extensions
 from scalemani.config.params.layout import LayoutParams
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.kernels.arrays.workspace import IN_MEMORY, Workspace
 from scalemani.kernels.repulsion.convolution import MESH_KERNELS
-from scalemani.kernels.repulsion.pair_sums import KERNELS, ExactSums, PairSums
+from scalemani.kernels.repulsion.pair_sums import KERNELS, ApproximateSums, ExactSums, PairSums
 from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 
 # Of 8 bytes, for a mesh with its transforms and the fields of all threads: over maps as wide as those of few points
@@ -17,7 +17,8 @@ from scalemani.kernels.repulsion.particle_mesh import ParticleMesh
 MESH_VALUES, WIDE_MESH_VALUES, FEW_POINTS = 37_500_000, 60_000_000, 150_000
 WIDE_MESH_NODES, FINE_STEP = 2**24, 0.25
 
-METHODS = ("auto", "exact", *declared("REPULSIONS"), "grid")
+APPROXIMATE = extensions(RepulsionExtension)
+METHODS = ("auto", "exact", *APPROXIMATE, "grid")
 
 
 def mesh_values(n_points: int) -> int:
@@ -52,8 +53,10 @@ def chosen_method(
             f"repulsion {method!r} sums Gaussian and Student kernels in 2 or 3 dimensions, "
             f"got the {kernel} kernel in {n_dims}: use 'exact'"
         )
-    if method == "fgt" and kernel != "gaussian":
-        raise ConfigError(f"repulsion 'fgt' sums the Gaussian kernel, got {kernel}: use 'grid' or 'barnes-hut'")
+    if method in APPROXIMATE and kernel not in APPROXIMATE[method].kernels:
+        others = " or ".join(repr(name) for name, one in APPROXIMATE.items() if kernel in one.kernels)
+        summed = " and ".join(APPROXIMATE[method].kernels)
+        raise ConfigError(f"repulsion {method!r} sums the kernel {summed}, got {kernel}: use 'grid' or {others}")
     return method
 
 
@@ -64,7 +67,7 @@ def make_repulsion(method: str, kernel: str, tolerance: float, workspace: Worksp
     """
     if method == "exact":
         return ExactSums(kernel, workspace.over)
-    if method in declared("REPULSIONS"):
-        sums: PairSums = load("REPULSIONS", method).for_tolerance(kernel, tolerance, workspace.over)
-        return sums
+    if method in APPROXIMATE:
+        sums: type[ApproximateSums] = APPROXIMATE[method].load()
+        return sums.for_tolerance(kernel, tolerance, workspace.over)
     return ParticleMesh(kernel, tolerance, workspace)

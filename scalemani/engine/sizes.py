@@ -7,11 +7,12 @@ features: the fewer these are, the more edges go both ways.
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.config.methods import beside
+from scalemani.config.methods import ReductionExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.engine.needs import Memory, Terms, array, entries
 from scalemani.engine.task import Dimensions
@@ -41,6 +42,14 @@ LANDMARKS_MET_A_FEATURE, MOST_FEATURES_THAT_BOUND = 6, 20
 # What a block of sparse rows takes of a disk beyond others: folders and descriptions of three arrays, and rounding.
 SPARSE_BLOCK_BYTES = 32 * 2**10
 DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
+
+
+class Reduction(Protocol):
+    """A solver that makes a Z of its own."""
+
+    def weight_entries(self, sizes: "Sizes", /) -> int:
+        """Return the nonzeros of Z, at most."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -156,8 +165,11 @@ class Sizes:
     @property
     def weight_entries(self) -> int:
         """The nonzeros, at most, of a Z that a solver makes of its own; else 0."""
-        own = beside("REDUCTIONS", self.params.embedding.solver, "weight_entries")
-        return int(own(self)) if own else 0
+        extension = extensions(ReductionExtension).get(self.params.embedding.solver)
+        if extension is None:
+            return 0
+        reduction: Reduction = extension.load()
+        return reduction.weight_entries(self)
 
     @property
     def landmarks_a_point(self) -> float:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
-from scalemani.config.methods import beside, declared, part_of, provided
+from scalemani.config.methods import PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Resolved, RunSituation, acting, names_of_parameters
@@ -34,6 +34,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources.side_data import Weights
 from scalemani.runs.survey import Survey
+from scalemani.stages.landmarks import rule_of_method
 from scalemani.stages.neighbors.choice import SearchChoice, choose_search
 from scalemani.stages.table import STAGES
 from scalemani.store.objects import digest
@@ -228,8 +229,9 @@ def decide_parameters(
     if repulsion is not None:
         make_repulsion(repulsion, objective_of(method).kernel, used.layout.tolerance)
         check_start(used, found.dimensions.n_features)
-    for check in provided_by(route, "check_parameters"):
-        check(used)
+    for stage in route:
+        if check := STAGES[stage.name].check_parameters:
+            check(used)
     if found.side.weights is not None:
         check_weighted(used, found.side.weights)
     check_given_start(used, found, names)
@@ -272,20 +274,14 @@ def follow_landmarks(asked: Parameters, method: str, found: Survey, route: Route
             f"{count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} asks for another "
             "number: leave it out"
         )
-    needed = asked.embedding.by_affinities or any(provided_by(route, "LANDMARKS_ARE_POINTS"))
+    needed = asked.embedding.by_affinities or any(STAGES[stage.name].landmarks_are_points for stage in route)
     rows = {"method": GIVEN_ROWS} if given.are_rows or needed else {}
     return asked.with_values({"landmarks": {"n_landmarks": count, **rows}})
 
 
-def provided_by(route: Route, name: str) -> list[Any]:
-    """Return what the methods that a route is of define under a name, in the modules of their stages."""
-    own = (provided(stage.package, stage.name, name) for stage in route)
-    return [found for found in own if found is not None]
-
-
 def most_components(found: Survey, route: Route) -> int | None:
     """Return how many components the data leave a linear or kernel method; None for other methods."""
-    bounds = [most(found) for most in provided_by(route, "most_components")]
+    bounds = [most(found) for stage in route if (most := STAGES[stage.name].most_components)]
     return bounds[0] if bounds else None
 
 
@@ -293,7 +289,7 @@ def placed_by_landmarks(route: Route) -> bool:
     """Return whether new points are placed by their weights over the landmarks, which a method may do otherwise."""
     names = {stage.name for stage in route}
     return {"landmarks", "layout"} & names == {"landmarks"} and all(
-        part_of(stage.package, "new_points") is None for stage in route
+        stage.name not in extensions(PlacementExtension) for stage in route
     )
 
 
@@ -443,7 +439,7 @@ def check_weighted(params: Resolved, weights: Weights) -> None:
             f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
             "the points repeated"
         )
-    if params.embedding.solver in {*declared("REDUCTIONS"), *declared("SOLVERS")}:
+    if params.embedding.by_affinities or params.embedding.by_landmark_graph:
         raise ConfigError(
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
@@ -471,8 +467,8 @@ def check_landmarks(params: Resolved, n_points: int) -> None:
             "stored: take another landmarks.method or landmarks.snap=true, another neighbors.method than window, or "
             "solver lll"
         )
-    if check := beside("LANDMARK_RULES", params.landmarks.method, "check_landmarks"):
-        check(params, n_points)
+    if rule := rule_of_method(params.landmarks.method):
+        rule.check(params, n_points)
     joined = params.landmark_graph.joined(n_landmarks)
     if params.embedding.by_landmark_graph and joined >= n_landmarks:
         raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")

@@ -3,14 +3,14 @@
 Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from scalemani.config.methods import beside, listed
+from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.needs import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.errors import DataError
@@ -19,6 +19,7 @@ from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_spacings
 from scalemani.kernels.landmarks.selection import (
     SPARE_FRACTION,
     Choice,
+    LandmarkRule,
     Selected,
     n_spread_candidates,
     selected_landmarks,
@@ -31,6 +32,27 @@ from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.shared.beside_points import given_beside
 from scalemani.stages.shared.sampled_rows import SampledRows
+
+
+class PlannedRule(LandmarkRule, Protocol):
+    """A rule of landmarks that a method adds, with its memory."""
+
+    def memory(self, sizes: Sizes) -> Terms:
+        """Return what it takes beside the landmarks and the block that points are in."""
+        ...
+
+    def check(self, params: Resolved, n_points: int) -> None:
+        """Raise ConfigError for parameters or points that it does not take, before work starts."""
+        return
+
+
+def rule_of_method(name: str) -> PlannedRule | None:
+    """Return the rule of a name that a method adds; None where none does."""
+    extension = extensions(LandmarkExtension).get(name)
+    if extension is None:
+        return None
+    rule: PlannedRule = extension.load()
+    return rule
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -52,8 +74,8 @@ def memory(sizes: Sizes) -> Memory:
         held += anchors_memory(sizes)
     if asked.method == GIVEN_LANDMARKS:
         return held
-    if own := beside("LANDMARK_RULES", asked.method, "landmarks_memory"):
-        return held + Memory(own(sizes))
+    if rule := rule_of_method(asked.method):
+        return held + Memory(rule.memory(sizes))
     chosen = {}
     if asked.method in DRAWN_LANDMARKS:
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
@@ -95,7 +117,8 @@ def disk(sizes: Sizes) -> Disk:
 def run(work: StageWork) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
     params, output, progress = work.task.params, work.task.output, work.executor.progress
-    one_by_one = params.landmarks.method in listed("ONE_BY_ONE")
+    extension = extensions(LandmarkExtension).get(params.landmarks.method)
+    one_by_one = extension is not None and extension.one_by_one
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
     points = SampledRows(work)
     if params.landmarks.method == GIVEN_LANDMARKS:

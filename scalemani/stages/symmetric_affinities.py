@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.methods import beside, load
 from scalemani.config.params import Resolved
 from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import Disk, Memory, array, entries
@@ -28,7 +27,7 @@ from scalemani.kernels.graph.symmetric import (
     loop_edges,
     symmetric_rows,
 )
-from scalemani.stages.arrays.affinities import StoredComponents, StoredSymmetricAffinities
+from scalemani.stages.arrays.affinities import StoredComponents, StoredSymmetricAffinities, pixel_affinities
 from scalemani.stages.arrays.points import StoredClasses, StoredPoints, stored_weights
 from scalemani.stages.shared.edges import edges_of_block, edges_read, loops_of_block
 
@@ -38,8 +37,7 @@ BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
 def memory(sizes: Sizes) -> Memory:
     """Return what edges into a run of blocks take, and a block as it is read and as its rows of W are made."""
     if sizes.params.neighbors.by_window:
-        by_window: Memory = beside("AFFINITY_KINDS", kind_of_pixels(sizes.params), "memory")(sizes)
-        return by_window
+        return pixel_affinities(kind_of_pixels(sizes.params)).memory(sizes)
     dimensions, k, rows = sizes.dimensions, sizes.params.affinity_neighbors, sizes.dimensions.block_rows
     held = Memory()
     if sizes.params.follows_classes:
@@ -90,7 +88,7 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
     if task.params.neighbors.by_window:
-        return {**load("AFFINITY_KINDS", kind_of_pixels(task.params))(work), **certificates(work)}
+        return {**pixel_affinities(kind_of_pixels(task.params)).write(work), **certificates(work)}
     if task.params.affinities.precomputed:
         work.map_blocks(given_block)
         return certificates(work)

@@ -11,8 +11,9 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
-from scalemani.config.methods import part_of
+from scalemani.config.params import Resolved
 from scalemani.config.routes import PACKAGES
+from scalemani.config.stages import Stage
 from scalemani.engine.needs import Disk, Memory
 from scalemani.engine.reading import StoredStage
 from scalemani.engine.sizes import Sizes, written
@@ -31,13 +32,14 @@ def declared_in(modules: Iterable[ModuleType]) -> dict[str, type[StoredStage]]:
     }
 
 
+SHARED = Stage("", ()).package  # the package of stages that several methods share
 BY_STAGE = declared_in((affinities, embeddings, graph, landmarks, points))
 
 
 def of_method(stage: str) -> type[StoredStage] | None:
     """Return the reader of the groups of a method's own stage; None for other stages."""
-    module = part_of(PACKAGES.get(stage, ""), stage)
-    return None if module is None else declared_in([module]).get(stage)
+    package = PACKAGES.get(stage, SHARED)
+    return None if package == SHARED else declared_in([import_module(f"{package}.{stage}")]).get(stage)
 
 
 def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
@@ -48,11 +50,18 @@ def arrays_of(stage: str) -> tuple[ArrayDescription, ...]:
 
 @dataclass(frozen=True)
 class StageCode:
-    """What a stage takes of memory and of the disk, at most, and how it is run; `run` returns its certificates."""
+    """What a stage takes of memory and of the disk, at most, and how it is run; `run` returns its certificates.
+
+    A method's stage may bound the number of components by the survey of the points, refuse parameters before work
+    starts, and take landmarks that are points alone.
+    """
 
     memory: Callable[[Sizes], Memory]
     disk: Callable[[Sizes], Disk]
     run: Callable[[StageWork], dict[str, Any]]
+    most_components: Callable[[Any], int | None] | None = None
+    check_parameters: Callable[[Resolved], None] | None = None
+    landmarks_are_points: bool = False
 
 
 @functools.cache
@@ -60,7 +69,8 @@ def stage_code(name: str) -> StageCode:
     """Return the functions of the module of a stage; one without `disk` writes the arrays that it declares."""
     module = import_module(f"{PACKAGES[name]}.{name}")
     disk = getattr(module, "disk", functools.partial(declared, name))
-    return StageCode(module.memory, disk, module.run)
+    most, check = getattr(module, "most_components", None), getattr(module, "check_parameters", None)
+    return StageCode(module.memory, disk, module.run, most, check, getattr(module, "LANDMARKS_ARE_POINTS", False))
 
 
 def declared(name: str, sizes: Sizes) -> Disk:

@@ -5,7 +5,7 @@ import typing
 import pytest
 
 from scalemani.config import choices
-from scalemani.config.methods import declared
+from scalemani.config.methods import OrderExtension, extensions
 from scalemani.config.metrics import METRIC_NAMES, METRICS, SAME_METRICS, MappedMetric
 from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import by_stage, layout
@@ -36,7 +36,7 @@ def literals_of(table, name):
         (choices.NeighborSearch, literals_of(by_stage.NeighborsParams, "method") - {"given"}),
         (choices.AffinityKind, literals_of(by_stage.AffinitiesParams, "kind")),
         (choices.BandwidthSolver, literals_of(by_stage.AffinitiesParams, "solver")),
-        (choices.BandwidthOrder, {"density", "bounds", "oracle", *declared("AFFINITY_ORDERS")}),
+        (choices.BandwidthOrder, {"density", "bounds", "oracle", *extensions(OrderExtension)}),
         (choices.Disconnected, literals_of(by_stage.ComponentsParams, "disconnected")),
         (choices.LandmarkRule, {*LANDMARK_METHODS}),
         (choices.Solver, {*typing.get_args(by_stage.Solver)}),

@@ -1,14 +1,29 @@
 """The registry of methods: a line each, and nothing of a method is loaded before it is needed."""
 
+import importlib
 import subprocess
 import sys
-from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import scalemani as sm
-from scalemani.config.methods import METHODS, beside, declared, listed, load, merged, package_of, part_of, provided
+from scalemani.config.methods import (
+    METHODS,
+    LandmarkExtension,
+    MeaningsExtension,
+    MethodRoute,
+    OrderExtension,
+    PixelsExtension,
+    PlacementExtension,
+    ReductionExtension,
+    RepulsionExtension,
+    SolverExtension,
+    TableExtension,
+    all_extensions,
+    extensions,
+    package_of,
+)
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
@@ -28,12 +43,15 @@ def loaded_by(code: str) -> tuple[set[str], set[str]]:
     return set(own.split()), set(libraries.split())
 
 
-def test_every_folder_is_listed_and_declares_routes_of_its_own_stages():
+def test_every_folder_is_listed_and_adds_something():
     assert {path.name for path in FOLDER.iterdir() if path.is_dir() and path.name != "__pycache__"} == set(METHODS)
-    for method in METHODS:
-        routes = getattr(import_module(package_of(method)), "ROUTES", {})
-        assert routes.items() <= ROUTES.items()
-        assert all(any(stage.package == package_of(method) for stage in route) for route in routes.values())
+    assert all(importlib.import_module(package_of(method)).EXTENSIONS for method in METHODS)
+
+
+def test_every_route_of_a_method_has_stages_of_its_own():
+    for name, method in extensions(MethodRoute).items():
+        assert ROUTES[name] == method.route
+        assert any(stage.package.startswith("scalemani.methods.") for stage in method.route)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -44,17 +62,36 @@ def test_every_module_of_a_folder_is_a_part_that_others_load_or_a_stage(method):
     assert all(hasattr(sm, name) and name in sm.__all__ for name in METHODS[method])
 
 
-@pytest.mark.parametrize(
-    "table",
-    ["LANDMARK_RULES", "REPULSIONS", "SUMS_BY_NUMBER", "SOLVERS", "REDUCTIONS", "AFFINITY_KINDS", "AFFINITY_ORDERS"],
-)
-def test_what_methods_declare_for_choices_by_name_is_there(table):
-    assert all(callable(load(table, name)) for name in declared(table))
+# What an extension of each kind loads has these, as its protocol says.
+PARTS_OF = {
+    LandmarkExtension: ("select", "memory", "check"),
+    RepulsionExtension: ("for_tolerance", "by_number", "field"),
+    OrderExtension: ("__call__",),
+    PixelsExtension: ("memory", "write", "stored_rows"),
+    SolverExtension: ("memory", "run", "landmark_map"),
+    ReductionExtension: ("weight_entries",),
+    PlacementExtension: ("__call__",),
+    MeaningsExtension: (),
+    TableExtension: (),
+}
 
 
-@pytest.mark.parametrize("table", ["OFF_DATA", "ONE_BY_ONE", "SAMPLED"])
-def test_what_methods_list_of_rules_of_landmarks_are_such_rules(table):
-    assert {*listed(table)} <= {*declared("LANDMARK_RULES")}
+@pytest.mark.parametrize("kind", PARTS_OF)
+def test_what_methods_add_to_choices_is_there(kind):
+    found = extensions(kind)
+    assert found
+    for extension in found.values():
+        assert {part for part in PARTS_OF[kind] if not callable(getattr(extension.load(), part, None))} == set()
+
+
+def test_no_two_methods_add_the_same_name_to_a_choice():
+    names = [(type(one), one.name) for one in all_extensions()]
+    assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("stage", extensions(MeaningsExtension))
+def test_meanings_are_of_the_stage_that_they_are_listed_for(stage):
+    assert extensions(MeaningsExtension)[stage].load()[stage]
 
 
 def test_declarations_load_no_library_and_no_part():
@@ -76,12 +113,3 @@ def test_stages_of_a_descent_load_no_method():
         "for stage in route('t-sne', 'refine'): STAGES[stage.name]"
     )
     assert own - {f"{package_of(method)}.parameters" for method in METHODS} == set(map(package_of, METHODS))
-
-
-def test_what_a_method_leaves_out_is_none():
-    assert part_of("scalemani.methods.pca", "new_points") is None
-    assert part_of("scalemani.stages", "table") is None
-    assert provided("scalemani.methods.pca", "principal_components", "nothing") is None
-    assert beside("LANDMARK_RULES", "random", "landmarks_memory") is None
-    assert listed("NOTHING") == ()
-    assert set(merged("parameters", "TABLES")) == {"kernel_discriminants", "local_reconstruction"}

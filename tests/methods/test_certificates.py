@@ -12,7 +12,7 @@ from sklearn.datasets import load_digits
 from sklearn.manifold._locally_linear import barycenter_weights
 
 import scalemani as sm
-from scalemani.config.methods import declared
+from scalemani.config.methods import SolverExtension, extensions
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters
 from scalemani.config.routes import REDUCING_SOLVERS, ROUTES, takes_labels
@@ -375,7 +375,7 @@ BY_LANDMARKS = [
         if any(stage.name == "landmarks" and not stage.solvers for stage in route)
         and method not in ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", *OBJECTIVES)
     ),
-    *(("laplacian-eigenmaps", solver) for solver in (*REDUCING_SOLVERS, *declared("SOLVERS"))),
+    *(("laplacian-eigenmaps", solver) for solver in (*REDUCING_SOLVERS, *extensions(SolverExtension))),
 ]
 
 

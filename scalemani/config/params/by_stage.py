@@ -16,7 +16,13 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from scalemani.config.choices import AffinityKind, BandwidthSolver, Disconnected, Missing, NeighborSearch
-from scalemani.config.methods import declared, listed
+from scalemani.config.methods import (
+    LandmarkExtension,
+    OrderExtension,
+    ReductionExtension,
+    SolverExtension,
+    extensions,
+)
 from scalemani.config.metrics import lists_metrics
 from scalemani.config.params.conditions import POINTS, Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
@@ -56,9 +62,11 @@ if TYPE_CHECKING:
     Solver = str
     AffinityOrder = str
 else:
-    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *declared("LANDMARK_RULES"), *BESIDE_POINTS)]
-    AffinityOrder = Literal[("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")]
-    Solver = Literal[(AUTO, "refine", "lll", "lll+refine", *declared("REDUCTIONS"), "exact", *declared("SOLVERS"))]
+    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *extensions(LandmarkExtension), *BESIDE_POINTS)]
+    AffinityOrder = Literal[("density", "bounds", *extensions(OrderExtension), "oracle")]
+    Solver = Literal[
+        (AUTO, "refine", "lll", "lll+refine", *extensions(ReductionExtension), "exact", *extensions(SolverExtension))
+    ]
 
 
 @lists_metrics
@@ -365,6 +373,9 @@ class NormalizedAffinitiesParams:
     alpha: Annotated[float, Field(ge=0, le=1)] = 1.0
 
 
+SAMPLED_BY_METHODS = tuple(name for name, rule in extensions(LandmarkExtension).items() if rule.sampled)
+
+
 def of_rule(*rules: str) -> Acts:
     """Return the condition of a parameter of some rules of landmarks."""
     return Acts("landmarks.method", OneOf(*rules))
@@ -396,7 +407,7 @@ class LandmarksParams:
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
     method: LandmarkMethod = "random"
-    sample_points: Annotated[int, Field(ge=1000), of_rule(*SAMPLED_LANDMARKS, *listed("SAMPLED"))] = 100_000
+    sample_points: Annotated[int, Field(ge=1000), of_rule(*SAMPLED_LANDMARKS, *SAMPLED_BY_METHODS)] = 100_000
     snap: Tuned[Annotated[bool, of_rule("kmeans", "kmeans++")]] = True
     sigma: Tuned[Annotated[Positive | None, of_rule("dpp", "dpp-exact")]] = None
     update: Tuned[Annotated[Literal["gaussian", "sine"], of_rule("dpp")]] = "gaussian"
@@ -410,9 +421,9 @@ class LandmarksParams:
     @property
     def off_data(self) -> bool:
         """Whether landmarks are no data points."""
-        return self.method in (*listed("OFF_DATA"), GIVEN_LANDMARKS) or (
-            self.method in ("kmeans", "kmeans++") and not self.snap
-        )
+        if rule := extensions(LandmarkExtension).get(self.method):
+            return rule.off_data
+        return self.method == GIVEN_LANDMARKS or (self.method in ("kmeans", "kmeans++") and not self.snap)
 
 
 def takes_weights(here: Situation) -> bool:
@@ -514,7 +525,7 @@ class EmbeddingParams:
     @property
     def by_affinities(self) -> bool:
         """Whether points are made of the landmarks among their neighbours."""
-        return self.solver in declared("REDUCTIONS")
+        return self.solver in extensions(ReductionExtension)
 
     @property
     def reduces(self) -> bool:
@@ -524,7 +535,7 @@ class EmbeddingParams:
     @property
     def by_landmark_graph(self) -> bool:
         """Whether the eigenproblem is that of a graph of the landmarks alone."""
-        return self.solver in declared("SOLVERS")
+        return self.solver in extensions(SolverExtension)
 
     @property
     def by_passes(self) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 from pydantic import Field
 
 from scalemani.config.choices import Direction
-from scalemani.config.methods import declared
+from scalemani.config.methods import RepulsionExtension, extensions
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params.conditions import Above, Acts, OneOf, Situation, Where
 from scalemani.config.params.fields import (
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     RepulsionMethod = str
 else:
     NonlinearMethod = Literal[tuple(OBJECTIVES)]
-    RepulsionMethod = Literal[("auto", "exact", *declared("REPULSIONS"), "grid")]
+    RepulsionMethod = Literal[("auto", "exact", *extensions(RepulsionExtension), "grid")]
 
 
 def plain_iterations(here: Situation) -> int:
@@ -60,7 +60,7 @@ def is_own_objective(here: Situation) -> bool:
 
 
 OF_MOMENTUM = Acts("layout.direction", OneOf("momentum"))
-SUMMED_APPROXIMATELY = Acts("layout.repulsion", OneOf("grid", *declared("REPULSIONS")))
+SUMMED_APPROXIMATELY = Acts("layout.repulsion", OneOf("grid", *extensions(RepulsionExtension)))
 EXAGGERATES = Acts("layout.exaggerated_iterations", Above(0))
 LONGER = Acts(
     "layout.max_iterations",

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field
 
-from scalemani.config.methods import merged
+from scalemani.config.methods import TableExtension, extensions
 from scalemani.config.metrics import has_coordinates
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
@@ -127,7 +127,7 @@ class Tables:
 
 
 if not TYPE_CHECKING:  # checkers see the tables of stages that several methods share
-    TABLES = merged("parameters", "TABLES")
+    TABLES = {name: extension.load() for name, extension in extensions(TableExtension).items()}
     own = {"__module__": __name__, "__doc__": Tables.__doc__, "__annotations__": TABLES}
     Tables = parameters()(type("Tables", (Tables,), {**own, **{name: made() for name, made in TABLES.items()}}))
 

@@ -11,7 +11,7 @@ from typing import Any, Self, TypeVar, dataclass_transform
 from sklearn.utils import Tags
 
 from scalemani.config.choices import Seed
-from scalemani.config.methods import merged
+from scalemani.config.methods import ArgumentExtension, extensions
 from scalemani.config.metrics import with_metrics
 from scalemani.config.other_names import name_here, with_note
 from scalemani.config.params import checked_settings, names_of_parameters
@@ -42,7 +42,7 @@ PARAMETERS = {
     "init": "layout.init",
     "max_iter": "layout.max_iterations",
     "random_state": "seed",
-    **merged("parameters", "ARGUMENTS"),
+    **{name: argument.setting for name, argument in extensions(ArgumentExtension).items()},
 }
 ARGUMENT_OF = {name: argument for argument, name in PARAMETERS.items()}  # of settings
 # Change the cost or the messages, and never the answer.

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.choices import Direction, ObjectiveName, RepulsionMethod, Seed
-from scalemani.config.methods import load
 from scalemani.config.objectives import Kernel, objective_of, table_of_objectives
 from scalemani.config.other_names import check_setting
 from scalemani.config.params import (
@@ -32,7 +31,7 @@ from scalemani.descents.force_errors import (
 )
 from scalemani.descents.phases import OF_PAIRS, Phase, descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, affinity_scale, problem_of
-from scalemani.descents.repulsion import chosen_method, make_repulsion
+from scalemani.descents.repulsion import APPROXIMATE, chosen_method, make_repulsion
 from scalemani.errors import ConfigError, DataError, NumericalError, ShortfallWarning, warn
 from scalemani.interfaces.functions.validation import checked_affinities, checked_values, rows_of_affinities
 from scalemani.io.sources.side_data import check_weights
@@ -41,7 +40,7 @@ from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.machine.control_groups import usable_processors
-from scalemani.kernels.repulsion.pair_sums import ExactSums, PairSums
+from scalemani.kernels.repulsion.pair_sums import ApproximateSums, ExactSums, PairSums
 from scalemani.runs.opened import Curve
 
 MOST_TRIALS = 4  # of one method, each finer than the one before
@@ -175,14 +174,16 @@ def repulsion(
 
 def sums_of(method: str, kernel: str, tolerance: float, theta: Any, order: Any) -> PairSums | None:
     """Return the sums that theta or order decides, not the tolerance; None where neither is passed."""
-    for name, value, owner in (("theta", theta, "barnes-hut"), ("order", order, "fgt")):
-        if value is not None and method != owner:
-            raise ConfigError(f"{name} is a parameter of method {owner!r}, got method {method!r}: leave it out")
-    name, value = ("order", order) if theta is None else ("theta", theta)
-    if value is None:
+    requested = {name: value for name, value in (("theta", theta), ("order", order)) if value is not None}
+    for owner, extension in APPROXIMATE.items():
+        if extension.argument in requested and method != owner:
+            raise ConfigError(
+                f"{extension.argument} is a parameter of method {owner!r}, got method {method!r}: leave it out"
+            )
+    if not requested:
         return None
-    sums: PairSums = load("SUMS_BY_NUMBER", name)(kernel, value, tolerance)
-    return sums
+    sums: type[ApproximateSums] = APPROXIMATE[method].load()
+    return sums.by_number(kernel, requested[APPROXIMATE[method].argument], tolerance)
 
 
 def measured_field(
@@ -201,7 +202,8 @@ def measured_field(
     if chosen == "exact":
         exact = ExactSums(kernel, over)
         return MeasuredField(exact, exact.field(positions, charges=masses), ForceErrors(0.0, 0.0))
-    others = ("exact",) if len(positions) <= EXACT_INSTEAD else ("barnes-hut", chosen)
+    finer = (name for name, extension in APPROXIMATE.items() if extension.finer and kernel in extension.kernels)
+    others = ("exact",) if len(positions) <= EXACT_INSTEAD else (*finer, chosen)
     methods = (chosen, *others) if method == "auto" else (chosen,)
     measured = field_within(methods, kernel, tolerance, positions, masses, over)
     if measured.errors.least_tolerance > tolerance:

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, NamedTuple
 
 from scalemani.config.limits import MOST_ANGLE, MUCH_AT_FLOOR, SINGLE_POINTS
-from scalemani.config.methods import provided
-from scalemani.config.routes import PACKAGES
+from scalemani.config.methods import MeaningsExtension, extensions
 from scalemani.runs.opened import Run, entropy_limit
 from scalemani.store.objects import damaged_object
 
@@ -43,6 +42,9 @@ class Meaning(NamedTuple):
 
     text: str
     scale: Scale | None = None
+
+
+Meanings = dict[str, dict[str, Meaning]]  # by stage and certificate
 
 
 def good_if(good: Callable[[Any, Run], bool], text: str, otherwise: Verdict = "look", consequence: str = "") -> Scale:
@@ -307,8 +309,9 @@ def subspace_meanings(residual: str) -> dict[str, Meaning]:
 
 def meanings_of(stage: str) -> dict[str, Meaning]:
     """Return the meanings of the certificates of a stage, by their names."""
-    own: dict[str, dict[str, Meaning]] | None = provided(PACKAGES.get(stage, ""), "interface", "MEANINGS")
-    return (MEANINGS if own is None else own).get(stage, {})
+    extension = extensions(MeaningsExtension).get(stage)
+    meanings: Meanings = MEANINGS if extension is None else extension.load()
+    return meanings.get(stage, {})
 
 
 def judged_certificates(run: Run) -> Iterator[Certificate]:

@@ -9,11 +9,11 @@ starts from, and so every bit of its result, does not depend on how many rows a 
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from scalemani.config.methods import declared, listed, load
+from scalemani.config.methods import OrderExtension, extensions
 from scalemani.kernels.affinities.entropy import (
     LARGEST,
     Problem,
@@ -32,8 +32,19 @@ from scalemani.kernels.machine.instructions import prefetch_row
 ROOT_SHARE = 0.25  # an average over some seven rows: the scaled roots scatter about a common value
 ROW_BITS = TILE_ROWS - 1  # TILE_ROWS is a power of two
 NO_PARENT = -1  # start in the middle of the row's bracket
-ORDERS = ("density", "bounds", *declared("AFFINITY_ORDERS"), "oracle")
-GRAPH_ORDERS = listed("GRAPH_ORDERS")  # that need the neighbours of the rows
+OF_METHODS = extensions(OrderExtension)
+ORDERS = ("density", "bounds", *OF_METHODS, "oracle")
+GRAPH_ORDERS = tuple(name for name, order in OF_METHODS.items() if order.by_graph)
+
+
+class RowOrder(Protocol):
+    """An order of a tile's rows that a method adds."""
+
+    def __call__(
+        self, squared_distances: np.ndarray, local_indices: Any, seed: int, tile: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the sequence and the parents of rows; arguments and results are those of `row_order`."""
+        ...
 
 
 class EntropicRows(NamedTuple):
@@ -222,9 +233,9 @@ def tile_order(
     n_rows = squared_distances.shape[0]
     if order == "density":
         return in_sequence(density_sequence(squared_distances, perplexity))
-    if order in declared("AFFINITY_ORDERS"):
-        sequence, parents = load("AFFINITY_ORDERS", order)(squared_distances, local_indices, seed, tile)
-        return sequence, parents
+    if order in OF_METHODS:
+        rule: RowOrder = OF_METHODS[order].load()
+        return rule(squared_distances, local_indices, seed, tile)
     return np.arange(n_rows), np.full(n_rows, NO_PARENT, dtype=np.int64)
 
 

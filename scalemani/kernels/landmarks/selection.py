@@ -15,11 +15,11 @@ import functools
 import heapq
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from scalemani.config.methods import declared, load
+from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import generator, row_words, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -63,7 +63,7 @@ class Choice(NamedTuple):
     projection : "none", "orthant" or "sphere", the set S that landmarks of "gp" stay in
     batch_points : B, points of a batch of "gp"; None: 1,000, or twice the landmarks if more
     steps : by which "gp" finds each landmark
-    advance : called after each landmark by rules that a method lists as `ONE_BY_ONE`
+    advance : called after each landmark by rules whose extension is `one_by_one`
     """
 
     n_landmarks: int
@@ -390,9 +390,17 @@ def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choic
     return at_rows(points, candidates[first_of_equal_rows(points[candidates])[: len(seeds)]])
 
 
-def _of_method(name: str, points: PointsByRow, choice: Choice) -> Selected:
-    selected: Selected = load("LANDMARK_RULES", name)(points, choice)
-    return selected
+class LandmarkRule(Protocol):
+    """A rule of landmarks that a method adds."""
+
+    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+        """Return landmarks among points, or off them."""
+        ...
+
+
+def _of_method(extension: LandmarkExtension, points: PointsByRow, choice: Choice) -> Selected:
+    rule: LandmarkRule = extension.load()
+    return rule.select(points, choice)
 
 
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
@@ -402,5 +410,5 @@ LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {
     "kmeans++": _kmeans_plus_plus,
     "kmeans++ seeding": functools.partial(_of_sample, kmeans_plus_plus),
     "minmax": functools.partial(_of_sample, minmax_landmarks),
-    **{name: functools.partial(_of_method, name) for name in declared("LANDMARK_RULES")},
+    **{name: functools.partial(_of_method, extension) for name, extension in extensions(LandmarkExtension).items()},
 }

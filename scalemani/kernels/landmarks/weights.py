@@ -266,6 +266,14 @@ class Combining(NamedTuple):
     sigma: float | None = None
 
 
+class LandmarkMap(NamedTuple):
+    """Landmarks prepared for a search, their coordinates (L, d), and how points are combined of them."""
+
+    prepared: PreparedLandmarks
+    coordinates: np.ndarray
+    combining: Combining
+
+
 class Combined(NamedTuple):
     """Landmarks (n, K) int32 of points, ascending distance, and weights (n, K) float64."""
 

@@ -8,7 +8,7 @@ knows those of `MESH_KERNELS` alone.
 """
 
 from collections.abc import Callable, Iterable
-from typing import ClassVar, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 
@@ -87,6 +87,20 @@ class PairSums(Protocol):
         """
         everywhere = np.full(sources.shape[1], np.inf)
         return Potential(lambda targets: self.field(sources, targets, charges), -everywhere, everywhere)
+
+
+class ApproximateSums(PairSums, Protocol):
+    """Sums over pairs that a method adds, made for a tolerance or by a number of their own."""
+
+    @classmethod
+    def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> PairSums:
+        """Return sums whose gradient has a relative error of at most a tolerance."""
+        ...
+
+    @classmethod
+    def by_number(cls, kernel: str, number: Any, tolerance: float) -> PairSums:
+        """Return sums that a number decides, or raise ConfigError for what is no such number."""
+        ...
 
 
 def kernel_number(kernel: str, allowed: Iterable[str] = tuple(KERNELS)) -> int:

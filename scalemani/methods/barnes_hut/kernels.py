@@ -34,7 +34,7 @@ from scalemani.kernels.machine.vector_math import exp_nonpositive
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     STUDENT,
-    PairSums,
+    ApproximateSums,
     checked_tolerance,
     kernel_number,
     pair_arguments,
@@ -278,7 +278,7 @@ THETA_ERRORS = {  # theta and the relative error of the gradient as measured for
 DIMENSIONS = (2, 3)
 
 
-class BarnesHut(PairSums):
+class BarnesHut(ApproximateSums):
     """Sums over pairs by a tree, O(N log N).
 
     Parameters
@@ -298,6 +298,13 @@ class BarnesHut(PairSums):
         self._kind = kernel_number(kernel, tuple(THETA_ERRORS))
         if not 0.0 <= theta <= 2.0:
             raise ConfigError(f"theta must be in [0, 2] (size of a cell over its distance), not {theta}")
+
+    @classmethod
+    def by_number(cls, kernel: str, number: Any, tolerance: float) -> "BarnesHut":
+        """Return the sums of a kernel that open cells of an extent above theta, the number, times their distance."""
+        if isinstance(number, bool) or not isinstance(number, Real):
+            raise ConfigError(f"theta must be a number in [0, 2], got {number!r}")
+        return cls(kernel, float(number))
 
     @classmethod
     def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "BarnesHut":
@@ -450,10 +457,3 @@ def _add_own(kind: int, tree: CellTree, own: tuple[int, int], state: np.ndarray)
         before = state[lanes + i - own[0]]
         add_point(kind, place, tree.charges[i], state)
         state[lanes + i - own[0]] = before
-
-
-def tree_sums(kernel: str, theta: Any, tolerance: float) -> BarnesHut:
-    """Return the sums of a kernel that open cells of an extent above `theta` times their distance."""
-    if isinstance(theta, bool) or not isinstance(theta, Real):
-        raise ConfigError(f"theta must be a number in [0, 2], got {theta!r}")
-    return BarnesHut(kernel, float(theta))

@@ -26,6 +26,7 @@ from scalemani.methods.determinantal.kernels import (
     kernel_spectrum,
     refuse_large,
 )
+from scalemani.stages.landmarks import PlannedRule
 
 FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
 COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
@@ -112,32 +113,58 @@ def coverage(points: PointsByRow, landmarks: np.ndarray, seed: int) -> dict[str,
     }
 
 
-def check_landmarks(params: Resolved, n_points: int) -> None:
-    """Refuse more points than the exact process takes."""
-    if params.landmarks.method == "dpp-exact":
-        refuse_large(n_points)
-
-
-def landmarks_memory(sizes: Sizes) -> Terms:
-    """Return what the points take that sigma is chosen by, the draw, and what its coverage is measured by."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+def drawn_memory(sizes: Sizes) -> Terms:
+    """Return what the points take that sigma is chosen by, and what the coverage of a draw is measured by."""
+    dimensions, n_landmarks = sizes.dimensions, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
-    held = {
+    return {
         "random points, as read and in the order drawn": 2 * array(dtype, 2 * n_landmarks, features),
         "distances of random points": 3 * array("float64", min(n_landmarks, SIGMA_QUERIES), n_landmarks),
         "a tile of points in float64": 2 * array("float64", TILE_ROWS, features),
         "points whose coverage is measured": array(dtype, min(n_points, COVERAGE_POINTS), features),
         "points that fix the sketches, centred": array("float64", min(MOST_SAMPLE_ROWS, n_landmarks), features),
     }
-    if asked.method == "dpp-exact":
-        # Distances, kernel, eigenvectors, what LAPACK works in, and those that are kept.
-        kernel = 5 * array("float64", n_points, n_points)
-        points = {"points in float64": 2 * array("float64", n_points, features)}
-        return {**held, **points, "kernel and its eigenvectors": kernel}
-    n_sampled = 0 if asked.neighborhood is None else min(n_points, max(asked.sample_points, n_landmarks))
-    return {
-        **held,
-        "bounds of probabilities": array("float64", n_points),
-        "points proposed together, and landmarks as drawn": array(dtype, 2 * PROPOSED + n_landmarks, features),
-        "sample that neighbourhoods are measured in": 2 * array(dtype, n_sampled, features),
-    }
+
+
+class Repulsive(PlannedRule):
+    """The approximation, for any number of points."""
+
+    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+        """Return landmarks by algorithm 2."""
+        return repulsive(points, choice)
+
+    def memory(self, sizes: Sizes) -> Terms:
+        """Return what a draw takes of the points that it proposes."""
+        dimensions, requested, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+        n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
+        n_sampled = 0
+        if requested.neighborhood is not None:
+            n_sampled = min(n_points, max(requested.sample_points, n_landmarks))
+        return {
+            **drawn_memory(sizes),
+            "bounds of probabilities": array("float64", n_points),
+            "points proposed together, and landmarks as drawn": array(dtype, 2 * PROPOSED + n_landmarks, features),
+            "sample that neighbourhoods are measured in": 2 * array(dtype, n_sampled, features),
+        }
+
+
+class Determinantal(PlannedRule):
+    """The process itself, of few points."""
+
+    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+        """Return landmarks by the exact k-DPP."""
+        return determinantal(points, choice)
+
+    def memory(self, sizes: Sizes) -> Terms:
+        """Return what the kernel between all points takes."""
+        n_points = sizes.dimensions.n_points
+        return {
+            **drawn_memory(sizes),
+            "points in float64": 2 * array("float64", n_points, sizes.dimensions.n_features),
+            # Distances, kernel, eigenvectors, what LAPACK works in, and those that are kept.
+            "kernel and its eigenvectors": 5 * array("float64", n_points, n_points),
+        }
+
+    def check(self, params: Resolved, n_points: int) -> None:
+        """Refuse more points than the process takes."""
+        refuse_large(n_points)

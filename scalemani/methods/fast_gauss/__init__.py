@@ -1,4 +1,18 @@
 """The fast Gauss transform: Gaussian sums by Hermite and Taylor expansions, with bounds of their errors."""
 
-REPULSIONS = {"fgt": "kernels.fast_gauss.FastGauss"}
-SUMS_BY_NUMBER = {"order": "interface.gauss_transform"}
+from typing import TYPE_CHECKING
+
+from scalemani.config.methods import RepulsionExtension
+
+if TYPE_CHECKING:
+    from scalemani.kernels.repulsion.pair_sums import ApproximateSums
+
+
+def transform() -> "type[ApproximateSums]":
+    """Return the transform."""
+    from scalemani.methods.fast_gauss.kernels.fast_gauss import FastGauss
+
+    return FastGauss
+
+
+EXTENSIONS = (RepulsionExtension("fgt", transform, ("gaussian",), "order"),)

@@ -4,9 +4,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.config.validation import check_count, check_points, check_tolerance
+from scalemani.config.validation import check_points, check_tolerance
 from scalemani.methods.fast_gauss.kernels.expansions import hermite_bound, taylor_bound, translated_bound
-from scalemani.methods.fast_gauss.kernels.fast_gauss import BOX_RATIO, ORDERS, FastGauss
+from scalemani.methods.fast_gauss.kernels.fast_gauss import BOX_RATIO, FastGauss
 
 
 class RepulsionBound(NamedTuple):
@@ -67,14 +67,8 @@ def repulsion_bound(embedding: Any, order: int | None = None, *, tolerance: floa
     (8, True, True)
     """
     positions = np.ascontiguousarray(check_points(embedding, "embedding"), np.float64)
-    transform = gauss_transform("gaussian", order, check_tolerance(tolerance))
+    transform = FastGauss.by_number("gaussian", order, check_tolerance(tolerance))
     sums, gradient = transform.bounds(positions)
     about = (len(positions), transform.order, positions.shape[1], BOX_RATIO)
     hermite, taylor, translated = hermite_bound(*about), taylor_bound(*about), translated_bound(*about)
     return RepulsionBound(sums, gradient, hermite, taylor, translated, transform.order, transform.reach)
-
-
-def gauss_transform(kernel: str, order: int | None, tolerance: float) -> FastGauss:
-    """Return the transform of an order, or of the one that a tolerance takes; the reach follows the tolerance."""
-    chosen = FastGauss.for_tolerance(kernel, tolerance)
-    return chosen if order is None else FastGauss(check_count(order, "order", 1, ORDERS[-1]), chosen.reach)

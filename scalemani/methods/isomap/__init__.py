@@ -1,6 +1,13 @@
 """Landmark Isomap: classical scaling of shortest paths from landmarks, by which all points are triangulated."""
 
+from typing import TYPE_CHECKING
+
+from scalemani.config.methods import MeaningsExtension, MethodRoute, PlacementExtension
 from scalemani.config.stages import DISTANCES_ROUTE, Key, Stage
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
+    from scalemani.runs.new_points.placements import PlacerOf
 
 GEODESICS = Stage(
     "geodesics",
@@ -12,4 +19,26 @@ GEODESICS = Stage(
 ISOMAP = Stage(
     "isomap", ("work_points", "geodesics"), package=__name__, key=Key(version=5, parameters_of=("landmark_embedding",))
 )
-ROUTES = {"isomap": (*DISTANCES_ROUTE, GEODESICS, ISOMAP)}
+ROUTE = (*DISTANCES_ROUTE, GEODESICS, ISOMAP)
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.isomap.interface import MEANINGS
+
+    return MEANINGS
+
+
+def placement() -> "PlacerOf":
+    """Return how new points are placed."""
+    from scalemani.methods.isomap.new_points import placer_of
+
+    return placer_of
+
+
+EXTENSIONS = (
+    MethodRoute("isomap", ROUTE),
+    PlacementExtension(ISOMAP.name, placement),
+    MeaningsExtension(GEODESICS.name, meanings),
+    MeaningsExtension(ISOMAP.name, meanings),
+)

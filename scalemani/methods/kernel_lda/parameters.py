@@ -8,6 +8,3 @@ class KernelDiscriminantsParams:
     """Kernel discriminants: the share `ridge` of the mean scatter that is added to the scatter in every direction."""
 
     ridge: Part = 1e-3
-
-
-TABLES = {"kernel_discriminants": KernelDiscriminantsParams}

@@ -1,8 +1,13 @@
 """Principal components for a sparse kernel K = I + W, of points that are combinations of landmarks."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from scalemani.config.methods import MeaningsExtension, MethodRoute
 from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, REDUCED, Key, Stage
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
 
 KERNEL_COMPONENTS = Stage(
     "kernel_components",
@@ -10,12 +15,23 @@ KERNEL_COMPONENTS = Stage(
     package=__name__,
     key=Key(version=2, parameters_of=("landmark_embedding",), without=("symmetric_affinities",)),
 )
-ROUTES = {
-    "kernel-pca": (
-        *KERNEL_ROUTE,
-        LANDMARKS,
-        replace(LANDMARK_WEIGHTS, solvers=()),
-        replace(REDUCED, solvers=()),
-        KERNEL_COMPONENTS,
-    )
-}
+ROUTE = (
+    *KERNEL_ROUTE,
+    LANDMARKS,
+    replace(LANDMARK_WEIGHTS, solvers=()),
+    replace(REDUCED, solvers=()),
+    KERNEL_COMPONENTS,
+)
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.kernel_pca.interface import MEANINGS
+
+    return MEANINGS
+
+
+EXTENSIONS = (
+    MethodRoute("kernel-pca", ROUTE),
+    MeaningsExtension(KERNEL_COMPONENTS.name, meanings),
+)

@@ -1,14 +1,21 @@
 """Solvers that embed landmarks by a graph of their own, and all points by the landmarks: Nystrom's formula, LE(Z)."""
 
+from typing import TYPE_CHECKING
+
+from scalemani.config.methods import MeaningsExtension, SolverExtension
 from scalemani.config.stages import LANDMARKS, POINTS, Key, Stage
 
-SOLVERS = {"nystrom": "solver.run", "le-z": "solver.run"}
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
+    from scalemani.stages.embedding import SpectralSolver
+
+SOLVERS = ("nystrom", "le-z")
 # What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
 LANDMARK_COVARIANCES = Stage(
     "landmark_covariances",
     ("points", "landmarks"),
     by_block=False,
-    solvers=tuple(SOLVERS),
+    solvers=SOLVERS,
     optional=True,
     package=__name__,
     key=Key(version=3, parameters=("landmark_graph.neighborhood", "landmark_graph.covariances")),
@@ -17,7 +24,7 @@ LANDMARK_GRAPH = Stage(
     "landmark_graph",
     ("points", "landmarks", "landmark_covariances"),
     by_block=False,
-    solvers=tuple(SOLVERS),
+    solvers=SOLVERS,
     package=__name__,
     key=Key(version=2, parameters_of=("landmark_embedding",)),
 )
@@ -25,4 +32,25 @@ LANDMARK_GRAPH = Stage(
 EMBEDDING = Stage(
     "embedding", ("points", "landmarks", "landmark_graph"), key=Key(version=2, parameters_of=("landmark_weights",))
 )
-SOLVER_ROUTES = dict.fromkeys(SOLVERS, (POINTS, LANDMARKS, LANDMARK_COVARIANCES, LANDMARK_GRAPH, EMBEDDING))
+ROUTE = (POINTS, LANDMARKS, LANDMARK_COVARIANCES, LANDMARK_GRAPH, EMBEDDING)
+
+
+def by_graph() -> "SpectralSolver":
+    """Return the embedding by the landmarks' own graph."""
+    from scalemani.methods.landmark_graph import solver
+
+    return solver
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.landmark_graph.interface import MEANINGS
+
+    return MEANINGS
+
+
+EXTENSIONS = (
+    *(SolverExtension(name, by_graph, ROUTE) for name in SOLVERS),
+    MeaningsExtension("landmark_covariances", meanings),
+    MeaningsExtension("landmark_graph", meanings),
+)

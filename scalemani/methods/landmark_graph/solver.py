@@ -8,7 +8,7 @@ import functools
 import itertools
 import operator
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
-    PreparedLandmarks,
     nearest_landmarks,
     prepare_landmarks,
 )
 from scalemani.kernels.landmarks.quality import isolation
-from scalemani.kernels.landmarks.weights import Combining, combined_among
+from scalemani.kernels.landmarks.weights import Combining, LandmarkMap, combined_among
 from scalemani.kernels.neighbors.isolation import USUAL, WIDE
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
@@ -48,14 +47,7 @@ from scalemani.store.groups import StageGroup
 
 LANDMARKS_A_SAMPLE, FEWEST_SAMPLED, MOST_SAMPLED = 16, 32, 128
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
-
-
-class LandmarkMap(NamedTuple):
-    """Landmarks prepared for a search, their coordinates (L, d), and how points are combined of them."""
-
-    prepared: PreparedLandmarks
-    coordinates: np.ndarray
-    combining: Combining
+GRAPH = StoredLandmarkGraph.STAGE
 
 
 def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved) -> LandmarkMap:

@@ -1,8 +1,14 @@
 """Linear discriminants of classes, in the span of the landmarks' moments."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from scalemani.config.methods import MeaningsExtension, MethodRoute, PlacementExtension
 from scalemani.config.stages import CLASSES, LINEAR_ROUTE, Key, Stage
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
+    from scalemani.runs.new_points.placements import PlacerOf
 
 DISCRIMINANTS = Stage(
     "discriminants",
@@ -10,4 +16,25 @@ DISCRIMINANTS = Stage(
     package=__name__,
     key=Key(version=2, parameters_of=("landmark_embedding",)),
 )
-ROUTES = {"lda": (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS)}
+ROUTE = (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS)
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.lda.interface import MEANINGS
+
+    return MEANINGS
+
+
+def placement() -> "PlacerOf":
+    """Return how new points are placed."""
+    from scalemani.methods.lda.new_points import placer_of
+
+    return placer_of
+
+
+EXTENSIONS = (
+    MethodRoute("lda", ROUTE),
+    PlacementExtension(DISCRIMINANTS.name, placement),
+    MeaningsExtension(DISCRIMINANTS.name, meanings),
+)

@@ -1,8 +1,13 @@
 """Locally linear embedding of points that are combinations of landmarks."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
+from scalemani.config.methods import ArgumentExtension, MeaningsExtension, MethodRoute, TableExtension
 from scalemani.config.stages import DISTANCES_ROUTE, LANDMARK_WEIGHTS, Key, Stage
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
 
 RECONSTRUCTION_WEIGHTS = Stage(
     "reconstruction_weights",
@@ -16,11 +21,31 @@ LOCAL_RECONSTRUCTION = Stage(
     package=__name__,
     key=Key(version=2, parameters_of=("landmark_embedding",), without=("work_points", "components", "landmarks")),
 )
-ROUTES = {
-    "locally-linear-embedding": (
-        *DISTANCES_ROUTE,
-        replace(LANDMARK_WEIGHTS, solvers=()),
-        RECONSTRUCTION_WEIGHTS,
-        LOCAL_RECONSTRUCTION,
-    )
-}
+ROUTE = (
+    *DISTANCES_ROUTE,
+    replace(LANDMARK_WEIGHTS, solvers=()),
+    RECONSTRUCTION_WEIGHTS,
+    LOCAL_RECONSTRUCTION,
+)
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.lle.interface import MEANINGS
+
+    return MEANINGS
+
+
+def table() -> type:
+    """Return the parameters."""
+    from scalemani.methods.lle.parameters import LocalReconstructionParams
+
+    return LocalReconstructionParams
+
+
+EXTENSIONS = (
+    MethodRoute("locally-linear-embedding", ROUTE),
+    TableExtension("local_reconstruction", table),
+    ArgumentExtension("reg", "local_reconstruction.reg"),
+    MeaningsExtension(LOCAL_RECONSTRUCTION.name, meanings),
+)

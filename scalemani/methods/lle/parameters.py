@@ -1,4 +1,4 @@
-"""The parameters of locally linear embedding, and the arguments of its estimator that they are."""
+"""The parameters of locally linear embedding."""
 
 from scalemani.config.params.fields import Part, parameters
 
@@ -12,7 +12,3 @@ class LocalReconstructionParams:
     """
 
     reg: Part = 1e-3
-
-
-TABLES = {"local_reconstruction": LocalReconstructionParams}
-ARGUMENTS = {"reg": "local_reconstruction.reg"}

@@ -1,6 +1,12 @@
 """Principal components of points that are combinations of landmarks: Z alone is formed, and no neighbour graph."""
 
+from typing import TYPE_CHECKING
+
+from scalemani.config.methods import MeaningsExtension, MethodRoute
 from scalemani.config.stages import LINEAR_ROUTE, Key, Stage
+
+if TYPE_CHECKING:
+    from scalemani.interfaces.report.certificates import Meanings
 
 PRINCIPAL_COMPONENTS = Stage(
     "principal_components",
@@ -8,4 +14,17 @@ PRINCIPAL_COMPONENTS = Stage(
     package=__name__,
     key=Key(version=2, parameters_of=("landmark_embedding",)),
 )
-ROUTES = {"pca": (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS)}
+ROUTE = (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS)
+
+
+def meanings() -> "Meanings":
+    """Return the meanings of certificates."""
+    from scalemani.methods.pca.interface import MEANINGS
+
+    return MEANINGS
+
+
+EXTENSIONS = (
+    MethodRoute("pca", ROUTE),
+    MeaningsExtension(PRINCIPAL_COMPONENTS.name, meanings),
+)

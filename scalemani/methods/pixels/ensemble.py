@@ -15,7 +15,7 @@ from scalemani.methods.pixels.kernels import (
 )
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.store.groups import block_unit
+from scalemani.store.groups import StageGroup, block_unit
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -31,7 +31,7 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(of_all, steps={"trees": Memory(task=trees)})
 
 
-def write_ensemble(work: StageWork) -> dict[str, Any]:
+def write(work: StageWork) -> dict[str, Any]:
     """Grow the trees side by side on this process's threads, and write W by blocks."""
     task = work.task
     image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
@@ -50,3 +50,8 @@ def write_ensemble(work: StageWork) -> dict[str, Any]:
             bounds, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             task.output.write_block(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
     return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}
+
+
+def stored_rows(group: StageGroup, pixels: StoredWorkPoints) -> StoredSymmetricAffinities:
+    """Return the reader of W, whose rows are stored."""
+    return StoredSymmetricAffinities(group)

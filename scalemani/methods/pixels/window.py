@@ -15,6 +15,7 @@ from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.methods.pixels.kernels import window_affinities, window_bandwidths
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
+from scalemani.store.groups import StageGroup
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,7 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(pixels(sizes), {"rows of W": rows, "where they begin, and degrees": bounds})
 
 
-def write_window(work: StageWork) -> dict[str, Any]:
+def write(work: StageWork) -> dict[str, Any]:
     """Write what the rows of W are made of, and their degrees; certify how many weights tell pixels apart."""
     task, asked = work.task, work.task.params.neighbors
     stored = StoredSymmetricAffinities
@@ -88,9 +89,14 @@ def weight_certificates(work: StageWork) -> dict[str, Any]:
     return {"sigma": sigma, "floor_share": share}
 
 
+def stored_rows(group: StageGroup, pixels: StoredWorkPoints) -> WindowAffinities:
+    """Return the reader of W, whose rows are made of the pixels."""
+    return WindowAffinities(group, pixels)
+
+
 def affinities_of(task: StageTask) -> WindowAffinities:
     """Return the rows of W that the stage certifies."""
-    return WindowAffinities(task.output, task.stored(StoredWorkPoints))
+    return stored_rows(task.output, task.stored(StoredWorkPoints))
 
 
 def degrees_block(task: StageTask, block: int) -> Arrays:

@@ -2,15 +2,14 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
-from scalemani.config.methods import beside, part_of
+from scalemani.config.methods import PlacementExtension, extensions
 from scalemani.config.metrics import no_coordinates
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
-from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
@@ -49,6 +48,7 @@ from scalemani.stages.arrays.landmarks import (
 )
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
 from scalemani.stages.diffusion_coordinates import diffusion_scales
+from scalemani.stages.embedding import solver_of_method
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import PLAN
 from scalemani.store.schema import ArrayDescription
@@ -127,9 +127,9 @@ class LandmarkPlacer(Placer):
     def read(cls, run: Run, in_memory: bool) -> Self:
         """Return the landmarks of a finished run with their coordinates in its embedding; they are read whole."""
         landmarks = run.stored(StoredLandmarks)
-        map_of_solver = beside("SOLVERS", run.params.embedding.solver, "landmark_map")
-        if map_of_solver and "landmark_graph" in run.keys:
-            prepared, coordinates, combining = map_of_solver(landmarks, run.group("landmark_graph"), run.params)
+        solver = solver_of_method(run.params.embedding.solver)
+        if solver and solver.GRAPH in run.keys:
+            prepared, coordinates, combining = solver.landmark_map(landmarks, run.group(solver.GRAPH), run.params)
         else:
             prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
             combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
@@ -400,15 +400,26 @@ def refusal_of(run: Run) -> str:
     return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
 
 
+class PlacerOf(Protocol):
+    """How a method places new points."""
+
+    def __call__(self, run: Run, /) -> type[Placer] | None:
+        """Return the class that places the new points of a run; None for a run that it does not know."""
+        ...
+
+
 def placer_of(run: Run) -> type[Placer]:
     """Return how the new points of a run are placed; raise ConfigError where they cannot be."""
     if refused := refusal_of(run):
         raise ConfigError(refused)
     if run.last_stage == StoredLayout.STAGE:
         return DescentPlacer
-    modules = filter(None, (part_of(PACKAGES.get(stage, ""), "new_points") for stage in run.keys))
-    own: type[Placer] | None = next(filter(None, (module.placer_of(run) for module in modules)), None)
-    return own or (AffinityPlacer if StoredAffinityWeights.STAGE in run.keys else LandmarkPlacer)
+    for stage in run.keys:
+        if stage in extensions(PlacementExtension):
+            placement: PlacerOf = extensions(PlacementExtension)[stage].load()
+            if placer := placement(run):
+                return placer
+    return AffinityPlacer if StoredAffinityWeights.STAGE in run.keys else LandmarkPlacer
 
 
 def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = None) -> Placement:

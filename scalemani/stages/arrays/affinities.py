@@ -1,15 +1,18 @@
 """Affinities of the edges of the neighbour graph, its components, and W: stored, or made of the pixels of an image."""
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.methods import beside
+from scalemani.config.methods import PixelsExtension, extensions
 from scalemani.config.stages import WINDOW
+from scalemani.engine.needs import Memory
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
+from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
+from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -210,12 +213,33 @@ class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinit
     )
 
 
+class PixelAffinities(Protocol):
+    """A kind of affinities between pixels, which writes W."""
+
+    def memory(self, sizes: Sizes, /) -> Memory:
+        """Return what writing W takes."""
+        ...
+
+    def write(self, work: StageWork, /) -> dict[str, Any]:
+        """Write W, or what its rows are made of; return certificates."""
+        ...
+
+    def stored_rows(self, group: StageGroup, pixels: StoredWorkPoints, /) -> StoredSymmetricAffinities:
+        """Return the reader of W."""
+        ...
+
+
+def pixel_affinities(kind: str) -> PixelAffinities:
+    """Return a kind of affinities between pixels."""
+    affinities: PixelAffinities = extensions(PixelsExtension)[kind].load()
+    return affinities
+
+
 def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
     """Return the W that a stage works on, from its inputs: normalised by density where the method has that stage."""
     if StoredNormalizedAffinities.STAGE in inputs:
         return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
     group = inputs[StoredSymmetricAffinities.STAGE]
     if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
-        of_pixels = beside("AFFINITY_KINDS", WINDOW, "WindowAffinities")
-        return of_pixels(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
+        return pixel_affinities(WINDOW).stored_rows(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
     return StoredSymmetricAffinities(group)

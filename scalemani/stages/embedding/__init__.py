@@ -7,14 +7,16 @@ embedding. The coarse graphs precondition each step. The vectors are stored now 
 resumes from there and ends the same to the last bit.
 """
 
-from typing import Any
+from typing import Any, Protocol
 
-from scalemani.config.methods import beside, declared, load
+from scalemani.config.methods import SolverExtension, extensions
+from scalemani.config.params import Resolved
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, coarse_graphs, pixels, written
 from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
+from scalemani.kernels.landmarks.weights import LandmarkMap
 from scalemani.kernels.spectral.accuracy import (
     count_near_zero,
     subspace_accuracy,
@@ -25,6 +27,7 @@ from scalemani.kernels.spectral.refinement import (
     n_start_columns,
 )
 from scalemani.stages.arrays.embeddings import StoredEmbedding
+from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.embedding.by_blocks import memory_by_blocks, write_by_blocks
 from scalemani.stages.embedding.by_pieces import memory_of_pieces
 from scalemani.stages.embedding.refining import vector_dtype
@@ -32,17 +35,47 @@ from scalemani.stages.embedding.solved import guards_of, values_of
 from scalemani.stages.embedding.solvers import BY_LANDMARKS, SOLVERS, by_pieces, rounding_of, with_small_eigenvalues
 from scalemani.stages.embedding.warnings import warn_of_angle, warn_of_parts
 from scalemani.stages.shared.output import embedding_memory, write_embedding
+from scalemani.store.groups import StageGroup
 
 COPIES_IN_CHECKPOINT = 4  # vectors and directions, and their products
 FEWEST_LANCZOS_VECTORS = 20  # of ARPACK
 
 
+class SpectralSolver(Protocol):
+    """A solver that a method adds, which embeds landmarks by themselves and all points by these.
+
+    GRAPH names the stage whose group has what landmarks are embedded by.
+    """
+
+    GRAPH: str
+
+    def memory(self, sizes: Sizes, /) -> Memory:
+        """Return what the stage takes of memory."""
+        ...
+
+    def run(self, work: StageWork, /) -> dict[str, Any]:
+        """Write the embedding; return certificates."""
+        ...
+
+    def landmark_map(self, landmarks: StoredLandmarks, group: StageGroup, params: Resolved, /) -> LandmarkMap:
+        """Return how points are embedded by the landmarks."""
+        ...
+
+
+def solver_of_method(name: str) -> SpectralSolver | None:
+    """Return the solver of a name that a method adds; None where none does."""
+    extension = extensions(SolverExtension).get(name)
+    if extension is None:
+        return None
+    solver: SpectralSolver = extension.load()
+    return solver
+
+
 def memory(sizes: Sizes) -> Memory:
     """Return what W takes where it is passed over again and again, the vectors, and a block."""
     params, n_points, width = sizes.params, sizes.dimensions.n_points, sizes.params.n_components
-    if of_method := beside("SOLVERS", params.embedding.solver, "memory"):
-        solving: Memory = of_method(sizes)
-        return solving
+    if of_method := solver_of_method(params.embedding.solver):
+        return of_method.memory(sizes)
     if params.embedding.solver in BY_LANDMARKS:
         return memory_by_blocks(sizes)
     exact = params.embedding.solver == "exact"  # its matrices are in memory in any case
@@ -95,7 +128,7 @@ def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the embedding, the vectors that follow; and the checkpoints of a refinement."""
     n_points, params = sizes.dimensions.n_points, sizes.params
     stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
-    if params.embedding.solver in declared("SOLVERS"):
+    if params.embedding.by_landmark_graph:
         return Disk({**stored, **written([StoredEmbedding.reach], sizes)})
     stored = {**stored, **written([StoredEmbedding.guards], sizes, guard=n_guards(sizes))}
     if params.may_fall_apart:  # two points each at least
@@ -119,8 +152,8 @@ def run(work: StageWork) -> dict[str, Any]:
     """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
     params = work.task.params
     solver = params.embedding.solver
-    if solver in declared("SOLVERS"):
-        return load("SOLVERS", solver)(work)
+    if of_method := solver_of_method(solver):
+        return of_method.run(work)
     workspace = work.workspace()
     rounding = rounding_of(vector_dtype(params))
     solved, of_pieces = by_pieces(work, workspace)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.config.methods import declared
+from scalemani.config.methods import ReductionExtension, extensions
 from scalemani.config.stages import LLL, REFINE
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.workspace import Workspace
@@ -28,7 +28,7 @@ from scalemani.stages.shared.output import over_landmarks
 from scalemani.stages.shared.tiles import added
 
 # Solvers whose vectors are Z times those of the landmarks, without a pass.
-BY_LANDMARKS = (LLL, *declared("REDUCTIONS"))
+BY_LANDMARKS = (LLL, *extensions(ReductionExtension))
 SMALL_EIGENVALUE = 32  # times the rounding of 1 - theta: eigenvalues below are computed as sums of squares
 
 

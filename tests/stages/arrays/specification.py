@@ -4,12 +4,12 @@
 """
 
 from collections.abc import Iterable
+from importlib import import_module
 from pathlib import Path
 
-from scalemani.config.methods import provided
 from scalemani.config.routes import PACKAGES
 from scalemani.engine.reading import StoredStage
-from scalemani.stages.table import BY_STAGE, of_method
+from scalemani.stages.table import BY_STAGE, SHARED, of_method
 from scalemani.store.schema import ArrayDescription
 
 FORMAT_FILE = Path(__file__).parents[3] / "scalemani" / "FORMAT.md"
@@ -74,7 +74,11 @@ def stored_stages() -> list[type[StoredStage]]:
 
 def dimension_meanings() -> dict[str, str]:
     """Return what the dimensions of all stages count."""
-    own = (provided(package, stage, "DIMENSIONS") or {} for stage, package in PACKAGES.items())
+    own = (
+        getattr(import_module(f"{package}.{stage}"), "DIMENSIONS", {})
+        for stage, package in PACKAGES.items()
+        if package != SHARED
+    )
     return {**DIMENSIONS, **{name: meaning for dimensions in own for name, meaning in dimensions.items()}}
 
 

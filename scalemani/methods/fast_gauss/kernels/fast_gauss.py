@@ -11,17 +11,18 @@ meets fewer than 5 pairs per box in reach, and expanded otherwise.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from scalemani.config.validation import check_count
 from scalemani.errors import ConfigError
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.repulsion.pair_sums import (
     GAUSSIAN,
     SLOPE,
-    PairSums,
+    ApproximateSums,
     checked_tolerance,
     empty_field,
     kernel_number,
@@ -214,7 +215,7 @@ REACH_ERROR = 1.8  # times exp(-reach^2 / 2): the same, of the reach
 ROUNDING = 1e-13  # of the sum of |q|: what float64 may add to the errors of truncation
 
 
-class FastGauss(PairSums):
+class FastGauss(ApproximateSums):
     """Sums of exp(-d^2) over pairs by the fast Gauss transform, O(N + M).
 
     Parameters
@@ -237,6 +238,12 @@ class FastGauss(PairSums):
                 f"not {order}, {reach} and {few_pairs}"
             )
         self.kernel, self.order, self.reach, self.few_pairs, self.over = "gaussian", order, reach, few_pairs, over
+
+    @classmethod
+    def by_number(cls, kernel: str, number: Any, tolerance: float) -> "FastGauss":
+        """Return the transform of an order, the number, or of the one that a tolerance takes; it decides the reach."""
+        chosen = cls.for_tolerance(kernel, tolerance)
+        return chosen if number is None else cls(check_count(number, "order", 1, ORDERS[-1]), chosen.reach)
 
     @classmethod
     def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> "FastGauss":
