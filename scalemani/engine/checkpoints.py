@@ -19,7 +19,7 @@ Shape = tuple[int | None, ...]
 
 TABLE = "checkpoint.json"
 FOLDERS = ("checkpoint-0", "checkpoint-1")
-MOST_OF_THE_TIME = 0.03  # that keeping may take
+MOST_OF_THE_TIME = 0.03  # that saving may take
 
 
 class Checkpoints:
@@ -30,12 +30,12 @@ class Checkpoints:
         self._folder = 0
         self._saved, self._cost = time.monotonic(), 0.0
 
-    def load(self, wanted: Mapping[str, Shape] = MappingProxyType({})) -> dict[str, np.ndarray] | None:
+    def load(self, shapes: Mapping[str, Shape] = MappingProxyType({})) -> dict[str, np.ndarray] | None:
         """Return the arrays last saved, or None where there are none or they were damaged: every object has a digest.
 
         Parameters
         ----------
-        wanted : shapes that arrays have, of those without which the others are no state; None stands for any length
+        shapes : shapes that arrays have, of those without which the others are no state; None stands for any length
         """
         try:
             table = self._objects.get_json(TABLE)
@@ -45,9 +45,9 @@ class Checkpoints:
             entries = entries_of(table["arrays"]) or {}
             store = VerifiedStore(self._objects.below(table["folder"]), union(entries.values()))
             arrays = {name: read_rows(open_array(store, name)) for name in entries}
-            for name, shape in wanted.items():
+            for name, shape in shapes.items():
                 pairs = zip(shape, arrays[name].shape, strict=True)
-                if any(length not in (None, found) for length, found in pairs):
+                if any(length not in (None, loaded) for length, loaded in pairs):
                     return None
         except (ScalemaniError, ValueError, KeyError, TypeError):
             return None
@@ -66,7 +66,7 @@ class Checkpoints:
         self._cost = self._saved - started
 
     def due(self, seconds: float) -> bool:
-        """Tell whether `seconds` have passed since the last save, and so many that saving takes a small share."""
+        """Return whether `seconds` have passed since the last save, and so many that saving takes a small share."""
         return time.monotonic() - self._saved > max(seconds, self._cost / MOST_OF_THE_TIME)
 
     def clear(self) -> None:

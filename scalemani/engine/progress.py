@@ -16,7 +16,7 @@ Callback = Callable[[int, float, Any], Any]  # iteration, objective, positions (
 LOGS = ("text", "json")
 SECONDS_BETWEEN_LINES = 20.0
 SECONDS_BETWEEN_BARS = 0.25  # two looks of the bars of a notebook, while a stage is at work
-TOLD_COMPILING = 1.0  # seconds of compiling from which they are told apart
+REPORTED_COMPILING = 1.0  # seconds of compiling from which they are reported separately
 TRUSTED_SECONDS = 1.0  # of expectation and of measurement that stand for as much as each other at the start
 LEFT_SHARE = 0.1  # of the time that a stage has taken which takes longer than expected
 
@@ -163,14 +163,14 @@ class ProgressLines(Progress):
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
         """Print how long a stage took, and how long the run still takes."""
-        seconds, numbers, told = self.now() - self._began, {}, ""
+        seconds, numbers, compiled = self.now() - self._began, {}, ""
         super().end(stage, compiling)
         self._units = None
-        if compiling >= TOLD_COMPILING:
+        if compiling >= REPORTED_COMPILING:
             numbers = {"seconds_compiling": round(compiling, 1)}
-            told = f", {compiling:.1f} s of them compiling kernels"
+            compiled = f", {compiling:.1f} s of them compiling kernels"
         self._write_with_rest(
-            "end", f"{stage}: {seconds:.1f} s{told}", stage=stage, seconds=round(seconds, 1), **numbers
+            "end", f"{stage}: {seconds:.1f} s{compiled}", stage=stage, seconds=round(seconds, 1), **numbers
         )
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:
@@ -212,7 +212,7 @@ class ProgressLines(Progress):
         self._write(event, message, **numbers)
 
     def _beat(self) -> None:
-        """Tell where the stage at work stands, with rate and remaining time once there is one."""
+        """Report how far the stage at work is, with rate and remaining time once there is one."""
         while not self._ended.wait(self._seconds):
             if (units := self._units) is None:
                 continue
@@ -258,10 +258,10 @@ class ProgressBars(Progress):
         self._finish()
 
     def end(self, stage: str, compiling: float = 0.0) -> None:
-        """End the bar of a stage, and tell what it spent on compiling."""
+        """End the bar of a stage, and report what it spent on compiling."""
         super().end(stage, compiling)
         self._finish()
-        if compiling >= TOLD_COMPILING:
+        if compiling >= REPORTED_COMPILING:
             self.note(f"{stage}: {compiling:.0f} s of it compiling kernels")
 
     def start(self, stage: str, total: int, unit: str = "block") -> None:

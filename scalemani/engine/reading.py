@@ -51,7 +51,7 @@ class ArrayReader:
         return PROCESS.once(Key.of(read_only, (self.path,), self.group), functools.partial(read_only, self))
 
     def keep_in_file(self) -> RowsInFile:
-        """As `read_once`, in a file without a name: rows are copied out of it as they are asked for."""
+        """As `read_once`, in a file without a name: rows are copied out of it as they are requested."""
         return PROCESS.once(Key.of(copy_to_file, (self.path,), self.group), functools.partial(copy_to_file, self))
 
     def gather(self, rows: np.ndarray, cache_bytes: int = 0) -> np.ndarray:
@@ -68,7 +68,7 @@ class ArrayReader:
             first, last = block * self.group.block_rows + local[[0, -1]]
             if not 0 <= first <= last < n_rows:
                 place = f"{self.group.root}/{self.group.path}/{self.path}"
-                raise damaged_object(place, f"row {first if first < 0 else last} of {n_rows} is asked for")
+                raise damaged_object(place, f"row {first if first < 0 else last} of {n_rows} is requested")
             values = PROCESS.blocks.read(self.group, self.path, block, cache_bytes)
             for part in slices(len(local), max(1, COPIED_BYTES // max(1, values[:1].nbytes))):
                 table[places[part]] = values[local[part]]
@@ -140,7 +140,7 @@ class SparseRowsReader:
         return PROCESS.once(Key.of(table_of, (self.step, False), self.group), functools.partial(table_of, self))
 
     def keep_in_file(self) -> "SparseTable":
-        """As `read_once`, in files without names: rows are copied out of them as they are asked for."""
+        """As `read_once`, in files without names: rows are copied out of them as they are requested."""
         folder = self.group.objects.scratch_folder
         return PROCESS.once(Key.of(table_of, (self.step, True), self.group), functools.partial(table_of, self, folder))
 
@@ -240,7 +240,7 @@ Reader = TypeVar("Reader")
 
 
 class Declared(Generic[Reader]):
-    """An array of a stage: its description where the class of the stage is asked, its reader where a group is.
+    """An array of a stage: its description as an attribute of the stage's class, its reader as one of an instance.
 
     The parameters are those of `ArrayDescription`; dimensions are words, the name is by default that of the attribute.
     """
@@ -365,7 +365,7 @@ class StoredStage:
         return ArrayReader(self.group, described.name)
 
     def read_count(self, counted: ArrayReader, certificate: str) -> int:
-        """Return a stored number, which is a unit by its own name.
+        """Return a stored number, which is a separate unit.
 
         Stores of format version 2 may lack it: the stage's certificates then say it.
         """

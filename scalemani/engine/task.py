@@ -23,7 +23,7 @@ Arguments = TypeVarTuple("Arguments")
 class Dimensions:
     """The shape and type of the points, and the rows a block that were fixed when they were ingested.
 
-    `nonzeros` counts the values of points that are kept as sparse rows; None for dense ones.
+    `nonzeros` counts the values of points that are stored as sparse rows; None for dense ones.
     """
 
     n_points: int
@@ -34,7 +34,7 @@ class Dimensions:
 
     @property
     def sparse(self) -> bool:
-        """Whether the points are kept as sparse rows."""
+        """Whether the points are stored as sparse rows."""
         return self.nonzeros is not None
 
     @property
@@ -51,7 +51,7 @@ class Dimensions:
         return BOUND_BYTES + -(-self.nonzeros * (size + INDEX_BYTES) // self.n_points)
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a store keeps; dense points have no count of nonzeros."""
+        """Return what a store holds; dense points have no count of nonzeros."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
     @property
@@ -70,7 +70,7 @@ class Dimensions:
 
 @dataclass(frozen=True)
 class EarlierResults:
-    """What a stage goes on from where points were appended to a run: groups by stage, of the `n_points` first ones."""
+    """What a stage continues where points were appended to a run: groups by stage, of the `n_points` first ones."""
 
     n_points: int
     groups: Mapping[str, StageGroup]
@@ -99,9 +99,9 @@ class StageTask:
 
     @property
     def earlier_results(self) -> EarlierResults:
-        """What the stage goes on from; raises ValueError where nothing was appended."""
+        """What the stage continues; raises ValueError where nothing was appended."""
         if self.earlier is None:
-            raise ValueError(f"the stage `{self.stage}` was to go on from an earlier run, and there is none")
+            raise ValueError(f"the stage `{self.stage}` was to continue an earlier run, and there is none")
         return self.earlier
 
     def read_table(self, array: ArrayReader) -> Table:
@@ -134,7 +134,7 @@ class StageTask:
         )
 
     def has_room(self, n_bytes: int) -> bool:
-        """Return whether tables of so many bytes are in memory: all of them, or in the place of a cache of blocks."""
+        """Return whether tables of so many bytes are in memory: all of them, or instead of a cache of blocks."""
         return self.in_memory or n_bytes <= self.cache_bytes
 
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:

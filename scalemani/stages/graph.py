@@ -37,7 +37,7 @@ def run(work: StageWork) -> dict[str, Any]:
     width = task.params.n_neighbors
     described = [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distances.dtype)]
     task.output.create(task.dimensions.n_points, described)
-    work.map_runs(graph_blocks, work.run_blocks(rows_of_graph(Sizes(task.dimensions, task.params))))
+    work.map_block_ranges(graph_blocks, work.blocks_per_range(rows_of_graph(Sizes(task.dimensions, task.params))))
     return {"recall": neighbors.group.certificate("recall", float)}
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
-from scalemani.engine.work import Arrays, StageTask, StageWork, runs_of
+from scalemani.engine.work import Arrays, StageTask, StageWork, ranges_of
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells, train_cells
@@ -85,7 +85,7 @@ def run(work: StageWork) -> dict[str, Any]:
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
     work.map_blocks(nearest_cell_block)
-    counts = work.fold(points_of_cells, operator.add, runs_of(task.dimensions.n_blocks))
+    counts = work.fold(points_of_cells, operator.add, ranges_of(task.dimensions.n_blocks))
     return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
 
 

@@ -92,7 +92,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.affinities.precomputed:
         work.map_blocks(given_block)
         return certificates(work)
-    work.map_runs(symmetric_blocks, work.run_blocks(incoming(Sizes(task.dimensions, task.params), 1)))
+    work.map_block_ranges(symmetric_blocks, work.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1)))
     return certificates(work)
 
 

@@ -78,8 +78,8 @@ def run(work: StageWork) -> dict[str, Any]:
     sketch = stored.sketch.sized(task.stored(StoredPartition).basis.axes.shape[1])
     if dimensions.sparse:  # as many points at a time as there is room for, and then their sketches
         task.output.write_whole(stored.SPARSE.features(dimensions.n_features), FEATURES)
-        blocks = work.run_blocks(dimensions.block_rows * dimensions.row_bytes)
-        work.map_runs(ordered_blocks, blocks, stored.ROWS_STEP)
+        blocks = work.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
+        work.map_block_ranges(ordered_blocks, blocks, stored.ROWS_STEP)
         task.output.create(dimensions.n_points, [sketch])
         work.map_blocks(sketched_block)
         return {}
@@ -87,7 +87,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if stored(task.output).sorted_by_cell:
         # One run for every task, and no more rows in a process than RUN_ROWS.
         most = RUN_ROWS // dimensions.block_rows // work.in_one_process
-        work.map_runs(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // work.at_once)))
+        work.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // work.at_once)))
     else:
         take_earlier_blocks(work)
         work.map_blocks(appended_block)

@@ -257,7 +257,7 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
     started = time.monotonic()
     with executor.started():
         threading.Timer(0.5, cluster.scheduler.kill).start()
-        with pytest.raises(SchedulerLostError, match="goes on where this one ended") as lost:
+        with pytest.raises(SchedulerLostError, match="run the same command again to resume") as lost:
             mapped(executor, slow_square, range(200))
     assert time.monotonic() - started < 60
     assert lost.value.exit_status == 1
@@ -272,7 +272,7 @@ def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, monkey
         monkeypatch.setattr(tasks, "ANSWER_SECONDS", 1.0)
         monkeypatch.setattr(clients, "ANSWER_SECONDS", 1.0)
         threading.Timer(0.5, cluster.scheduler.send_signal, [signal.SIGSTOP]).start()
-        with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
+        with pytest.raises(SchedulerLostError, match="run the same command again to resume"):
             mapped(executor, slow_square, range(200))
         cluster.scheduler.send_signal(signal.SIGCONT)
 
@@ -296,7 +296,7 @@ def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_an
     killer.start()
     with monkeypatch.context() as brief:
         brief.setattr(clients, "CONNECT_SECONDS", 5)
-        with pytest.raises(SchedulerLostError, match="goes on where this one ended"):
+        with pytest.raises(SchedulerLostError, match="run the same command again to resume"):
             embed(roll, tmp_path / "run", values, scheduler=cluster.address)
     waited = time.monotonic() - killed[0]
     killer.join()

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scalemani.config.params import Parameters
 from scalemani.engine import work as module
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import MOST_PARTS, StageTask, StageWork, runs_of
+from scalemani.engine.work import MOST_PARTS, StageTask, StageWork, ranges_of
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -46,7 +46,7 @@ def embed(points, root, block_rows):
 
 @given(st.integers(0, 10**6), st.integers(1, 64))
 def test_numbers_are_cut_into_few_runs_that_cover_them(count, together):
-    runs = runs_of(count, together)
+    runs = ranges_of(count, together)
     assert len(runs) <= MOST_PARTS
     assert [run.start for run in runs[1:]] == [run.stop for run in runs[:-1]]
     assert sum(map(len, runs)) == count
@@ -79,7 +79,7 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
         task = StageTask(
             "clustering", dimensions, Parameters().resolved("spectral-clustering"), {"embedding": embedding}, output, 0
         )
-        runs = runs_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
+        runs = ranges_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
         work = StageWork(task, Executor(workers=2), 2)
         found.append(work.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))
     assert len(runs) == 3

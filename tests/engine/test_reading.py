@@ -89,7 +89,7 @@ def test_gathering_reads_each_block_once_and_a_cache_spares_the_next_call(group,
 
 @pytest.mark.parametrize("row", [-1, N_ROWS])
 def test_a_row_that_is_none_is_refused_before_it_is_looked_up(group, row):
-    with pytest.raises(CorruptChunkError, match=f"row {row} of {N_ROWS} is asked for"):
+    with pytest.raises(CorruptChunkError, match=f"row {row} of {N_ROWS} is requested"):
         ArrayReader(group, "values").gather(np.array([3, row]), 0)
 
 

@@ -94,7 +94,7 @@ def test_a_run_of_blocks_skips_those_that_are_there(tmp_path):
         asked.append(list(blocks))
         return ((block, rows_of(task, block)) for block in blocks)
 
-    work.map_runs(computed, 3)
+    work.map_block_ranges(computed, 3)
     assert sorted(asked) == [[0, 1], [3, 4]]  # in any order
     np.testing.assert_array_equal(StoredPoints(work.task.output).points.read()[:, 1], np.arange(N_POINTS))
 
@@ -139,7 +139,7 @@ def test_tasks_are_given_the_rows_of_their_blocks_and_tiles_none(tmp_path, monke
     monkeypatch.setattr(Executor, "fold", lambda self, function, combine, units, at_once, batch: batches.append(batch))
     work.map_blocks(rows_of)
     work.map_blocks(rows_of)
-    work.map_runs(lambda task, blocks: iter(()), 2)
+    work.map_block_ranges(lambda task, blocks: iter(()), 2)
     work.fold_blocks(rows_of, max)
     assert [batch.rows(4) for batch in batches] == [(4096, N_POINTS)] * 4
     batches.clear()

@@ -141,7 +141,7 @@ def test_keys_follow_the_lists_and_bits_do_not_follow_blocks(points, approximate
             tmp_path / name,
             "knn-graph",
             params,
-            Executor.asked_for("threads", workers, None, Progress()),
+            Executor.from_options("threads", workers, None, Progress()),
             block_rows,
         )
     keys = {name: one.keys["neighbors"] for name, one in found.items()}

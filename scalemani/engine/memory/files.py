@@ -124,17 +124,17 @@ class RowsInFile:
         start, stop, _ = rows.indices(len(self))
         return np.array([start], np.int64), np.array([max(0, stop - start)], np.int64)
 
-    def _move(self, starts: np.ndarray, lengths: np.ndarray, given: np.ndarray | None = None) -> np.ndarray:
-        """Write runs of rows from the values that are given, or else read them; return the values."""
+    def _move(self, starts: np.ndarray, lengths: np.ndarray, source: np.ndarray | None = None) -> np.ndarray:
+        """Write runs of rows from the values of `source`, or read them where it is None; return the values."""
         if len(starts) and not (starts.min() >= 0 and (starts + lengths).max() <= len(self)):
             raise IndexError(f"rows {starts.min()} to {(starts + lengths).max() - 1} of a table of {len(self)}")
         shape = (int(lengths.sum()), *self.shape[1:])
-        if given is None:
+        if source is None:
             values = np.empty(shape, self.dtype)
         else:
-            values = np.ascontiguousarray(np.broadcast_to(given, shape), self.dtype)
+            values = np.ascontiguousarray(np.broadcast_to(source, shape), self.dtype)
         in_bytes = values.reshape(-1).view(np.uint8)
-        if not move_runs(given is not None, self._file.fileno(), self._row_bytes, starts, lengths, in_bytes):
+        if not move_runs(source is not None, self._file.fileno(), self._row_bytes, starts, lengths, in_bytes):
             error = OSError(errno.EIO, "a row of a file without a name could not be read or written")
             raise as_store_error(error, self._folder) from error
         return values

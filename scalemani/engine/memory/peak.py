@@ -61,14 +61,14 @@ def children_of(process: int) -> list[int]:
     Each thread lists its children. psutil looks at all processes of the machine instead, which holds the interpreter
     for milliseconds or more.
     """
-    found: list[int] = []
+    children: list[int] = []
     with contextlib.suppress(OSError, psutil.Error):  # it may end while it is looked at, and so may its threads
         if not CHILDREN_ARE_LISTED:
             return [child.pid for child in psutil.Process(process).children()]
         for thread in Path(f"/proc/{process}/task").iterdir():
             with contextlib.suppress(OSError):
-                found += map(int, (thread / "children").read_text().split())
-    return found
+                children += map(int, (thread / "children").read_text().split())
+    return children
 
 
 class PeakMemory:

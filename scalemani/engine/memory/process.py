@@ -1,7 +1,7 @@
 """What one process holds in memory for the stage it works on, in one object: `PROCESS`.
 
 Tasks of a stage share whole small arrays, models and prepared tables. The first task makes each of them, the others
-wait for it. All of it goes when the stage ends. Of freed memory, the C library keeps as little as it can be told to.
+wait for it. All of it goes when the stage ends. The C library returns freed memory as early as it can be made to.
 """
 
 import contextlib
@@ -70,7 +70,7 @@ Made = TypeVar("Made")
 
 
 class Key(NamedTuple):
-    """What tells shared objects apart: the group of a store, the function that makes them, and its arguments.
+    """What distinguishes shared objects: the group of a store, the function that makes them, and its arguments.
 
     Two of them are equal only if they are made in the same way, so that no label can be used twice.
     """
@@ -92,7 +92,7 @@ class Key(NamedTuple):
         """
         name = getattr(function, "__qualname__", "<no name>")
         if "<" in name:
-            raise TypeError(f"{function!r} has no name that tells it apart: give a function of a module")
+            raise TypeError(f"{function!r} has no unique name: pass a function of a module")
         place = ("", "") if group is None else (str(group.root), group.path)
         return cls(place, f"{function.__module__}.{name}", arguments)
 
@@ -120,17 +120,17 @@ class ProcessMemory:
             making = self._making.setdefault(slot, new_lock())
         with making:
             # Another run in this process may end a stage, and free everything, at any moment.
-            found = self._made.get(slot)
-            if found is not None and found[0] == version:
-                return found[1]
-            found = None
+            shared = self._made.get(slot)
+            if shared is not None and shared[0] == version:
+                return shared[1]
+            shared = None
             self._made.pop(slot, None)  # nothing refers to the version before while the next one is made
             made = make()
             self._made[slot] = version, made
             return made
 
     def start_scope(self, scope: str) -> None:
-        """Free everything when the first task of another scope starts: a worker is not told that a stage ended."""
+        """Free everything when the first task of another scope starts: workers do not know when a stage ends."""
         with self._lock:
             before, self._scope = self._scope, scope
         if before not in ("", scope):
@@ -162,6 +162,6 @@ def limit_arenas(memory: int) -> None:
 
 
 def return_freed_memory() -> None:
-    """Return freed memory to the system: glibc keeps what threads have freed until it is asked to."""
+    """Return freed memory to the system: glibc retains what threads have freed until this call."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL("libc.so.6").malloc_trim(0)

@@ -1,4 +1,4 @@
-"""Clients of Dask clusters: one that is given, one at an address, processes that are started on this machine."""
+"""Clients of Dask clusters: one that is passed, one at an address, processes that are started on this machine."""
 
 import contextlib
 import logging
@@ -45,7 +45,7 @@ STOP_SECONDS = 30  # of processes that were started here, which end with this on
 SCRATCH_PREFIX = "scalemani-"
 DRIVER = "driver"  # a file in a scratch folder, locked while the process lives that made it
 PRE_SPAWN = "distributed.nanny.pre-spawn-environ"
-BESIDE_IT = ("PYTHONHASHSEED", "__DASK_PARENT_PID")  # what Dask sets on top of it
+SET_BY_NANNY = ("PYTHONHASHSEED", "__DASK_PARENT_PID")  # by Dask, next to those of PRE_SPAWN
 SETTINGS = {
     "distributed.worker.multiprocessing-method": "spawn",
     "distributed.scheduler.worker-ttl": "60 s",
@@ -83,14 +83,14 @@ def client_of(scheduler: Any) -> Any:
     return scheduler
 
 
-def refuse_closed(given: Client | Cluster) -> None:
+def refuse_closed(cluster: Client | Cluster) -> None:
     """Refuse a client or cluster of Dask's that was closed, or that answers by coroutines."""
-    kind = "client" if isinstance(given, Client) else "cluster"
-    if given.asynchronous:
+    kind = "client" if isinstance(cluster, Client) else "cluster"
+    if cluster.asynchronous:
         raise ConfigError(
             f"the Dask {kind} is asynchronous, whose answers only a coroutine gets: make one without that"
         )
-    if getattr(given.status, "name", given.status) in ("closing", "closed", "failed"):
+    if getattr(cluster.status, "name", cluster.status) in ("closing", "closed", "failed"):
         raise ConfigError(f"the Dask {kind} was closed: make another one")
 
 
@@ -134,7 +134,7 @@ def security(folder: str | Path) -> Security:
 
 
 def temporary_security() -> Security:
-    """Return certificates of one cluster that are in memory alone: who has not been given them cannot connect.
+    """Return certificates of one cluster that are in memory alone: who does not have them cannot connect.
 
     Another user of this machine can connect to its loopback interface.
     """
@@ -209,7 +209,7 @@ def same_process() -> Iterator[None]:
     `if __name__ == "__main__"`. It leaves out a main module that was started by that very name; tasks need nothing of
     it.
     """
-    main, names = sys.modules["__main__"], {*BESIDE_IT, *dask.config.get(PRE_SPAWN)}
+    main, names = sys.modules["__main__"], {*SET_BY_NANNY, *dask.config.get(PRE_SPAWN)}
     before, spec = {name: os.environ[name] for name in names & os.environ.keys()}, main.__spec__
     main.__spec__ = ModuleSpec("__main__", None)
     try:
@@ -225,7 +225,7 @@ def same_process() -> Iterator[None]:
 def scratch_folder() -> Iterator[str]:
     """Make a scratch folder, remove it at the end, and with it what killed processes of this user have left.
 
-    Dask's own lies where all may write, under a name that anybody can foresee and make a link.
+    That of Dask lies where all may write, under a name that anybody can foresee and make a link.
     """
     for left in Path(tempfile.gettempdir()).glob(f"{SCRATCH_PREFIX}*/{DRIVER}"):
         with contextlib.suppress(OSError):
@@ -292,7 +292,7 @@ def check_reach(client: Client, root: str | Path) -> None:
         if isinstance(answer, Exception) and not isinstance(answer, OSError):
             raise StoreError(
                 f"worker {worker} cannot work on {root}: {type(answer).__name__}: {answer}; it needs scalemani, and a "
-                "store that it reaches: a folder shared with this machine, or s3:// with credentials of its own"
+                "store that it reaches: a folder shared with this machine, or s3:// with its credentials"
             ) from answer
 
 

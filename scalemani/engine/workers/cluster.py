@@ -29,12 +29,12 @@ from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
-MOST_SUSPECTS = 4  # units that Dask has given up; of more, the first that ends its workers ends the stage
+MOST_SUSPECTS = 4  # units that Dask ended with KilledWorker; of more, the first that ends its workers ends the stage
 QUEUED = 2  # tasks for each that runs, where Dask does not queue them itself but gives all to workers
 POLL_SECONDS = 1.0  # between two looks at the workers
 WORKERS_LOST_SECONDS = 75.0
-GOES_ON = "the same command goes on where this one ended"
-LOST = f"the scheduler has not answered: start one again; with its address, {GOES_ON}"
+RESUME = "run the same command again to resume"
+LOST = f"the scheduler has not answered: start one again, and with its address {RESUME}"
 Result = TypeVar("Result")
 
 
@@ -58,7 +58,7 @@ class Tasks:
         self._running: dict[Future, int] = {}
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
         self._failures: collections.Counter[int] = collections.Counter()
-        self._given_up: set[int] = set()  # by Dask, once
+        self._killed: set[int] = set()  # units that Dask ended with KilledWorker, once
         self._suspects: collections.deque[int] = collections.deque()  # those of them to be tried alone
         self._poisoned: PoisonTaskError | None = None  # raised once all others are done
         self._limit: int | None = 1  # of tasks in flight; None: none
@@ -106,7 +106,7 @@ class Tasks:
             lost = "none has the memory for one task" if workers else "none is there"
             raise WorkersLostError(
                 f"stage {self.batch.stage} has no worker: {lost}, for {now - self._able:.0f} s; start workers (of "
-                f"enough memory), {GOES_ON}"
+                f"enough memory), and {RESUME}"
             )
         if self._options != before:
             self._recall()
@@ -115,7 +115,7 @@ class Tasks:
         """Send as many units as may run; a suspect alone, once nothing else runs, and nothing next to it."""
         if self._suspects:
             numbers = [] if self._running else [self._suspects.popleft()]
-        elif len(self._running) == 1 and self._given_up.intersection(self._running.values()):
+        elif len(self._running) == 1 and self._killed.intersection(self._running.values()):
             numbers = []
         else:
             room = len(self._waiting) if self._limit is None else self._limit - len(self._running)
@@ -126,17 +126,17 @@ class Tasks:
                 future.add_done_callback(self._ended.put)
 
     def _recall(self) -> None:
-        """Have the units wait again that no worker has been given: what one works on cannot be taken from it."""
+        """Have the units wait again that no worker has received: what one works on cannot be taken from it."""
         with contextlib.suppress(OSError):
-            given = {key for keys in self.client.processing().values() for key in keys}
-            recalled = [one for one in self._running if one.status == "pending" and one.key not in given]
+            processing = {key for keys in self.client.processing().values() for key in keys}
+            recalled = [one for one in self._running if one.status == "pending" and one.key not in processing]
             self.client.cancel(recalled)
             for future in reversed(recalled):
                 number = self._running.pop(future)
                 self._queue_of(number).appendleft(number)
 
     def _queue_of(self, number: int) -> collections.deque[int]:
-        return self._suspects if number in self._given_up else self._waiting
+        return self._suspects if number in self._killed else self._waiting
 
     def _take(self, future: Future) -> Iterator[tuple[int, Any]]:
         """Yield the unit of a future that has ended, and its result, or have it tried again."""
@@ -158,13 +158,13 @@ class Tasks:
 
     def _try_again(self, number: int, error: BaseException) -> None:
         """Have a failed unit tried again; raise its error where that is of no use."""
-        if isinstance(error, KilledWorker) and number not in self._given_up:
-            self._given_up.add(number)
+        if isinstance(error, KilledWorker) and number not in self._killed:
+            self._killed.add(number)
             self._suspects.append(number)
             self._recall()
         elif isinstance(error, KilledWorker):
             self._poisoned = self._poisoned or self._poison(number, error)
-            if len(self._given_up) > MOST_SUSPECTS:  # each may cost as many workers
+            if len(self._killed) > MOST_SUSPECTS:  # each may cost as many workers
                 raise self._poisoned
         else:
             self._failures[number] += 1
@@ -231,7 +231,7 @@ def compute_on_cluster(client: Client, values: Sequence[Delayed], stage: str, ad
 
 
 def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
-    """Yield numbered results in the order of their numbers, in whatever order they come."""
+    """Yield numbered results in the order of their numbers; they come in any order."""
     early: dict[int, Result] = {}
     following = 0
     for number, result in results:

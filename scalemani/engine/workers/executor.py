@@ -41,9 +41,9 @@ class Executor:
     """Numbers that change the cost and never the answer: where tasks run, how many at once, in how much memory.
 
     `workers` are threads, or local processes of one thread, by default as many as the processors that this process may
-    use; with the address of a cluster, which has workers of its own, the threads of what the driver computes itself.
+    use; with the address of a cluster, the threads of what the driver computes itself.
     `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
-    this process, has. Workers of a cluster have limits of their own. `tls` is a folder of certificates; `wait` are the
+    this process, has. Workers of a cluster have separate limits. `tls` is a folder of certificates; `wait` are the
     seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no more: the
     rounds of the search for neighbours before the last.
     """
@@ -70,28 +70,28 @@ class Executor:
         if isinstance(self.wait, bool) or not isinstance(self.wait, int | float) or not self.wait >= 0:
             raise ConfigError(f"wait must be seconds, zero or more, got {self.wait!r}")
         self._lock = threading.Lock()
-        self._client: Client | None = self._given_client
+        self._client: Client | None = self._passed_client
 
     @classmethod
-    def asked_for(
+    def from_options(
         cls, scheduler: Any, workers: int | None, memory: str | int | None, progress: Progress, **others: Any
     ) -> "Executor":
-        """Return the executor that a user asks for; `memory` is such as "4GB", None is the default of each.
+        """Return the executor of a user's options; `memory` is such as "4GB", None is the default of each.
 
         Raises ConfigError for what none of them can be.
         """
-        given = others if workers is None else {**others, "workers": workers}
-        return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **given)
+        options = others if workers is None else {**others, "workers": workers}
+        return cls(scheduler, memory=None if memory is None else bytes_of(memory), progress=progress, **options)
 
     @property
-    def _given_client(self) -> "Client | None":
+    def _passed_client(self) -> "Client | None":
         return None if isinstance(self.scheduler, str | None) else self.scheduler
 
     @contextlib.contextmanager
     def started(self) -> Iterator[None]:
-        """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if asked for."""
+        """Start what the tasks need, and stop it at the end: BLAS at one thread, a local cluster if requested."""
         with BLAS.hold_at_one(), contextlib.ExitStack() as stack:
-            if not self.on_threads and self._given_client is None:
+            if not self.on_threads and self._passed_client is None:
                 from scalemani.engine.workers.clients import connected, local_processes
 
                 local = self.scheduler == "processes"
@@ -104,7 +104,7 @@ class Executor:
                     raise ScalemaniError(NO_PROCESS) from error
                 raise
             finally:
-                self._client = self._given_client
+                self._client = self._passed_client
 
     @property
     def driver_memory(self) -> int:
@@ -137,7 +137,7 @@ class Executor:
 
     @property
     def on_cluster(self) -> bool:
-        """Whether tasks run on the workers of a cluster that was given: they have memory of their own."""
+        """Whether tasks run on the workers of a cluster that was passed: their memory is separate."""
         return self.scheduler not in LOCAL
 
     def check_reach(self, root: str | Path) -> None:
@@ -290,9 +290,9 @@ def bytes_of(size: str | int) -> int:
     if isinstance(size, bool) or not isinstance(size, str | int) or not any(map(str.isdigit, str(size))):
         raise refusal
     try:
-        found = int(parse_bytes(size))
+        n_bytes = int(parse_bytes(size))
     except (ValueError, OverflowError) as error:
         raise refusal from error
-    if isinstance(size, str) and size.strip().isdigit() and 0 < found < LEAST_MEMORY:
+    if isinstance(size, str) and size.strip().isdigit() and 0 < n_bytes < LEAST_MEMORY:
         raise ConfigError(f"memory {size} is {size} bytes: give a unit, such as {size}GB")
-    return found
+    return n_bytes

@@ -114,7 +114,7 @@ class Resources:
         from scalemani.engine.workers.executor import Executor
 
         options = {name: getattr(self, name) for name in ("wait", "keep") if hasattr(self, name)}
-        return Executor.asked_for(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **options)
+        return Executor.from_options(self.scheduler, self.workers, self.memory, progress, tls=self.tls, **options)
 
     @contextlib.contextmanager
     def running(self) -> Iterator["Executor"]:

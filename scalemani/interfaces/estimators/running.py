@@ -96,7 +96,7 @@ def executor_for(
     calls, every = checked_callbacks(callbacks, callbacks_every)
     with progress_for(sys.stderr) if verbose else LoggedProgress() as progress:
         progress.callbacks, progress.callbacks_every, progress.give_warning = calls, every, give
-        yield Executor.asked_for(scheduler, workers, memory, progress)
+        yield Executor.from_options(scheduler, workers, memory, progress)
 
 
 @contextlib.contextmanager

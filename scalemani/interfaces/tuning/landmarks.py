@@ -177,7 +177,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     cells = combinations({"landmarks.method": methods, "seed": [check_seed(one) for one in seeds]})
     for cell in cells:
         Parameters().with_values({**requested, **cell, "affinities.sigma": sigma})
-    executor = Executor.asked_for(None, workers, memory, progress or Progress())
+    executor = Executor.from_options(None, workers, memory, progress or Progress())
     with executor.started(), run_of(points, requested, executor) as run:
         reference = refined_embedding(run)
         embeds = {} if reference is None else {"embedding.solver": SOLVER}

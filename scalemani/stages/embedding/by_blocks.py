@@ -73,8 +73,8 @@ def write_by_blocks(work: StageWork) -> None:
     task = work.task
     create_embedding(task, StoredEmbedding.embedding)
     block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
-    together = max(RUN_ROWS // block_rows, work.run_blocks(block_rows * np.dtype(np.int64).itemsize))
-    work.map_runs(written_blocks, min(together, -(-n_blocks // work.at_once)))
+    together = max(RUN_ROWS // block_rows, work.blocks_per_range(block_rows * np.dtype(np.int64).itemsize))
+    work.map_block_ranges(written_blocks, min(together, -(-n_blocks // work.at_once)))
 
 
 def vectors_table(task: StageTask) -> Table:

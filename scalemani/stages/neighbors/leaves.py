@@ -108,8 +108,8 @@ def search_in_store(asked: Round, work: StageWork, number: int) -> None:
     work.map_blocks(functools.partial(leaves_block, asked, number), assigned)
     n_groups = asked.draws * leaves.groups
     work.map_blocks(functools.partial(joined_part, asked, number), joined_step(number), n_groups)
-    blocks = work.run_blocks(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
-    work.map_runs(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
+    blocks = work.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
+    work.map_block_ranges(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
 
 
 def leaders_of(task: StageTask, draw: Draw) -> Leaders | CellGroups:

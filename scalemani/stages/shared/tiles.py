@@ -4,7 +4,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scalemani.engine.work import StageTask, StageWork, runs_of
+from scalemani.engine.work import StageTask, StageWork, ranges_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 
@@ -12,7 +12,7 @@ def fold_tiles(
     work: StageWork, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
 ) -> Any:
     """Return function(task, tiles) of all tiles, at least so many together, combined in order."""
-    return work.fold(function, combine, runs_of(-(-work.task.dimensions.n_points // TILE_ROWS), together), shown)
+    return work.fold(function, combine, ranges_of(-(-work.task.dimensions.n_points // TILE_ROWS), together), shown)
 
 
 def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:

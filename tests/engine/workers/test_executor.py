@@ -68,9 +68,9 @@ def test_where_a_lazy_value_fails_the_others_have_ended():
 
 
 def test_what_is_left_open_is_the_default():
-    asked = Executor.asked_for(None, None, None, Progress())
+    asked = Executor.from_options(None, None, None, Progress())
     assert (asked.workers, asked.memory, asked.wait) == (Executor().workers, None, Executor().wait)
-    assert Executor.asked_for("threads", 3, "1kB", Progress(), wait=2.0).memory == 1000
+    assert Executor.from_options("threads", 3, "1kB", Progress(), wait=2.0).memory == 1000
 
 
 @pytest.mark.parametrize(

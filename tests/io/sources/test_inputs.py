@@ -381,4 +381,4 @@ def test_chunks_that_are_larger_than_the_budget_are_refused_before_they_are_read
             file.create_dataset("X", data=rows, chunks=rows.shape, compression="lzf")
         given = f"{tmp_path}/a.h5::X"
     with pytest.raises(MemoryBudgetError, match=r"largest chunk, which is read whole and takes 9.77 MiB"):
-        survey(open_points(given), Executor.asked_for("threads", 1, "8MB", None))
+        survey(open_points(given), Executor.from_options("threads", 1, "8MB", None))
