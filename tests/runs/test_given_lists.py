@@ -57,7 +57,7 @@ def share_found(indices, true):
 
 @pytest.fixture(scope="module")
 def model(points, approximate, tmp_path_factory):
-    with pytest.warns(ShortfallWarning, match=r"lists that were given held 0\.7\d+: search more widely"):
+    with pytest.warns(ShortfallWarning, match=r"lists that were passed held 0\.7\d+: search more widely"):
         return sm.LaplacianEigenmaps(**ASKED, store=tmp_path_factory.mktemp("run")).fit(points, graph=approximate)
 
 

@@ -1,11 +1,11 @@
-"""The k-nearest-neighbour graph of the work points, in rounds, until its measured recall is what was asked.
+"""The k-nearest-neighbour graph of the work points, in rounds, until its measured recall reaches the target.
 
 Round 0 looks through the cells nearest to each point; every later round looks among the neighbours of its neighbours.
 With `neighbors.method` leaves the first rounds look within overlapping leaves instead. Candidates are chosen by
 sketches, or by all coordinates, and settled by exact distances. Each round is a full set of arrays, so that a round
-that was cut short goes on where it stopped. What a round has found is all that the next one needs, and a measured round
+that was interrupted is resumed where it stopped. The next round needs the lists of a round alone, and a measured round
 is described by its recall: a round is removed once the one after it was measured. Where blocks of the last measured
-round were lost and the round before is removed, the rounds are computed anew from the first on, to the same bits.
+round were lost and the round before is removed, all rounds are computed again, to the same bits.
 """
 
 import functools
@@ -33,7 +33,7 @@ from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
 from scalemani.stages.neighbors.exact import compared_recall, exact_search
 from scalemani.stages.neighbors.leaves import search_leaves
-from scalemani.stages.neighbors.lists import arrays, given_block, is_whole, lists_before, round_arrays, settled
+from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, precomputed_block, round_arrays, settled
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
 from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
@@ -41,45 +41,45 @@ from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup
 
 BEYOND_ALL = np.finfo(np.float32).max  # the distance of an entry that is missing: what is stored is finite
-STANDARD_ERRORS = 2  # between what is measured and what is asked: the truth is below what is asked in one run of forty
+STANDARD_ERRORS = 2  # between the measured recall and the target: the true one is below it in one run of forty
 
 __all__ = ["disk", "memory", "run"]
 
 
-def near_neighbors_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+def near_neighbors_block(current: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block after looking among the neighbours of those of the round before.
 
     Lists that came with the points may be too short even then, as those of points without any neighbour.
     """
-    (start, stop), (known, own) = task.dimensions.rows(block), lists_before(task, number, block)
-    sketches, unit, lists = list_tables(task, round_step(number - 1), asked.of_leaves)
+    (start, stop), (known, before) = task.dimensions.rows(block), lists_before(task, number, block)
+    sketches, unit, lists = list_tables(task, round_step(number - 1), current.of_leaves)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
         limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
-    looked_at = own
-    if asked.of_leaves:  # their heads, and the rows in whose heads a row is
+    looked_at = before
+    if current.of_leaves:  # their heads, and the rows in whose heads a row is
         looked_at = NeighborLists(*(table[start:stop] for table in lists))
     width = task.params.neighbors.most_visited
     visited = NeighborLists(*(np.ascontiguousarray(part[:, :width]) for part in looked_at))
-    if asked.of_changed:
-        changed = own.fresh.any(axis=1, keepdims=True)
+    if current.of_changed:
+        changed = before.fresh.any(axis=1, keepdims=True)
         visited = visited._replace(indices=np.where(changed, visited.indices, np.int32(-1)))
-    count = asked.candidates * n_candidates(task, number)
+    count = current.candidates * n_candidates(task, number)
     candidates = propose_by_tiles(sketches, start, known.indices, visited, lists, limits, count)
-    found, fresh = settled(task, start, candidates, known)
-    if asked.of_changed:
-        fresh |= still_fresh(own, found.indices)
+    neighbors, fresh = settled(task, start, candidates, known)
+    if current.of_changed:
+        fresh |= still_fresh(before, neighbors.indices)
     if StoredGivenLists.STAGE in task.inputs:
-        fill_short_lists(task, start, found)
-    return round_arrays(found, fresh)
+        fill_short_lists(task, start, neighbors)
+    return round_arrays(neighbors, fresh)
 
 
 def pynndescent_block(task: StageTask, block: int) -> Arrays:
-    """Return the neighbours of a block as pynndescent finds them, with distances computed anew."""
+    """Return the neighbours of a block as pynndescent finds them, with distances recomputed."""
     start, stop = task.dimensions.rows(block)
-    found = task.once(pynndescent_graph)[start:stop]
-    # pynndescent lists a point among its own neighbours, not always first.
+    rows = task.once(pynndescent_graph)[start:stop]
+    # pynndescent lists a point among its neighbours, not always first.
     itself = np.arange(start, stop, dtype=np.int32)[:, np.newaxis]
-    return round_arrays(*settled(task, start, np.where(found == itself, np.int32(-1), found)))
+    return round_arrays(*settled(task, start, np.where(rows == itself, np.int32(-1), rows)))
 
 
 def pynndescent_graph(task: StageTask) -> np.ndarray:
@@ -92,34 +92,34 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)
 
 
-def handed_block(task: StageTask, block: int) -> Arrays:
-    """Return the lists of a block that accompany the points, by distances that are computed anew.
+def passed_block(task: StageTask, block: int) -> Arrays:
+    """Return the lists of a block that accompany the points, by recomputed distances.
 
     The entries of lists that miss some are fresh: these points alone look among the neighbours of their neighbours.
     """
-    given = task.stored(StoredGivenLists).indices.read_block(block)
-    found, fresh = settled(task, task.dimensions.rows(block)[0], given)
-    np.minimum(found.distances, BEYOND_ALL, out=found.distances)
-    return round_arrays(found, fresh & (given[:, -1:] < 0))
+    indices = task.stored(StoredGivenLists).indices.read_block(block)
+    neighbors, fresh = settled(task, task.dimensions.rows(block)[0], indices)
+    np.minimum(neighbors.distances, BEYOND_ALL, out=neighbors.distances)
+    return round_arrays(neighbors, fresh & (indices[:, -1:] < 0))
 
 
 def n_incomplete(task: StageTask, block: int) -> int:
     """Return how many of the lists of a block that accompany the points miss entries."""
-    given = task.stored(StoredGivenLists).indices.read_block(block)
-    return int(np.count_nonzero(given[:, -1] < 0))
+    indices = task.stored(StoredGivenLists).indices.read_block(block)
+    return int(np.count_nonzero(indices[:, -1] < 0))
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Search, then refine until the recall asked for is measured, no round would help, or rounds run out.
+    """Search, then refine until the target recall is measured, no round would help, or rounds run out.
 
     Lists that accompany the points are measured, and refined once where some miss entries.
     """
-    task, asked = work.task, work.task.params.neighbors
+    task, tuning = work.task, work.task.params.neighbors
     if task.params.points.metric == PRECOMPUTED:
-        run_round(work, 0, given_block)
+        run_round(work, 0, precomputed_block)
         write_last_round(task, 0)
         return {"method": PRECOMPUTED}
-    method = asked.method_for(task.dimensions.n_points)
+    method = tuning.method_for(task.dimensions.n_points)
     if method == "exact":
         run_round(work, 0, exact_search(work, 0))
         write_last_round(task, 0)
@@ -134,14 +134,14 @@ def run(work: StageWork) -> dict[str, Any]:
         following = following_round(work, method, rounds, recalls, incomplete)
         rounds.extend([] if following is None else [following])
     first, last = recalls[0], recalls[-1]
-    if last.value < asked.recall:
+    if last.value < tuning.recall:
         work.warn(
-            f"neighbors: recall {last.value:.4f} after {len(rounds) - 1} rounds is below the {asked.recall} asked "
-            f"for: {remedy_of(task, method, first)}",
+            f"neighbors: recall {last.value:.4f} after {len(rounds) - 1} rounds is below the target of "
+            f"{tuning.recall}: {remedy_of(task, method, first)}",
             ShortfallWarning,
         )
     write_last_round(task, len(rounds) - 1)
-    own: dict[str, dict[str, float]] = {
+    of_method: dict[str, dict[str, float]] = {
         "partition": {"probes": rounds[0].last},
         "leaves": {"draws": sum(one.draws for one in rounds)},
         GIVEN_LISTS: {
@@ -156,15 +156,15 @@ def run(work: StageWork) -> dict[str, Any]:
         "recall_error": last.error,
         "rounds": len(rounds) - 1,
         "sampled_queries": last.n_sampled,
-        **own.get(method, {}),
+        **of_method.get(method, {}),
     }
 
 
 def remedy_of(task: StageTask, method: str, first: Measure) -> str:
     """Return what reaches a recall that a method has missed, which its first round began with."""
     if method == GIVEN_LISTS:
-        held = f"the lists that were given held {first.value:.4f}: search more widely for them"
-        return f"{held}, or leave out --graph (graph=), and the neighbours are found to that recall"
+        held = f"the lists that were passed held {first.value:.4f}: search more widely for them"
+        return f"{held}, or leave out --graph (graph=), and the neighbours are searched to that recall"
     exact = f"neighbors.method=exact, some {exact_seconds(task):.0f} processor seconds of products"
     if method == "leaves":
         return f"raise neighbors.max_rounds or neighbors.leaf_points, or take {exact}"
@@ -186,7 +186,7 @@ def following_round(
         return None
     values, error = [recall.value for recall in recalls], recalls[-1].error
     if method == "leaves":
-        # The error falls with the share that is missed, until that is what was asked.
+        # The error falls with the share that is missed, down to the target.
         allowed, missed = 1.0 - tuning.recall, 1.0 - values[-1]
         error *= float(np.sqrt(min(1.0, allowed / max(missed, allowed, 1e-9))))
     sought = min(1.0, tuning.recall + STANDARD_ERRORS * error)
@@ -202,20 +202,20 @@ def following_round(
     return next_round(rounds, values, sought, len(centroids_of(task)), most)
 
 
-def find_round(work: StageWork, method: str, asked: Round, number: int) -> None:
+def find_round(work: StageWork, method: str, current: Round, number: int) -> None:
     """Compute the missing blocks of a round."""
-    firsts = {"pynndescent": pynndescent_block, GIVEN_LISTS: handed_block}
-    if asked.draws:
-        search_leaves(asked, work, number)
-    elif asked.exact:
+    firsts = {"pynndescent": pynndescent_block, GIVEN_LISTS: passed_block}
+    if current.draws:
+        search_leaves(current, work, number)
+    elif current.exact:
         run_round(work, number, exact_search(work, number))
     elif number == 0 and method in firsts:
         run_round(work, number, firsts[method])
     elif number == 0 and work.task.earlier is not None:
         run_round(work, number, continued_block)
     else:
-        compute = cells_block if asked.over_cells else near_neighbors_block
-        run_round(work, number, functools.partial(compute, asked, number))
+        compute = cells_block if current.over_cells else near_neighbors_block
+        run_round(work, number, functools.partial(compute, current, number))
 
 
 def run_round(work: StageWork, number: int, function: Callable[[StageTask, int], Arrays]) -> None:
@@ -224,10 +224,10 @@ def run_round(work: StageWork, number: int, function: Callable[[StageTask, int],
     work.map_blocks(function, round_step(number))
 
 
-def run_measured_round(work: StageWork, method: str, asked: Round, number: int, first: int) -> Measure:
+def run_measured_round(work: StageWork, method: str, current: Round, number: int, first: int) -> Measure:
     """Compute what is missing of a round and of its recall; return the recall.
 
-    The round before is removed then, unless rounds are kept.
+    The round before is removed then, unless rounds are retained.
 
     Parameters
     ----------
@@ -235,7 +235,7 @@ def run_measured_round(work: StageWork, method: str, asked: Round, number: int, 
     """
     output, unit = work.task.output, recall_unit(number)
     if number >= first:
-        find_round(work, method, asked, number)
+        find_round(work, method, current, number)
         if number >= n_measured(output):
             recall = np.array(measured_recall(work.task, number), np.float64)
             output.write_whole({StoredNeighbors.recall: recall}, unit, unit)
@@ -248,7 +248,7 @@ def run_measured_round(work: StageWork, method: str, asked: Round, number: int, 
 def first_needed(work: StageWork) -> int:
     """Return the first round whose arrays a search needs: the last measured one, if it is whole.
 
-    If it is not, the one before, from which it is computed anew; the first of all where that is removed.
+    If it is not, the one before, from which it is computed again; the first of all where that is removed.
     """
     if work.executor.keep:
         return 0
@@ -269,8 +269,8 @@ def exact_certificates(work: StageWork) -> dict[str, Any]:
     recall, queries = compared_recall(work), n_compared(work.task.dimensions)
     if recall < 1.0:
         work.warn(
-            f"neighbors: the exact search has found {recall:.4f} of the neighbours of {queries} points and should have "
-            "found all: do not trust this graph, and report it with the versions and the machine",
+            f"neighbors: the exact search lists {recall:.4f} of the neighbours of {queries} points and should list "
+            "all of them: do not trust this graph, and report it with the versions and the machine",
             ShortfallWarning,
         )
     return {"recall": recall, "rounds": 0, "sampled_queries": queries}

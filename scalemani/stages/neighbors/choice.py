@@ -10,7 +10,7 @@ from scalemani.kernels.rows.metrics import map_rows
 from scalemani.stages.neighbors.counts import cells_seconds, exact_seconds, leaves_seconds
 
 CELLS = "partition"
-WORTH = 1.25  # times the seconds of cells that may miss what is asked: what exact search of sparse points may take
+WORTH = 1.25  # times the seconds of cells that may miss the target: what exact search of sparse points may take
 
 
 @dataclass(frozen=True)
@@ -27,19 +27,19 @@ class SearchChoice:
 
     @property
     def text(self) -> str:
-        """What users are told of it."""
-        kept, dimension = self.difficulty
+        """The note for users."""
+        retained, dimension = self.difficulty
         takes = ", ".join(f"{method} {seconds:.3g}" for method, seconds in self.seconds.items())
-        short = f"; cells may miss the recall of {self.recall} asked for, neighbors.method=exact does not"
+        short = f"; cells may miss the requested recall of {self.recall}, neighbors.method=exact does not"
         return (
-            f"neighbors.method=auto is {self.resolved}: sketches keep {kept:.2f} of the neighbours in a sample, "
+            f"neighbors.method=auto is {self.resolved}: sketches keep {retained:.2f} of the neighbours in a sample, "
             f"whose intrinsic dimension is {dimension:.0f}; predicted processor seconds of the search: {takes}"
             + short
             * (self.difficulty.hard and self.resolved == CELLS)
         )
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what a store keeps."""
+        """Return what a store holds."""
         return {**asdict(self), "difficulty": self.difficulty._asdict()}
 
 
@@ -50,15 +50,15 @@ def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
 
     Parameters
     ----------
-    sample : (m, D), points as they were given
+    sample : (m, D), points as they were passed
     """
     params, sparse = sizes.params, sizes.dimensions.sparse
-    found = measure_difficulty(map_rows(sample, params.points.metric), params.partition.sketch_dimensions)
-    seconds = {CELLS: cells_seconds(sizes, found), "exact": exact_seconds(sizes)}
+    difficulty = measure_difficulty(map_rows(sample, params.points.metric), params.partition.sketch_dimensions)
+    seconds = {CELLS: cells_seconds(sizes, difficulty), "exact": exact_seconds(sizes)}
     if not sparse:
         seconds["leaves"] = leaves_seconds(sizes)
     resolved = CELLS
-    if found.hard:
+    if difficulty.hard:
         other, worth = (CELLS, WORTH) if sparse else ("leaves", 1.0)
         resolved = "exact" if seconds["exact"] <= worth * seconds[other] else other
-    return SearchChoice(resolved, params.neighbors.recall, found, seconds)
+    return SearchChoice(resolved, params.neighbors.recall, difficulty, seconds)

@@ -17,14 +17,14 @@ from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
-from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, stretches_of_cells
+from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, ranges_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import empty_lists, round_arrays, settled
 from scalemani.stages.neighbors.tables import basis_of, centroids_of, sketch_tables, work_points_of
 
 
 class Appended(NamedTuple):
-    """Where the points of an earlier run have come, and those beside them.
+    """Work rows of the points of an earlier run, and the appended points.
 
     `known` are the work rows (n,) of the earlier work rows, `earlier_rows` (N,) these of all work rows, -1 for appended
     points. `new` (m,) are the work rows of appended points, ascending; `input_rows` (m,) are their input rows,
@@ -115,12 +115,12 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
         limits = ((known.distances[places, -1] / basis_of(task).scale) ** 2).astype(np.float32)
         visitors, (offsets, cells) = (
             task.once(visitors_of_cells),
-            task.once(stretches_of_cells).among(start, start + n_rows),
+            task.once(ranges_of_cells).among(start, start + n_rows),
         )
-        own = np.repeat(cells, np.diff(offsets))[places, np.newaxis]
+        cell_of_row = np.repeat(cells, np.diff(offsets))[places, np.newaxis]
         behind, queries = len(visitors.numbers), sketch_tables(task).by_row[start + places]
-        found = search_cells(visitors.sketches, visitors.offsets, own, behind, count, queries, limits)
-        candidates[places, :count] = np.where(found < 0, -1, appended.new[visitors.numbers[found]])
+        visits = search_cells(visitors.sketches, visitors.offsets, cell_of_row, behind, count, queries, limits)
+        candidates[places, :count] = np.where(visits < 0, -1, appended.new[visitors.numbers[visits]])
     others = np.setdiff1d(np.arange(n_rows), places)
     if len(others):
         probes = appended.probes[np.searchsorted(appended.new, start + others)]

@@ -15,8 +15,8 @@ from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wa
 from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES
 
 COMPARED_NUMBERS = 1e9  # differences of coordinates: a tenth of a second, far fewer than an exact search takes
-WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool keeps four fifths, more than k
-KEPT_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
+WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool retains four fifths, more than k
+RETAINED_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
 MOST_PAIRED = 2**18  # points searched in one go: a minute or two, which an interrupted run computes again
 LEAVES_OF_GROUP = 64  # that are one task: some seconds
@@ -24,14 +24,14 @@ LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the
 LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
 # Seconds of a core with 512 bits at 3.5 GHz, as measured: ratios are what decides.
 SECONDS_OF_BYTE_PRODUCT = 3.5e-12  # a coordinate of a pair of points
-SECONDS_OF_PAIR_OF_TILES = 9e-10  # of points, whatever their coordinates
+SECONDS_OF_PAIR_OF_TILES = 9e-10  # of points, for any coordinates
 SECONDS_OF_LISTED = 1.2e-6  # a neighbour of exact search, with all that came before it
-SECONDS_OF_PAIR_OF_LEAF = 2.5e-10  # of points, whatever their coordinates
+SECONDS_OF_PAIR_OF_LEAF = 2.5e-10  # of points, for any coordinates
 # Of a point in a leaf, and of each pair of candidates that it keeps: they are inserted one by one.
 SECONDS_OF_COPY, SECONDS_OF_INSERTION = 1e-6, 7.6e-10
 SECONDS_OF_NEAR = 1.4e-10  # a coordinate of each pair of edges that rounds among neighbours of neighbours look along
 SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compared with
-SECONDS_OF_PAIR = 4.6e-9  # of rows, whatever their columns
+SECONDS_OF_PAIR = 4.6e-9  # of rows, for any columns
 SECONDS_OF_TERM = 2.75e-11  # a coordinate of the sketch of a row, in a cell that is visited
 SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 4.3e-8, 5.5e-11  # that is settled, and of its coordinates
 SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE = 3e-7, 3e-10
@@ -42,7 +42,7 @@ LEAST_MISSED = 1e-3
 LEAST_MUTUAL = 10
 MORE_JOINED = 5  # candidates than neighbours: products in float32 may order near ties otherwise
 BYTES_OF_CANDIDATE = 8
-BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are found, and sorted by leaf
+BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are computed, and sorted by leaf
 MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
@@ -65,7 +65,7 @@ def n_compared(dimensions: Dimensions) -> int:
 
 
 def cells_to_visit(near: np.ndarray, cells: np.ndarray, sought: float) -> int:
-    """Return how many cells have to be visited until they hold a share of some neighbours, or all that are given.
+    """Return how many cells have to be visited until they hold a share of some neighbours, or all cells of `near`.
 
     Parameters
     ----------
@@ -83,11 +83,11 @@ def n_candidates(search: StageTask | Sizes, number: int) -> int:
     params, k = search.params, search.params.n_neighbors
     if number == 0 and search.dimensions.n_features <= params.partition.sketch_dimensions:
         return round(WHOLE_CANDIDATES * k)
-    asked = params.neighbors
-    first = asked.few_candidates if k <= asked.few_neighbors else asked.first_candidates
+    tuning = params.neighbors
+    first = tuning.few_candidates if k <= tuning.few_neighbors else tuning.first_candidates
     if number == 0:
-        return max(round(first * k), math.ceil(k / KEPT_SHARE))
-    return round((first if k <= asked.few_neighbors else asked.later_candidates) * k)
+        return max(round(first * k), math.ceil(k / RETAINED_SHARE))
+    return round((first if k <= tuning.few_neighbors else tuning.later_candidates) * k)
 
 
 def n_listed(params: Resolved) -> int:
@@ -101,13 +101,13 @@ def n_mutual(params: Resolved) -> int:
 
 
 class LeafSizes(NamedTuple):
-    """How leaves cut the points, and what is kept of what they find."""
+    """How leaves cut the points, and what is retained of their candidates."""
 
     of_point: int  # leaves that a point is in
     points: int  # that a leaf is to have: several times as many as a list
     leaders: int  # of a draw, one a leaf
     of_group: int  # points that the leaves of a task have together
-    groups: int  # tasks in which the leaves of a draw are searched, whatever the workers
+    groups: int  # tasks in which the leaves of a draw are searched, for any workers
     together: int  # points of one leaf that are in memory together: larger leaves are cut
     joined: int  # candidates of a point that a round over leaves settles by exact distances
     n_bytes: int  # that candidates and leaves of all points take in memory
@@ -115,13 +115,13 @@ class LeafSizes(NamedTuple):
 
 def leaf_sizes(search: StageTask | Sizes) -> LeafSizes:
     """Return how a search cuts points into leaves."""
-    asked, n_points, joined = (
+    tuning, n_points, joined = (
         search.params.neighbors,
         search.dimensions.n_points,
         search.params.n_neighbors + MORE_JOINED,
     )
-    of_point = min(asked.leaf_overlap, n_points)
-    points = max(asked.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
+    of_point = min(tuning.leaf_overlap, n_points)
+    points = max(tuning.leaf_points, LISTS_OF_LEAF * search.params.n_neighbors)
     of_group = LEAVES_OF_GROUP * points
     return LeafSizes(
         of_point,
@@ -149,17 +149,17 @@ def pair_seconds(dimensions: Dimensions) -> float:
     return SECONDS_OF_PAIR + (dimensions.nonzeros or 0) / dimensions.n_points * SECONDS_OF_NONZERO
 
 
-def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
+def cells_seconds(search: StageTask | Sizes, difficulty: Difficulty) -> float:
     """Return those of a search through cells, its certificate too, by how hard neighbours are to find in a sample.
 
     Cells are scanned, then rounds look at the neighbours of neighbours; all of them settle candidates. Hard data is
     expected to take all rounds, as `next_round` widens them.
     """
-    params, dimensions, asked = search.params, search.dimensions, search.params.neighbors
-    missed = max(asked.missed * (1.0 - asked.recall), LEAST_MISSED)
-    wanted = -CELLS_OF_DIMENSION * found.dimension * math.log10(missed)
-    n_rounds = asked.max_rounds if found.hard else min(int(wanted > asked.least_probes), asked.max_rounds)
-    n_cells = min(max(wanted, asked.least_probes), asked.most_probes) * MORE_CELLS ** (n_rounds // 2)
+    params, dimensions, tuning = search.params, search.dimensions, search.params.neighbors
+    missed = max(tuning.missed * (1.0 - tuning.recall), LEAST_MISSED)
+    probes = -CELLS_OF_DIMENSION * difficulty.dimension * math.log10(missed)
+    n_rounds = tuning.max_rounds if difficulty.hard else min(int(probes > tuning.least_probes), tuning.max_rounds)
+    n_cells = min(max(probes, tuning.least_probes), tuning.most_probes) * MORE_CELLS ** (n_rounds // 2)
     n_scanned = min(n_cells, dimensions.n_points / params.partition.cell_points) * params.partition.cell_points
     scanned = n_scanned * min(params.partition.sketch_dimensions, dimensions.n_features) * SECONDS_OF_TERM
     later = sum(2 ** (number // 2) for number in range(1, n_rounds + 1))  # candidates, in those of one round
@@ -172,7 +172,7 @@ def cells_seconds(search: StageTask | Sizes, found: Difficulty) -> float:
 
 
 def draw_seconds(search: StageTask | Sizes) -> float:
-    """Return those of a draw of leaders: products within leaves and with leaders, and what is kept and settled."""
+    """Return those of a draw of leaders: products within leaves and with leaders, and settled candidates."""
     leaves, n_features = leaf_sizes(search), search.dimensions.n_features
     compared = LEAF_SPREAD * leaves.of_point * leaves.points + leaves.leaders
     pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
@@ -182,7 +182,7 @@ def draw_seconds(search: StageTask | Sizes) -> float:
 
 
 def leaves_seconds(search: StageTask | Sizes) -> float:
-    """Return those of a search within leaves, by the recall that is asked for."""
+    """Return those of a search within leaves, for the requested recall."""
     n_points, n_edges = search.dimensions.n_points, 2 * n_mutual(search.params)
     missed = min(1.0, MISSED_AT_FIRST * (n_points / MISSED_POINTS) ** MISSED_GROWTH)
     later = draws_wanted(missed, 1.0 - search.params.neighbors.recall)

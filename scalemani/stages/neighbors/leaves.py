@@ -1,6 +1,6 @@
 """Rounds of a search within overlapping leaves: points find leaders, leaves are searched, candidates are settled.
 
-Leaders and splits are drawn anew for every draw; a round has one or several. A group of leaves is one task: products of
+Leaders and splits differ from draw to draw; a round has one or several. A group of leaves is one task: products of
 coordinates in bytes choose the candidates that its leaves give to their points. Those of all groups are merged by block
 and settled by exact distances. Where threads of this process search and everything has room, groups add to the
 candidates of all points at once, and nothing but the round is stored. Groups and their order do not change a bit of
@@ -64,50 +64,50 @@ class Members(NamedTuple):
     width: int
 
 
-def search_leaves(asked: Round, work: StageWork, number: int) -> None:
+def search_leaves(current: Round, work: StageWork, number: int) -> None:
     """Compute the missing blocks of a round within leaves, whose lists follow those of the round before."""
     task, output, step = work.task, work.task.output, round_step(number)
     output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
         pass
     elif work.executor.on_threads and holds_points(task, leaf_sizes(task).n_bytes):
-        candidates = search_in_memory(asked, work, number)
+        candidates = search_in_memory(current, work, number)
         work.map_blocks(functools.partial(settled_block, candidates.indices, 0, number), step)
     else:
-        search_in_store(asked, work, number)
+        search_in_store(current, work, number)
     if not work.executor.keep:
         output.remove_step(leaves_step(number))
         output.remove_step(joined_step(number))
 
 
-def search_in_memory(asked: Round, work: StageWork, number: int) -> Candidates:
+def search_in_memory(current: Round, work: StageWork, number: int) -> Candidates:
     """Return the candidates of all points, on threads of this process."""
     task, lock, leaves = work.task, threading.Lock(), leaf_sizes(work.task)
     candidates = Candidates.empty(task.dimensions.n_points, leaves.joined)
-    work.executor.progress.start(task.stage, asked.draws * leaves.groups, "group")
-    for draw in (Draw(number, i) for i in range(asked.draws)):
+    work.executor.progress.start(task.stage, current.draws * leaves.groups, "group")
+    for draw in (Draw(number, i) for i in range(current.draws)):
         blocks = work.executor.over(functools.partial(leaves_of_block, task, draw), range(task.dimensions.n_blocks))
         items, bounds = group_by(np.concatenate(blocks).ravel(), leaves.leaders)
         members = Members(items, bounds, leaves.of_point)
 
         def join(group: int, draw: Draw = draw, members: Members = members) -> None:
-            rows, found = join_group(task, draw, members, group)
+            rows, proposed = join_group(task, draw, members, group)
             with lock:
-                merge_candidates(*candidates, rows, *found)
+                merge_candidates(*candidates, rows, *proposed)
                 work.executor.progress.advance()
 
         work.executor.over(join, range(leaves.groups))
     return candidates
 
 
-def search_in_store(asked: Round, work: StageWork, number: int) -> None:
+def search_in_store(current: Round, work: StageWork, number: int) -> None:
     """Compute the missing blocks of a round, whose leaves and candidates are stored until it is done."""
     task, leaves, assigned = work.task, leaf_sizes(work.task), leaves_step(number)
-    described = StoredNeighbors.leaves.sized(asked.draws * leaves.of_point)
+    described = StoredNeighbors.leaves.sized(current.draws * leaves.of_point)
     task.output.create(task.dimensions.n_points, [described], assigned)
-    work.map_blocks(functools.partial(leaves_block, asked, number), assigned)
-    n_groups = asked.draws * leaves.groups
-    work.map_blocks(functools.partial(joined_part, asked, number), joined_step(number), n_groups)
+    work.map_blocks(functools.partial(leaves_block, current, number), assigned)
+    n_groups = current.draws * leaves.groups
+    work.map_blocks(functools.partial(joined_part, current, number), joined_step(number), n_groups)
     blocks = work.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
     work.map_block_ranges(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
 
@@ -124,11 +124,11 @@ def leaves_of_block(task: StageTask, draw: Draw, block: int) -> np.ndarray:
     return nearest_leaders(vectors, task.once(leaders_of, draw), leaf_sizes(task).of_point)
 
 
-def leaves_block(asked: Round, number: int, task: StageTask, block: int) -> Arrays:
+def leaves_block(current: Round, number: int, task: StageTask, block: int) -> Arrays:
     """Return the leaders nearest to the points of a block in each draw: those of later draws are numbered on."""
     n_leaders = leaf_sizes(task).leaders
-    found = [leaves_of_block(task, Draw(number, i), block) + i * n_leaders for i in range(asked.draws)]
-    return {StoredNeighbors.leaves: np.concatenate(found, axis=1).astype(np.int32)}
+    leaders = [leaves_of_block(task, Draw(number, i), block) + i * n_leaders for i in range(current.draws)]
+    return {StoredNeighbors.leaves: np.concatenate(leaders, axis=1).astype(np.int32)}
 
 
 def members_of(task: StageTask, draws: int, number: int) -> Members:
@@ -169,38 +169,38 @@ def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> tup
     first, last = np.searchsorted(bounds, bounds[0] + shares)
     last = len(bounds) - 1 if group == leaves.groups - 1 else last
     rows, places = np.unique(items[bounds[first] : bounds[last]] // width, return_inverse=True)
-    found, limits = Candidates.empty(len(rows), leaves.joined), task.once(limits_before, draw.of_round)[rows]
+    candidates, limits = Candidates.empty(len(rows), leaves.joined), task.once(limits_before, draw.of_round)[rows]
     for leaf in range(first, last):
-        own = places[bounds[leaf] - bounds[first] : bounds[leaf + 1] - bounds[first]]
-        for part, some in enumerate(np.array_split(own, -(-len(own) // leaves.together) or 1)):
+        in_leaf = places[bounds[leaf] - bounds[first] : bounds[leaf + 1] - bounds[first]]
+        for part, some in enumerate(np.array_split(in_leaf, -(-len(in_leaf) // leaves.together) or 1)):
             if len(some) > 1:
                 draws, points = (
                     generator(task.params.seed, f"{draw.stage}/{part}", leaf),
                     points_at_hand(task)[rows[some]],
                 )
                 vectors = about(middle_of_rows(points), points, scale)
-                join_leaf(vectors, some, rows.astype(np.int32), limits, found, leaves.points, draws)
-    return rows, found
+                join_leaf(vectors, some, rows.astype(np.int32), limits, candidates, leaves.points, draws)
+    return rows, candidates
 
 
-def joined_part(asked: Round, number: int, task: StageTask, part: int) -> Arrays:
+def joined_part(current: Round, number: int, task: StageTask, part: int) -> Arrays:
     """Return what a group of leaves gives to its points, as it is stored."""
-    members, leaves = task.latest(members_of, asked.draws, number), leaf_sizes(task)
+    members, leaves = task.latest(members_of, current.draws, number), leaf_sizes(task)
     draw, group = divmod(part, leaves.groups)
     first, described = draw * leaves.leaders, StoredNeighbors.JOINED
-    own = members._replace(bounds=members.bounds[first : first + leaves.leaders + 1])
-    rows, candidates = join_group(task, Draw(number, draw), own, group)
+    of_draw = members._replace(bounds=members.bounds[first : first + leaves.leaders + 1])
+    rows, candidates = join_group(task, Draw(number, draw), of_draw, group)
     flat = (values.ravel() for values in candidates)
     return dict(zip(described, (rows.astype(np.int32), *flat), strict=True))
 
 
 def merged_blocks(n_parts: int, number: int, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the lists of consecutive blocks: one pass over what all groups have found collects their candidates."""
+    """Yield the lists of consecutive blocks: one pass over what all groups have stored collects their candidates."""
     first, last = task.dimensions.rows_of(blocks)
     candidates = Candidates.empty(last - first, leaf_sizes(task).joined)
     for part in range(n_parts):
-        rows, found = read_joined(task, number, part, first, last)
-        merge_candidates(*candidates, rows - first, *found)
+        rows, proposed = read_joined(task, number, part, first, last)
+        merge_candidates(*candidates, rows - first, *proposed)
     for block in blocks:
         yield block, settled_block(candidates.indices, first, number, task, block)
 
@@ -210,11 +210,11 @@ def read_joined(task: StageTask, number: int, part: int, first: int, last: int) 
     unit, described, width = block_unit(part, joined_step(number)), StoredNeighbors.JOINED, leaf_sizes(task).joined
     rows = task.output.read_rows(f"{unit}/{described.rows.name}")
     start, stop = (int(place) for place in np.searchsorted(rows, [first, last]))
-    found = (
+    fields = (
         task.output.read_rows(f"{unit}/{array.name}", start * width, stop * width).reshape(-1, width)
         for array in (described.indices, described.squares)
     )
-    return rows[start:stop].astype(np.int64), Candidates(*found)
+    return rows[start:stop].astype(np.int64), Candidates(*fields)
 
 
 def settled_block(indices: np.ndarray, first: int, number: int, task: StageTask, block: int) -> Arrays:

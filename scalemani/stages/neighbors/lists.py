@@ -29,19 +29,19 @@ def empty_lists(task: StageTask, count: int) -> Neighbors:
     return Neighbors(empty.indices, empty.distances.astype(task.dimensions.distance_dtype))
 
 
-def given_block(task: StageTask, block: int) -> Arrays:
-    """Return the lists of a block that were given in the place of points."""
+def precomputed_block(task: StageTask, block: int) -> Arrays:
+    """Return the lists of a block that replace the points."""
     rows = task.stored(StoredPoints).points.read_block(block)
     indices, distances = np.split(rows, 2, axis=1)
     lists = Neighbors(indices.astype(np.int32), np.ascontiguousarray(distances))
     return round_arrays(lists, np.zeros(indices.shape, np.uint8))
 
 
-def round_arrays(found: Neighbors, fresh: np.ndarray) -> Arrays:
+def round_arrays(neighbors: Neighbors, fresh: np.ndarray) -> Arrays:
     """Return the lists of a block as they are stored."""
     return {
-        StoredNeighbors.indices: found.indices,
-        StoredNeighbors.distances: found.distances,
+        StoredNeighbors.indices: neighbors.indices,
+        StoredNeighbors.distances: neighbors.distances,
         StoredNeighbors.fresh: fresh.astype(np.uint8),
     }
 

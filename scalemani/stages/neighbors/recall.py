@@ -1,6 +1,6 @@
-"""The recall of a round: the share of the true neighbours of a random sample of points that it has found.
+"""The recall of a round: the share of the true neighbours of a random sample of points that it lists.
 
-The true neighbours of a query are found by looking at every point, before the first round: the cells in which they lie
+The true neighbours of a query are computed from every point, before the first round: the cells in which they lie
 say how many cells a point is to visit. Where points were appended to a run, its queries stay, but for as many as a
 sample of all points takes from the appended ones: to a query that stays only appended points come nearer, and these
 alone are looked at.
@@ -25,39 +25,39 @@ from scalemani.stages.neighbors.tables import centroids_of, query_vectors, rows_
 
 
 class Sample(NamedTuple):
-    """The queries: their work rows (q,), ascending, which of them (q,) an earlier run has had, and what it knows.
+    """The queries: their work rows (q,), ascending, which of them (q,) an earlier run has had, and its distances.
 
     `nearest` (q, k) float64 are the distances of the nearest points of the earlier run, inf where it did not look.
     """
 
     rows: np.ndarray
-    kept: np.ndarray
+    retained: np.ndarray
     nearest: np.ndarray
 
 
 def sampled(task: StageTask) -> Sample:
-    """Return the queries: drawn anew, or those of an earlier run and some of the points that were appended to it."""
-    asked, width = task.params.neighbors.sampled_queries, task.params.n_neighbors
+    """Return the queries: newly drawn, or those of an earlier run and some of the points that were appended to it."""
+    n_queries, width = task.params.neighbors.sampled_queries, task.params.n_neighbors
     if task.earlier is not None:
         stored = task.earlier.stored(StoredNeighbors)
         if stored.group.committed(QUERIES) and stored.group.committed(TRUTH):
             return continued_sample(task, stored)
-    rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, asked)
+    rows = sample_rows(task.params.seed, "neighbors/queries", task.dimensions.n_points, n_queries)
     return Sample(rows, np.zeros(len(rows), bool), np.full((len(rows), width), np.inf))
 
 
 def continued_sample(task: StageTask, stored: StoredNeighbors) -> Sample:
     """Return the sample of an earlier run, some of whose places appended points take: a uniform one of all points."""
     appended, before, n_points = task.once(appended_points), stored.query_rows.read(), task.dimensions.n_points
-    asked, stage = task.params.neighbors.sampled_queries, "neighbors/appended queries"
+    n_queries, stage = task.params.neighbors.sampled_queries, "neighbors/appended queries"
     n_before = len(appended.known)
-    kept, entering = continue_sample(task.params.seed, stage, len(before), n_before, n_points, asked)
+    retained, entering = continue_sample(task.params.seed, stage, len(before), n_before, n_points, n_queries)
     new = appended.new[np.isin(appended.input_rows, entering)]
-    rows = np.concatenate([appended.known[before[kept]], new])
+    rows = np.concatenate([appended.known[before[retained]], new])
     nearest = np.full((len(rows), task.params.n_neighbors), np.inf)
-    nearest[: len(kept)] = stored.true_distances.read()[kept]
+    nearest[: len(retained)] = stored.true_distances.read()[retained]
     order = np.argsort(rows)
-    return Sample(rows[order], order < len(kept), nearest[order])
+    return Sample(rows[order], order < len(retained), nearest[order])
 
 
 def limits_of_block(task: StageTask, block: int) -> np.ndarray:
@@ -67,7 +67,7 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     """
     sample = task.once(sampled)
     here = slice(*np.searchsorted(sample.rows, task.dimensions.rows(block)))
-    limits, new = sample.nearest[here, -1].copy(), np.flatnonzero(~sample.kept[here])
+    limits, new = sample.nearest[here, -1].copy(), np.flatnonzero(~sample.retained[here])
     if not len(new):
         return limits
     limits[new] = nearest_in_cells(task, sample.rows[here][new]).distances[:, -1]
@@ -85,45 +85,46 @@ def find_truth(work: StageWork) -> None:
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
         looked_at = work.fold_blocks(nearest_to_queries, merge, "recall")
         truth = np.sort(np.concatenate([looked_at.distances, sample.nearest], axis=1), axis=1)
-        found = {
+        truths = {
             StoredNeighbors.true_distances: truth[:, : task.params.n_neighbors],
             StoredNeighbors.n_probes: np.array(chosen_probes(task, looked_at.indices)),
         }
-        task.output.write_whole(found, TRUTH)
+        task.output.write_whole(truths, TRUTH)
 
 
 def measured_recall(task: StageTask, number: int) -> Measure:
-    """Return the share of the true neighbours of the sampled points that a round has found."""
+    """Return the share of the true neighbours of the sampled points that a round lists."""
     output = StoredNeighbors(task.output)
     rows, step = task.once(sampled).rows, round_step(number)
-    found = Neighbors(output.indices(step).gather(rows), output.distances(step).gather(rows))
-    return mean_of(found_shares(found, output.true_distances.read()), task.dimensions.n_points)
+    lists = Neighbors(output.indices(step).gather(rows), output.distances(step).gather(rows))
+    return mean_of(found_shares(lists, output.true_distances.read()), task.dimensions.n_points)
 
 
 def chosen_probes(task: StageTask, true: np.ndarray) -> int:
-    """Return how many cells a point visits: as many as asked, as in an earlier run, or as true neighbours lie in.
+    """Return how many cells a point visits: as many as requested, as in an earlier run, or as true neighbours lie in.
 
     Parameters
     ----------
     true : (q, k) the work rows of the true neighbours of the queries; of those of an earlier run only appended ones
     """
-    asked, centroids = task.params.neighbors, centroids_of(task)
-    if asked.n_probes is not None:
-        return min(asked.n_probes, len(centroids))
+    tuning, centroids = task.params.neighbors, centroids_of(task)
+    if tuning.n_probes is not None:
+        return min(tuning.n_probes, len(centroids))
     if task.earlier is not None:
         return probes_of_earlier(task)
-    near = nearest_cells(task.once(query_vectors, False), centroids, asked.most_probes)
-    wanted = cells_to_visit(near, work_points_of(task).stretches.cells_of(true), 1 - asked.missed * (1 - asked.recall))
-    return min(max(wanted, asked.least_probes), len(centroids))
+    near = nearest_cells(task.once(query_vectors, False), centroids, tuning.most_probes)
+    cells = work_points_of(task).stretches.cells_of(true)
+    n_cells = cells_to_visit(near, cells, 1 - tuning.missed * (1 - tuning.recall))
+    return min(max(n_cells, tuning.least_probes), len(centroids))
 
 
-def queries_of(task: StageTask, kept: bool) -> tuple[np.ndarray, np.ndarray, SketchedRows]:
+def queries_of(task: StageTask, of_earlier: bool) -> tuple[np.ndarray, np.ndarray, SketchedRows]:
     """Return the queries of an earlier run, or the others: their places (m,) in the sample, work rows, and points.
 
     They lie in all blocks, and are gathered once a process.
     """
     sample = task.once(sampled)
-    places = np.flatnonzero(sample.kept == kept)
+    places = np.flatnonzero(sample.retained == of_earlier)
     return places, sample.rows[places], sketched_at(task, sample.rows[places])
 
 
@@ -131,11 +132,11 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the queries; to those of an earlier run, of its appended points."""
     sample, limits = task.once(sampled), StoredNeighbors(task.output).query_limits.read_once()
     rows, width = rows_of(task, block), task.params.n_neighbors
-    among, found = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
-    for kept in np.unique(sample.kept).tolist():
-        places, labels, points = task.once(queries_of, kept)
+    among, lists = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
+    for of_earlier in np.unique(sample.retained).tolist():
+        places, labels, points = task.once(queries_of, of_earlier)
         first, none = rows.start, no_neighbors(len(places), width)
-        if kept:
+        if of_earlier:
             appended = task.once(appended_points)
             first, last = (int(number) for number in np.searchsorted(appended.new, [rows.start, rows.stop]))
             among = among._replace(
@@ -144,6 +145,6 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
             # Appended points are numbered among themselves, and no query that stays is one of them.
             labels = np.full(len(labels), -1)
         near = nearest_among(points, labels, among, first, none, limits[places])
-        numbered = np.where(near.indices < 0, near.indices, appended.new[near.indices]) if kept else near.indices
-        found.indices[places], found.distances[places] = numbered, near.distances
-    return found
+        numbered = np.where(near.indices < 0, near.indices, appended.new[near.indices]) if of_earlier else near.indices
+        lists.indices[places], lists.distances[places] = numbered, near.distances
+    return lists

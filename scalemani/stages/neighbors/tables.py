@@ -41,9 +41,9 @@ class SketchesByCell(NamedTuple):
     offsets: np.ndarray
     rows: np.ndarray | None
 
-    def work_rows(self, found: np.ndarray) -> np.ndarray:
-        """Return the work rows of what was found among these sketches, (n, c) int32; -1 stays what it is."""
-        return found if self.rows is None else np.where(found < 0, found, self.rows[found])
+    def work_rows(self, places: np.ndarray) -> np.ndarray:
+        """Return the work rows of places among these sketches, (n, c) int32; -1 stays what it is."""
+        return places if self.rows is None else np.where(places < 0, places, self.rows[places])
 
 
 class SketchTables(NamedTuple):
@@ -71,7 +71,7 @@ def sketch_tables(task: StageTask) -> SketchTables:
 
 
 def list_tables(task: StageTask, step: str, of_leaves: bool = False) -> ListTables:
-    """Return what a round among the neighbours of neighbours that a step has found looks up, which tasks share.
+    """Return what a round among the neighbours of neighbours after a step looks up, which tasks share.
 
     Where leaves were searched, rows are compared by all coordinates, and a list also holds those whose neighbour it is.
     """
@@ -95,10 +95,10 @@ def listed_by_cell(
     ----------
     sketches : (N, s) float32, theirs in work order
     """
-    stretches = stored.stretches
+    ranges = stored.stretches
     if stored.sorted_by_cell:
-        return SketchesByCell(sketches, stretches.offsets, None)
-    rows, offsets = stretches.by_cell(n_cells)
+        return SketchesByCell(sketches, ranges.offsets, None)
+    rows, offsets = ranges.by_cell(n_cells)
     table = empty(sketches.shape, np.float32)
     for part in slices(len(rows), COPIED_ROWS):
         table[part] = sketches[rows[part]]
@@ -127,12 +127,12 @@ def read_lists(task: StageTask, step: str, of_leaves: bool) -> ListTables:
 def list_sources(task: StageTask, indices: Table, fresh: Table, width: int) -> None:
     """Write into the second halves (N, width) of lists, which are empty, the first rows in whose lists a row is."""
     for block in range(task.dimensions.n_blocks):
-        own = rows_of(task, block)
-        listed, flags = (np.ascontiguousarray(table[own][:, :width]) for table in (indices, fresh))
+        block_rows = rows_of(task, block)
+        listed, flags = (np.ascontiguousarray(table[block_rows][:, :width]) for table in (indices, fresh))
         rows, places = compact_rows(listed)
-        found = NeighborLists(indices[rows], fresh[rows])
-        append_sources(own.start, places, flags, found)
-        indices[rows], fresh[rows] = found
+        heads = NeighborLists(indices[rows], fresh[rows])
+        append_sources(block_rows.start, places, flags, heads)
+        indices[rows], fresh[rows] = heads
 
 
 def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
@@ -177,7 +177,7 @@ def coordinates_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
 
 def sketches_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
     """Return sketches (n, s), from memory where those of all points are there anyway."""
-    if task.in_memory:  # where tables are held in turn, this may be asked for while those of lists are made
+    if task.in_memory:  # where tables are held in turn, this may be called while those of lists are made
         return np.asarray(sketch_tables(task).by_row[rows])
     stored = work_points_of(task).sketch
     return stored.gather(rows) if isinstance(rows, np.ndarray) else stored.read_rows(rows)
@@ -201,15 +201,15 @@ def points_at(task: StageTask, rows: slice | np.ndarray, compared: bool = False)
     rows : the work rows of a block, or ascending ones (n,)
     """
     if holds_points(task) and not task.dimensions.sparse:
-        found = (compared_points if compared else points_at_hand)(task)[rows]
-        return found if isinstance(rows, np.ndarray) else found.copy()
+        points = (compared_points if compared else points_at_hand)(task)[rows]
+        return points if isinstance(rows, np.ndarray) else points.copy()
     stored = work_points_of(task).points
-    own = (
+    block_rows = (
         stored.gather(rows)
         if isinstance(rows, np.ndarray)
         else stored.read_block(rows.start // task.dimensions.block_rows)
     )
-    return compared_rows(own, task.params.points.metric) if compared else own
+    return compared_rows(block_rows, task.params.points.metric) if compared else block_rows
 
 
 def holds_points(task: StageTask, more_bytes: int = 0) -> bool:
@@ -246,7 +246,7 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
 
     Parameters
     ----------
-    together : bytes of the table and of those that are looked up beside it
+    together : bytes of the table and of those that are looked up with it
     """
     return np.empty(shape, dtype) if task.has_room(together) else task.table(shape, dtype)
 
@@ -267,5 +267,5 @@ def basis_of(task: StageTask) -> SketchBasis:
 
 
 def centroids_of(task: StageTask) -> np.ndarray:
-    """Return the centres (C, s) of the cells, kept in this process."""
+    """Return the centres (C, s) of the cells, shared in this process."""
     return task.stored(StoredPartition).centroids.read_once()

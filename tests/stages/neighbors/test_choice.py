@@ -79,7 +79,7 @@ def test_where_exact_search_takes_too_long_the_plan_says_what_it_takes(monkeypat
     search = outline_of(points, recall=0.8).search
     assert search.resolved == "partition"
     assert re.search(
-        r"exact [0-9.]+; cells may miss the recall of 0.8 asked for, neighbors.method=exact does not", search.text
+        r"exact [0-9.]+; cells may miss the requested recall of 0.8, neighbors.method=exact does not", search.text
     )
 
 
