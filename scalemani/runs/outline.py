@@ -68,28 +68,28 @@ class SolverChoice:
 
     @property
     def text(self) -> str:
-        """What users are told of it."""
+        """The message to users."""
         takes = f"refinement takes {format_bytes(self.needed)} of the driver's memory"
         if self.resolved == REFINE:
             return f"embedding.solver=auto is refine: {takes}"
         return (
-            f"embedding.solver=auto is lll: {takes}, which was given {format_bytes(self.memory)}; the embedding is "
+            f"embedding.solver=auto is lll: {takes}, which may use {format_bytes(self.memory)}; the embedding is "
             "that of the landmarks (landmarks.n_landmarks); with a larger --memory it is refined"
         )
 
 
 @dataclass(frozen=True)
 class Outline:
-    """A method on given points.
+    """A method on the points of an input.
 
-    `asked` are the parameters as they were given and `params` as they are used; `notes` say what has no effect; `keys`
+    `requested` are the parameters that users pass, `params` the resolved ones; `notes` say what has no effect; `keys`
     are by stage; `survey` is that of the points; `origins` say where points come from that are a component; `earlier`
-    is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not asked for;
+    is the run that points were appended to; `solver` is what `auto` was resolved to, None where it was not requested;
     `search` likewise that of neighbours.
     """
 
     method: str
-    asked: Parameters
+    requested: Parameters
     params: Resolved
     notes: tuple[str, ...]
     stages: Route
@@ -103,7 +103,7 @@ class Outline:
 
 def outline_run(
     method: str,
-    asked: Parameters,
+    requested: Parameters,
     survey: Survey,
     origins: tuple[dict[str, Any], ...] = (),
     earlier: Earlier | None = None,
@@ -120,12 +120,12 @@ def outline_run(
         Where the parameters contradict each other, or the points cannot serve them.
     """
     side = survey.side
-    stages = asked.route(method, side.weights is not None)
+    stages = requested.route(method, side.weights is not None)
     if side.labels is None and any("labels" in stage.key.side_data for stage in stages):
-        weight = f"symmetric_affinities.target_weight={asked.symmetric_affinities.target_weight:g}"
+        weight = f"symmetric_affinities.target_weight={requested.symmetric_affinities.target_weight:g}"
         who = method if takes_labels(method) else f"{method} with {weight}"
         raise ConfigError(f"{who} learns from labels: give one a point with --labels FILE, or as y of fit")
-    params, notes, search = decide_parameters(asked, method, survey, stages)
+    params, notes, search = decide_parameters(requested, method, survey, stages)
     keys: dict[str, str] = {}
     for stage in stages:
         inputs = [keys[name] for name in stage.inputs if name not in stage.key.without] or [survey.content]
@@ -136,11 +136,11 @@ def outline_run(
         seed = params.seed if stage.seeded else None
         content = json.dumps([stage.name, stage.key.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
-    return Outline(method, asked, params, notes, stages, keys, survey, origins, earlier, search=search)
+    return Outline(method, requested, params, notes, stages, keys, survey, origins, earlier, search=search)
 
 
 def stage_params(stage: Stage, params: Resolved) -> dict[str, Any]:
-    """Return the parameters on which a stage's result depends: its own, and those it also reads by their stage."""
+    """Return the parameters on which a stage's result depends: of the stage, and others that it reads by stage."""
     read = {name: params.of_stage(name) for name in stage.key.parameters_of}
     for name in stage.key.parameters:
         group, _, parameter = name.partition(".")
@@ -239,49 +239,51 @@ def decide_parameters(
     return used, (*notes, *notes_on_landmarks(asked, method, route)), search
 
 
-def notes_on_landmarks(asked: Parameters, method: str, route: Route) -> tuple[str, ...]:
+def notes_on_landmarks(requested: Parameters, method: str, route: Route) -> tuple[str, ...]:
     """Return a note on requested landmarks where no coordinates depend on them: of a descent from refined vectors."""
     names = {stage.name for stage in route}
     if not {"landmarks", "layout"} <= names or any("landmarks" in stage.inputs for stage in route):
         return ()
     names = {name for name in names_of_parameters() if name.startswith("landmarks.")}
-    named = [f"{name}={asked.value(name)}" for name in sorted(names) if asked.value(name) != DEFAULTS.value(name)]
-    told = f"no effect on coordinates of {method} with embedding.solver={asked.embedding.resolved_solver}"
-    why = "landmarks tell which new points lie far out"
-    return (f"{', '.join(named)}: {told}; {why}",) if named else ()
+    named = [
+        f"{name}={requested.value(name)}" for name in sorted(names) if requested.value(name) != DEFAULTS.value(name)
+    ]
+    note = f"no effect on coordinates of {method} with embedding.solver={requested.embedding.resolved_solver}"
+    why = "landmarks decide which new points lie far out"
+    return (f"{', '.join(named)}: {note}; {why}",) if named else ()
 
 
-def follow_landmarks(asked: Parameters, method: str, found: Survey, route: Route) -> Parameters:
-    """Return parameters that ask for as many landmarks as were given; refuse them where others or none are chosen.
+def follow_landmarks(requested: Parameters, method: str, survey: Survey, route: Route) -> Parameters:
+    """Return parameters that ask for as many landmarks as the input has; refuse them where others or none are chosen.
 
-    They ask for rows of the points where they were given as such, and where the method takes no others.
+    They ask for rows of the points where the input has them as such, and where the method takes no others.
     """
-    named, given = asked.landmarks.method, found.side.landmarks
+    named, landmarks = requested.landmarks.method, survey.side.landmarks
     chosen = any(stage.name == "landmarks" for stage in route)
-    if given is None:
+    if landmarks is None:
         if named in BESIDE_POINTS and chosen:
             raise ConfigError(
                 f"landmarks.method={named} takes landmarks: give a file with --landmarks (landmarks= an array in "
                 "Python)"
             )
-        return asked
-    count = len(given.points)
+        return requested
+    count = len(landmarks.points)
     if named not in BESIDE_POINTS or not chosen:
         what = f"{method} takes none" if named in BESIDE_POINTS else f"landmarks.method={named} chooses others"
-        raise ConfigError(f"{count} landmarks were given, and {what}: leave out one of the two")
-    if asked.landmarks.n_landmarks not in (None, count):
+        raise ConfigError(f"{count} landmarks were passed, and {what}: leave out one of the two")
+    if requested.landmarks.n_landmarks not in (None, count):
         raise ConfigError(
-            f"{count} landmarks were given, and landmarks.n_landmarks={asked.landmarks.n_landmarks} asks for another "
-            "number: leave it out"
+            f"{count} landmarks were passed, and landmarks.n_landmarks={requested.landmarks.n_landmarks} asks for "
+            "another number: leave it out"
         )
-    needed = asked.embedding.by_affinities or any(STAGES[stage.name].landmarks_are_points for stage in route)
-    rows = {"method": GIVEN_ROWS} if given.are_rows or needed else {}
-    return asked.with_values({"landmarks": {"n_landmarks": count, **rows}})
+    needed = requested.embedding.by_affinities or any(STAGES[stage.name].landmarks_are_points for stage in route)
+    rows = {"method": GIVEN_ROWS} if landmarks.are_rows or needed else {}
+    return requested.with_values({"landmarks": {"n_landmarks": count, **rows}})
 
 
-def most_components(found: Survey, route: Route) -> int | None:
+def most_components(survey: Survey, route: Route) -> int | None:
     """Return how many components the data leave a linear or kernel method; None for other methods."""
-    bounds = [most(found) for stage in route if (most := STAGES[stage.name].most_components)]
+    bounds = [most(survey) for stage in route if (most := STAGES[stage.name].most_components)]
     return bounds[0] if bounds else None
 
 
@@ -293,18 +295,18 @@ def placed_by_landmarks(route: Route) -> bool:
     )
 
 
-def check_components(params: Resolved, found: Survey, most: int | None, kernel: bool) -> None:
+def check_components(params: Resolved, survey: Survey, most: int | None, kernel: bool) -> None:
     """Refuse more components of a linear method than features, classes and landmarks allow."""
     if most is None:
         return
-    n_landmarks, n_features = params.n_landmarks, found.dimensions.n_features
+    n_landmarks, n_features = params.n_landmarks, survey.dimensions.n_features
     if kernel and params.affinities.kind in ("entropic", "uniform"):
         raise ConfigError(
             "affinities.kind must be gaussian or self-tuning where affinities are a kernel, got "
             f"{params.affinities.kind}: a kernel is one where a point meets itself and falls off from there, and "
             "entropic affinities are shares of a row, uniform ones the same for all neighbours"
         )
-    classes = "" if found.side.labels is None else f", {len(found.side.labels.counts)} classes"
+    classes = "" if survey.side.labels is None else f", {len(survey.side.labels.counts)} classes"
     if params.n_components > min(most, n_landmarks - 1):
         raise ConfigError(
             f"landmark_embedding.n_components must be at most {min(most, n_landmarks - 1)} for {n_features} features"
@@ -314,9 +316,9 @@ def check_components(params: Resolved, found: Survey, most: int | None, kernel: 
 
 def repulsion_method(decided: Parameters, n_points: int) -> str:
     """Return how the repulsion of a descent is summed."""
-    asked, kernel = decided.layout, objective_of(str(decided.layout.objective)).kernel
+    layout, kernel = decided.layout, objective_of(str(decided.layout.objective)).kernel
     n_dims = decided.landmark_embedding.n_components or 0
-    return chosen_method(asked.repulsion, kernel, n_points, n_dims, asked.exact_up_to)
+    return chosen_method(layout.repulsion, kernel, n_points, n_dims, layout.exact_up_to)
 
 
 def check_against_data(params: Resolved, dimensions: Dimensions, stages: Collection[str]) -> None:
@@ -371,28 +373,28 @@ def check_start(params: Resolved, n_features: int) -> None:
         )
 
 
-def check_given_start(params: Resolved, found: Survey, stages: Collection[str]) -> None:
-    """Refuse a start where there is no descent or another start was asked for, one of another width, and none."""
-    asked = params.layout.init == GIVEN_START
-    if found.side.init is None:
-        if asked and "layout" in stages:
+def check_given_start(params: Resolved, survey: Survey, stages: Collection[str]) -> None:
+    """Refuse a start where there is no descent or another start was requested, one of another width, and none."""
+    takes_coordinates = params.layout.init == GIVEN_START
+    if survey.side.init is None:
+        if takes_coordinates and "layout" in stages:
             raise ConfigError(
                 "layout.init=given takes coordinates to start from: give a run or a file with --init (init= in Python)"
             )
         return
-    if "layout" not in stages or not asked:
+    if "layout" not in stages or not takes_coordinates:
         what = f"layout.init={params.layout.init} asks for another start" if "layout" in stages else "there is none"
-        raise ConfigError(f"coordinates were given for the start of a descent, and {what}: leave out one of the two")
-    if found.side.init.coordinates.shape[1] != params.n_components:
+        raise ConfigError(f"coordinates were passed for the start of a descent, and {what}: leave out one of the two")
+    if survey.side.init.coordinates.shape[1] != params.n_components:
         raise ConfigError(
-            f"the start has {found.side.init.coordinates.shape[1]} columns and the embedding "
+            f"the start has {survey.side.init.coordinates.shape[1]} columns and the embedding "
             f"landmark_embedding.n_components={params.n_components}: give as many"
         )
 
 
-def check_pieces(params: Resolved, found: Survey, method: str, stages: Collection[str]) -> None:
+def check_pieces(params: Resolved, survey: Survey, method: str, stages: Collection[str]) -> None:
     """Refuse pieces that a method or solver cannot embed, and affinities in pieces where these are not wanted."""
-    wanted, solver, sizes = params.components.disconnected, params.embedding.solver, found.components_given
+    wanted, solver, sizes = params.components.disconnected, params.embedding.solver, survey.affinity_components
     if wanted == "separate" and (method not in WITHOUT_POINTS or ("embedding" in stages and solver not in PIECEWISE)):
         what = f"{method} with embedding.solver={solver}" if method in WITHOUT_POINTS else method
         raise ConfigError(
@@ -403,7 +405,7 @@ def check_pieces(params: Resolved, found: Survey, method: str, stages: Collectio
     if not params.affinities.precomputed or "embedding" not in stages or len(sizes) < 2 or wanted not in REFUSING:
         return
     raise DisconnectedGraphError(
-        f"the affinities that were given have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), and "
+        f"the precomputed affinities have {len(sizes)} components (largest: {list(sizes[:SHOWN_COMPONENTS])}), and "
         f"components.disconnected={wanted}: give those of the largest alone "
         "(scipy.sparse.csgraph.connected_components labels them), or take components.disconnected=separate, which "
         "embeds each by itself"

@@ -27,10 +27,10 @@ from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object
 from scalemani.store.run_store import COLUMNS, RunStore
 
-# Of files of a block and of a stage: marks, descriptions, and what rounding to the disk's own blocks takes.
+# Of files of a block and of a stage: marks, descriptions, and what rounding to whole blocks of the disk takes.
 BLOCK_OVERHEAD_BYTES, STAGE_OVERHEAD_BYTES = 32 * 2**10, 64 * 2**10
-APPENDED = "appended"  # in the plan that a store keeps: after how many points, and the digest of those that follow
-FEW_NEIGHBORS = 15  # do for most graphs; a disk that has no room for more is told so
+APPENDED = "appended"  # in the stored plan: after how many points, and the digest of those that follow
+FEW_NEIGHBORS = 15  # do for most graphs; where a disk has no room for more, the message says so
 
 
 class Fit(NamedTuple):
@@ -104,7 +104,7 @@ def yet_to_write(disk: Disk, dimensions: Dimensions, committed: int, mapped: int
 
 
 def overhead_bytes(n_blocks: int) -> int:
-    """Return the bytes of marks and descriptions of a stage, with what rounding to the disk's own blocks takes."""
+    """Return the bytes of marks and descriptions of a stage, with what rounding to whole blocks of the disk takes."""
     return STAGE_OVERHEAD_BYTES + BLOCK_OVERHEAD_BYTES * n_blocks
 
 
@@ -150,13 +150,13 @@ def counted(groups: Mapping[str, StageGroup]) -> dict[str, Any]:
     CorruptChunkError
         Where a record does not say them as it should.
     """
-    found: dict[str, Any] = {"counted_nonzeros": None, "counted_graphs": None}
+    counts: dict[str, Any] = {"counted_nonzeros": None, "counted_graphs": None}
     matrix, coarse = groups.get(StoredSymmetricAffinities.STAGE), groups.get(StoredCoarseGraphs.STAGE)
     if matrix is not None and matrix.complete:
-        found["counted_nonzeros"] = matrix.certificate("nonzeros", int)
+        counts["counted_nonzeros"] = matrix.certificate("nonzeros", int)
     if coarse is not None and coarse.complete:
-        found["counted_graphs"] = StoredCoarseGraphs(coarse).graph_sizes
-    return found
+        counts["counted_graphs"] = StoredCoarseGraphs(coarse).graph_sizes
+    return counts
 
 
 @dataclass(frozen=True)
@@ -197,7 +197,7 @@ class PlannedStage:
 
 @dataclass(frozen=True)
 class Plan:
-    """The stages of a method on given points, in order, and what the store has of them already."""
+    """The stages of a method on its points, in order, and what the store has of them already."""
 
     outline: Outline
     sizes: Sizes
@@ -240,19 +240,19 @@ class Plan:
 
         Raises MemoryBudgetError or DiskSpaceError; stages that are complete need neither.
         """
-        to_do = [found for found in self.stages if only in (None, found.stage.name) and not found.group.complete]
+        to_do = [one for one in self.stages if only in (None, one.stage.name) and not one.group.complete]
         fits = {planned.stage.name: planned.fit for planned in to_do}
         check_memory(fits, self.processes, self.dimensions.block_rows)
         check_disk(self.place, self.free_bytes, {planned.stage.name: planned.disk for planned in to_do}, self.remedy)
 
     @property
     def remedy(self) -> str:
-        """What makes a run smaller on its disk, beside a larger one."""
+        """What makes a run smaller on its disk: the remedy other than a larger disk."""
         k = self.params.n_neighbors
         return f", or ask for fewer neighbours (neighbors.n_neighbors is {k})" if k > FEW_NEIGHBORS else ""
 
     def as_dict(self) -> dict[str, Any]:
-        """Return what the store keeps of the plan."""
+        """Return what is stored of the plan."""
         earlier = self.outline.earlier
         appended = {} if earlier is None else {APPENDED: {"after": earlier.n_points, "content": earlier.appended}}
         solver = {} if self.outline.solver is None else {SOLVER: asdict(self.outline.solver)}
@@ -278,7 +278,7 @@ def make_plan(store: RunStore, outline: Outline, executor: Executor) -> Plan:
     Raises
     ------
     CorruptChunkError
-        Where the dimensions that the store keeps of the points are damaged.
+        Where the stored dimensions of the points are damaged.
     """
     keys, surveyed = outline.keys, outline.survey
     dimensions = with_stored_blocks(store, keys["points"], surveyed.dimensions)
@@ -307,14 +307,14 @@ def planned_stage(stage: Stage, key: str, group: StageGroup, sizes: Sizes, proce
 
 def with_counts(plan: Plan, planned: PlannedStage) -> PlannedStage:
     """Return a stage as planned by what was counted since the plan was made; refuse it where it fits no more."""
-    counts = counted({found.stage.name: found.group for found in plan.stages})
+    counts = counted({one.stage.name: one.group for one in plan.stages})
     sizes, stage, group = replace(plan.sizes, **counts), planned.stage, planned.group
     if sizes == plan.sizes:
         return planned
-    found = planned_stage(stage, planned.key, group, sizes, plan.processes)
-    check_memory({stage.name: found.fit}, plan.processes, plan.dimensions.block_rows)
-    check_disk(plan.place, group.objects.free_bytes(), {stage.name: found.disk}, plan.remedy)
-    return found
+    recounted = planned_stage(stage, planned.key, group, sizes, plan.processes)
+    check_memory({stage.name: recounted.fit}, plan.processes, plan.dimensions.block_rows)
+    check_disk(plan.place, group.objects.free_bytes(), {stage.name: recounted.disk}, plan.remedy)
+    return recounted
 
 
 def with_stored_blocks(store: RunStore, key: str, dimensions: Dimensions) -> Dimensions:
@@ -366,14 +366,14 @@ def compile_seconds(stages: Sequence[PlannedStage]) -> float:
 
 def expected_seconds(plan: Plan, stages: Sequence[PlannedStage], compiling: bool) -> dict[str, float]:
     """Return about how long each of some stages takes, by its name, with what it compiles if it has to."""
-    millions, found = plan.dimensions.n_points / 1e6, {}
+    millions, seconds = plan.dimensions.n_points / 1e6, {}
     for planned in stages:
         name = planned.stage.name
         usual = USUAL.get(name, OTHER)
         growing = usual.of_million * millions**usual.power
         predicted = search_seconds(plan) if name == "neighbors" else None
-        found[name] = usual.least + compiling * usual.compiling + (growing if predicted is None else predicted)
-    return found
+        seconds[name] = usual.least + compiling * usual.compiling + (growing if predicted is None else predicted)
+    return seconds
 
 
 def search_seconds(plan: Plan) -> float | None:

@@ -90,14 +90,14 @@ class SeenRows(NamedTuple):
 
 @dataclass(frozen=True)
 class Survey:
-    """What one pass over the source found: all that later steps know of the points.
+    """What one pass over the source measured: all that later steps know of the points.
 
     `points` are the source with what the stage `points` checks and stores of it: digests by tile, UNREAD of what the
     survey of an earlier run has read, constant features, and the extremes of all features.
-    `content` identifies the points whatever file they came in, of points that were appended to a run those behind it;
+    `content` identifies the points in any file, of points that were appended to a run those behind it;
     `stored_row_bytes` is about what one takes as stored;
     `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
-    `components_given` are the points in each component of affinities that were given, the largest first.
+    `affinity_components` are the numbers of points in each component of precomputed affinities, largest first.
     `side` is what accompanies the points; `sample` (m, D) some of them, as read, None of few or appended ones.
     """
 
@@ -107,7 +107,7 @@ class Survey:
     stored_row_bytes: float
     distinct_points: int
     side: SideData = field(default_factory=SideData)
-    components_given: tuple[int, ...] = ()
+    affinity_components: tuple[int, ...] = ()
     sample: Points | None = field(default=None, compare=False, repr=False)
 
 
@@ -122,7 +122,7 @@ def default_block_rows(n_points: int, row_bytes: int, memory: int | None = None)
 
 
 def checked_block_rows(block_rows: int, n_points: int) -> int:
-    """Return the rows a block that were asked for, no more than hold all points."""
+    """Return the requested rows a block, no more than hold all points."""
     if isinstance(block_rows, bool) or not isinstance(block_rows, int) or block_rows < 1 or block_rows % TILE_ROWS:
         raise ConfigError(f"block_rows must be a multiple of {TILE_ROWS} above zero, got {block_rows!r}")
     return min(block_rows, -(-n_points // TILE_ROWS) * TILE_ROWS)
@@ -148,7 +148,7 @@ def survey(
     check_shape(source.shape, source.description, LEAST_POINTS)
     (n_points, n_features), dtype = source.shape, np.dtype(source.dtype)
     dimensions = dimensions_of(source, executor, block_rows)
-    tell_of_changes(source, dimensions, block_rows, executor)
+    note_changes(source, dimensions, block_rows, executor)
     n_before = 0 if before is None else before["n_points"]
     first = n_before // dimensions.block_rows
     sampled = np.empty(0, np.int64) if before is not None else sampled_points(dimensions)
@@ -166,14 +166,14 @@ def survey(
         minima = np.minimum(np.array(before["minima"], dtype), minima)
         maxima = np.maximum(np.array(before["maxima"], dtype), maxima)
     # Of lists and affinities, no column is a coordinate.
-    side, given = side_data_of(source), points_of(source)
-    instead = isinstance(given, NeighborLists | PrecomputedAffinities)
+    side, bare_source = side_data_of(source), points_of(source)
+    instead = isinstance(bare_source, NeighborLists | PrecomputedAffinities)
     constant = 0 if instead else check_magnitude(minima, maxima, dtype)
     if side.landmarks is not None:
         lowest, highest = side.landmarks.points.min(axis=0), side.landmarks.points.max(axis=0)
         both = np.minimum(minima, lowest), np.maximum(maxima, highest)
         check_magnitude(*both, np.float64, "points and landmarks")
-    tell_of_values(source, constant, None if instead else seen.outlier, executor)
+    warn_of_values(source, constant, None if instead else seen.outlier, executor)
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
     content = digest(f"{n_points} {n_features} {kind} {' '.join(tiles[n_before // TILE_ROWS :])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
@@ -181,11 +181,13 @@ def survey(
     distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
-    components = tuple(given.component_sizes.tolist()) if isinstance(given, PrecomputedAffinities) else ()
+    components = tuple(bare_source.component_sizes.tolist()) if isinstance(bare_source, PrecomputedAffinities) else ()
     extremes = {"n_points": n_points, "minima": minima.tolist(), "maxima": maxima.tolist()}
     points = PointsInput(source, tuple(tiles), constant, extremes)
-    kept = len(sampled) and not instead
-    sample = (sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)) if kept else None
+    has_sample = len(sampled) and not instead
+    sample = None
+    if has_sample:
+        sample = sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)
     return Survey(dimensions, points, content, stored, distinct, side, components, sample)
 
 
@@ -195,7 +197,7 @@ def memory_of_reading(dimensions: Dimensions) -> Memory:
 
 
 def sampled_points(dimensions: Dimensions) -> np.ndarray:
-    """Return the rows (m,), ascending, that are kept of the points; none of few points, or of too wide ones."""
+    """Return the rows (m,), ascending, that the sample has of the points; none of few points, or of too wide ones."""
     few, count = NeighborsParams.exact_below, min(SAMPLED_POINTS, SAMPLED_BYTES // max(1, dimensions.row_bytes))
     if dimensions.n_points <= few or count < LEAST_SAMPLED:
         return np.empty(0, np.int64)
@@ -208,32 +210,29 @@ def dimensions_of(source: PointsSource, executor: Executor, block_rows: int | No
     Refuses what `check_dimensions` does, before any row is read.
     """
     n_points, n_features = source.shape
-    found = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, source.nonzeros)
+    unblocked = Dimensions(n_points, n_features, np.dtype(source.dtype).name, TILE_ROWS, source.nonzeros)
     if block_rows is None:
-        rows = default_block_rows(n_points, found.row_bytes, executor.least_memory)
+        rows = default_block_rows(n_points, unblocked.row_bytes, executor.least_memory)
     else:
         rows = checked_block_rows(block_rows, n_points)
-    blocks = replace(found, block_rows=rows)
+    blocks = replace(unblocked, block_rows=rows)
     check_dimensions(blocks, executor, source)
     return blocks
 
 
-def tell_of_changes(source: PointsSource, dimensions: Dimensions, block_rows: int | None, executor: Executor) -> None:
-    """Tell of what is not as it was given, though no result depends on it."""
+def note_changes(source: PointsSource, dimensions: Dimensions, block_rows: int | None, executor: Executor) -> None:
+    """Note what differs from the input, though no result depends on it."""
     if block_rows is not None and block_rows > dimensions.block_rows:
         executor.progress.note(
             f"a block has {dimensions.block_rows} rows, which hold all {dimensions.n_points} points: {block_rows} were "
-            "asked for"
+            "requested"
         )
     if getattr(source, "input_dtype", None) == np.bool_:
-        executor.progress.note(f"Booleans are kept as {dimensions.dtype} 0 and 1")
+        executor.progress.note(f"Booleans are stored as {dimensions.dtype} 0 and 1")
 
 
-def tell_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
-    """Tell of constant features, of the row of the input that lies farthest out, what the source says itself.
-
-    And of classes that have one member.
-    """
+def warn_of_values(source: PointsSource, constant: int, outlier: Outlier | None, executor: Executor) -> None:
+    """Report constant features, the row that lies farthest out, the remark of the source, classes of one member."""
     side = side_data_of(source)
     if constant:
         executor.progress.note(
@@ -270,7 +269,9 @@ def check_dimensions(dimensions: Dimensions, executor: Executor, source: PointsS
     least, whole = executor.least_memory, source.held_bytes
     need = COPIES_AT_WORK * min(dimensions.n_points, TILE_ROWS) * dimensions.row_bytes
     if least is not None and need + whole > least:
-        pieces = f" beside its largest chunk, which is read whole and takes {format_bytes(whole)} more" if whole else ""
+        pieces = (
+            f" in addition to its largest chunk, which is read whole and takes {format_bytes(whole)}" if whole else ""
+        )
         raise MemoryBudgetError(
             f"reading {TILE_ROWS} rows of {dimensions.row_bytes} bytes at a time from {source.description} takes "
             f"{format_bytes(need)}{pieces}, a process may take {format_bytes(least)}: raise --memory, give fewer "
@@ -294,8 +295,8 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
         minima, maxima = minima.toarray().ravel(), maxima.toarray().ravel()
         outlier, stored = None, sum(map(encoded_bytes, stored_parts(sample)))
     here = sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start
-    tiles, kept = tile_digests(rows), [rows[here]] if len(here) else []
-    return SeenRows(tiles, minima, maxima, sample.shape[0], stored, int(rows.size), outlier, kept)
+    tiles, sampled_rows = tile_digests(rows), [rows[here]] if len(here) else []
+    return SeenRows(tiles, minima, maxima, sample.shape[0], stored, int(rows.size), outlier, sampled_rows)
 
 
 def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
@@ -304,5 +305,5 @@ def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     one.sample.extend(other.sample)
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
     extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
-    outlier = max(one.outlier, other.outlier, key=lambda found: found.times if found else 0.0)
+    outlier = max(one.outlier, other.outlier, key=lambda outlier: outlier.times if outlier else 0.0)
     return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier, one.sample)

@@ -1,4 +1,4 @@
-"""Walks a plan: keeps what is complete, runs what is missing, records seconds, peak memory and certificates."""
+"""Walks a plan: reuses what is complete, runs what is missing, records seconds, peak memory and certificates."""
 
 import contextlib
 import time
@@ -58,7 +58,7 @@ def run(
     source : (N, D), the points.
     root : a folder, or s3://bucket/name.
     method : a name of `scalemani.config.routes.ROUTES`.
-    block_rows : rows a block; None chooses them by the budget, or keeps those of the run that is there.
+    block_rows : rows a block; None chooses them by the budget, or takes those of the run that is there.
     only : the one stage to run, whose inputs must be complete: the unit that a scheduler such as Airflow runs.
 
     Returns
@@ -129,7 +129,7 @@ def outlined(
 
 @dataclass(frozen=True)
 class WritableRun:
-    """A run that is being written: its store and lock, where tasks run, and the one stage that is asked for, if any.
+    """A run that is being written: its store and lock, where tasks run, and the one requested stage, if any.
 
     `checked` are the groups whose objects were looked at since it was opened: each is once.
     """
@@ -148,8 +148,8 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
     Parameters
     ----------
     root : a folder, or s3://bucket/name.
-    executor : where tasks run, how long to wait for the lock, and who is told.
-    only : the one stage that is asked for, None for all.
+    executor : where tasks run, how long to wait for the lock, and where messages go.
+    only : the one requested stage, None for all.
 
     Raises
     ------
@@ -194,10 +194,10 @@ def run_plan(target: WritableRun, plan: Plan) -> None:
     store, executor, only, outline = target.store, target.executor, target.only, plan.outline
     forget_damaged(plan, target)
     if not outline.origins:
-        tell_kept(plan, target)
+        note_complete(plan, target)
     if outline.earlier is None and largest_component(plan) is None:
         store.save_plan(plan.as_dict())
-    tell_expected(plan, target)
+    note_expected(plan, target)
     names = [planned.stage.name for planned in plan.stages]
     last = names.index(STAGE) if STAGE in names else -1  # of those that find the component
     for position, planned in enumerate(plan.stages):
@@ -223,21 +223,21 @@ def component_plan(store: RunStore, plan: Plan, component: LargestComponent, exe
     outline, points, described = plan.outline, component.points, component.points.description
     if outline.earlier is not None:
         raise DataError(
-            f"with the appended points the graph falls apart, and only {described} would be kept: the run stays as it "
-            "was; embed all points in a run of their own"
+            f"with the appended points the graph falls apart, and only {described} would be left: the run stays as it "
+            "was; embed all points in another run"
         )
     points.column_names = outline.survey.points.source.column_names
-    source, asked = AccompaniedPoints(points, outline.survey.side.of_rows(component.rows)), outline.asked
+    source, requested = AccompaniedPoints(points, outline.survey.side.of_rows(component.rows)), outline.requested
     if isinstance(points, NeighborLists):
-        asked = asked.with_values({"neighbors": {"n_neighbors": points.n_neighbors}})
+        requested = requested.with_values({"neighbors": {"n_neighbors": points.n_neighbors}})
     try:
-        found = outline_run(plan.method, asked, survey(source, executor), origins_of(plan))
-        return make_plan(store, replace(found, solver=outline.solver), executor)
+        of_component = outline_run(plan.method, requested, survey(source, executor), origins_of(plan))
+        return make_plan(store, replace(of_component, solver=outline.solver), executor)
     except (ConfigError, DataError) as error:
         raise type(error)(f"{described}: {error}") from error
 
 
-def tell_kept(plan: Plan, target: WritableRun) -> None:
+def note_complete(plan: Plan, target: WritableRun) -> None:
     """Say which stages are complete, and where all of them are that there is nothing to do."""
     complete = [planned.stage.name for planned in plan.stages if planned.group.complete]
     if len(complete) == len(plan.stages):
@@ -246,12 +246,12 @@ def tell_kept(plan: Plan, target: WritableRun) -> None:
         target.executor.progress.note(f"complete from before: {', '.join(complete)}")
 
 
-def tell_expected(plan: Plan, target: WritableRun) -> None:
+def note_expected(plan: Plan, target: WritableRun) -> None:
     """Say how long the run is expected to take, and what of it is compiling."""
     to_do = [one for one in plan.stages if not one.group.complete and target.only in (None, one.stage.name)]
     compiling = 0.0 if PLAIN or is_compiled() else compile_seconds(to_do)
     if compiling:
-        how_often = "once on this machine" if writable_folder() else "which are not kept (scalemani doctor says why)"
+        how_often = "once on this machine" if writable_folder() else "which are not cached (scalemani doctor says why)"
         target.executor.progress.note(f"compiling kernels, {how_often}: about {compiling:.0f} s")
     target.executor.progress.expect(expected_seconds(plan, to_do, compiling > 0))
 
@@ -284,7 +284,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     """
     group, name = planned.group, planned.stage.name
     inputs = {input_name: plan.planned(input_name).group for input_name in planned.stage.inputs}
-    if plan.outline.earlier is not None:  # what it goes on from of an earlier run is read of its own run too
+    if plan.outline.earlier is not None:  # what it continues of an earlier run is also read from this run
         inputs |= {other: plan.planned(other).group for other in planned.stage.key.continues if other != name}
     unfinished = [input_name for input_name, input_group in inputs.items() if not input_group.complete]
     if unfinished:
@@ -292,12 +292,12 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     earlier = earlier_results(plan, planned)
     contents = {input_name: input_group.content_digest for input_name, input_group in inputs.items()}
     if earlier is not None:
-        contents |= {f"earlier {name}": found.content_digest for name, found in earlier.groups.items()}
+        contents |= {f"earlier {name}": one.content_digest for name, one in earlier.groups.items()}
     if group.units and group.objects.intact(INPUTS) != contents:
         executor.progress.warn(f"{name}: its input changed or is not known any more, computed anew")
         group.forget(group.units)
     if group.complete:
-        for kind, message in given_warnings(group):
+        for kind, message in stored_warnings(group):
             executor.progress.warn(message, kind)
         return
     planned = with_counts(plan, planned)
@@ -342,7 +342,7 @@ def check_certificates(stage: str, certificates: dict[str, Any]) -> None:
 
 
 def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:
-    """Return what a stage goes on from where points were appended to a run; None for others."""
+    """Return what a stage continues where points were appended to a run; None for others."""
     earlier, continues = plan.outline.earlier, planned.stage.key.continues
     if earlier is None or not continues:
         return None
@@ -351,10 +351,10 @@ def earlier_results(plan: Plan, planned: PlannedStage) -> EarlierResults | None:
     return EarlierResults(earlier.n_points, groups) if len(groups) == len(continues) else None
 
 
-def given_warnings(group: StageGroup) -> list[tuple[type[ScalemaniWarning], str]]:
-    """Return the warnings that a finished stage gave, from its record: they hold for its result whoever asks for it."""
-    found = group.record.get("warnings", [])
+def stored_warnings(group: StageGroup) -> list[tuple[type[ScalemaniWarning], str]]:
+    """Return the warnings of a finished stage, from its record: they hold for its result in every run that reads it."""
+    warnings = group.record.get("warnings", [])
     try:
-        return [(WARNINGS[kind], str(message)) for kind, message in found]
+        return [(WARNINGS[kind], str(message)) for kind, message in warnings]
     except (KeyError, TypeError, ValueError) as error:
-        raise damaged_object(f"{group.objects.root}/complete.json", f"warnings are {found!r}") from error
+        raise damaged_object(f"{group.objects.root}/complete.json", f"warnings are {warnings!r}") from error

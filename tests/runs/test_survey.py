@@ -15,8 +15,8 @@ POINTS = np.random.default_rng(0).random((1500, 3))
 @pytest.mark.parametrize(
     ("points", "block_rows", "noted"),
     [
-        (POINTS, 4096, ["a block has 2048 rows, which hold all 1500 points: 4096 were asked for"]),
-        (POINTS > 0.5, 1024, ["Booleans are kept as uint8 0 and 1"]),
+        (POINTS, 4096, ["a block has 2048 rows, which hold all 1500 points: 4096 were requested"]),
+        (POINTS > 0.5, 1024, ["Booleans are stored as uint8 0 and 1"]),
         (POINTS.astype(np.float16), 2048, []),
         (POINTS, None, []),
     ],

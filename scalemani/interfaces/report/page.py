@@ -30,7 +30,7 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.machine.forks import cached_property
 from scalemani.kernels.measures import Measure
 from scalemani.runs.opened import Run
-from scalemani.runs.walk import given_warnings
+from scalemani.runs.walk import stored_warnings
 from scalemani.store.objects import RECORD_BYTES
 
 MAP_SCRIPTS = ("points", "tiles", "density", "canvas", "pace", "map")
@@ -73,7 +73,7 @@ def page(run: Run, quality: Quality, drawn: MapData | None) -> str:
         root=without_credentials(str(run.store.root)),
         name=OBJECTIVES[run.method].name if run.method in OBJECTIVES else "",
         sizes={name: group.committed_bytes for name, group in groups.items()},
-        warnings=[message for group in groups.values() for _, message in given_warnings(group)],
+        warnings=[message for group in groups.values() for _, message in stored_warnings(group)],
         certificates=list(judged_certificates(run)),
         parameters=list(parameters_with_defaults(run)),
         charts=list(distributions(run)),

@@ -310,7 +310,9 @@ def widened(points: SurveyedPoints, root: str | Path, prepared: Prepared, widest
     used = prepared.outline.params
     computed_as = {NEIGHBORS: widest, AFFINITY_NEIGHBORS: used.affinity_neighbors}
     # What was left open followed the narrower graph.
-    params = prepared.outline.asked.with_values({**computed_as, "affinities.perplexity": used.affinities.perplexity})
+    params = prepared.outline.requested.with_values(
+        {**computed_as, "affinities.perplexity": used.affinities.perplexity}
+    )
     return prepare(points, root, replace(prepared.candidate, params=params, computed_as=computed_as))
 
 

@@ -354,14 +354,14 @@ FIRST_RUN = """
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from types import SimpleNamespace as Some
-from scalemani.runs.walk import locked_run, tell_expected
+from scalemani.runs.walk import locked_run, note_expected
 noted = []
 class Noting(Progress):
     def note(self, message):
         noted.append(message)
 layout = Some(stage=Some(name="layout"), group=Some(complete=False))
 with locked_run({folder!r}, Executor(progress=Noting())) as target:
-    tell_expected(Some(stages=[layout], dimensions=Some(n_points=10)), target)
+    note_expected(Some(stages=[layout], dimensions=Some(n_points=10)), target)
 """
 
 
@@ -370,7 +370,7 @@ def test_a_run_says_that_it_compiles_where_no_machine_code_is(cache, tmp_path):
     program += "result = sum(note.startswith('compiling kernels, once on this machine') for note in noted)"
     assert run(program, SCALEMANI_CACHE=cache) == [1, 0, 1]
     assert run(program, SCALEMANI_CACHE=cache) == [0, 1, 0]
-    nowhere = program.replace("once on this machine", "which are not kept")
+    nowhere = program.replace("once on this machine", "which are not cached")
     assert run(nowhere, SCALEMANI_CACHE="/dev/null/cache") == [1, 0, 1]
 
 

@@ -41,7 +41,7 @@ def test_hard_points_are_searched_by_what_is_cheaper(hard):
         choice = outline.search
         assert choice.resolved == outline.params.neighbors.method == resolved
         assert (choice.seconds["exact"] <= choice.seconds["leaves"]) == (resolved == "exact")
-        assert outline.asked.neighbors.method == "auto"
+        assert outline.requested.neighbors.method == "auto"
         assert f"neighbors.method=auto is {resolved}" in choice.text
 
 
