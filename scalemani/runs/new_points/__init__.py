@@ -1,4 +1,4 @@
-"""New points in a finished embedding: of any kind, by blocks, each placed on its own."""
+"""New points in a finished embedding: of any kind, by blocks, each placed separately."""
 
 import numpy as np
 
@@ -23,18 +23,18 @@ def place_rows(placement: Placement, points: PointsSource, start: int, stop: int
 
     Rows with a gap, where these are left out, have coordinates of NaN.
     """
-    rows, kept = usable_rows(points, placement.metric, start, stop, placement.sparse)
+    rows, usable = usable_rows(points, placement.metric, start, stop, placement.sparse)
     placed = placement.place(rows)
-    if len(kept) == stop - start:
+    if len(usable) == stop - start:
         return placed
-    return {one: spread(values, kept, stop - start) for one, values in placed.items()}
+    return {one: spread(values, usable, stop - start) for one, values in placed.items()}
 
 
 def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
     """Return values (m, ...) of some rows among all (n_rows, ...), NaN or False in the others."""
-    found = np.full((n_rows, *values.shape[1:]), np.nan if values.dtype.kind == "f" else 0, values.dtype)
-    found[rows] = values
-    return found
+    spread_values = np.full((n_rows, *values.shape[1:]), np.nan if values.dtype.kind == "f" else 0, values.dtype)
+    spread_values[rows] = values
+    return spread_values
 
 
 class NewPoints(PointsSource):
@@ -43,7 +43,7 @@ class NewPoints(PointsSource):
     Parameters
     ----------
     placement : the finished embedding, as `read_placement` returns it.
-    points : (N, D), the points as given; read by rows, and mapped as the metric of the run maps them.
+    points : (N, D), not mapped yet; read by rows, and mapped as the metric of the run maps them.
 
     Attributes
     ----------
@@ -83,7 +83,7 @@ class NewPoints(PointsSource):
 
 
 def centers_of(run: Run) -> np.ndarray:
-    """Return the centres (K, d) that spectral clustering has found."""
+    """Return the centres (K, d) of spectral clustering."""
     return run.stored(StoredClustering).centers.read()
 
 

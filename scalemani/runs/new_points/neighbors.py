@@ -1,4 +1,4 @@
-"""The nearest training points of new points, found by cells; `InputNeighbors` numbers them as the points came."""
+"""The nearest training points of new points, by a search in cells; `InputNeighbors` numbers them as the points came."""
 
 import functools
 import operator
@@ -59,13 +59,15 @@ class NeighborIndex:
         if len(self.sketches) <= self.tuning.exact_below:
             none, unlimited = no_neighbors(points.shape[0], n_neighbors), np.full(points.shape[0], np.inf)
             return self._nearest_among(points, slice(0, len(self.sketches)), none, unlimited)
-        own = sketch_points(points, self.basis)
+        sketches = sketch_points(points, self.basis)
         n_probes = min(self.tuning.first_probes, len(self.centroids))
-        probes = nearest_indexed_cells(own, self.cells, n_probes)
+        probes = nearest_indexed_cells(sketches, self.cells, n_probes)
         wanted = round(CANDIDATES_PER_NEIGHBOR * n_neighbors)
         behind = len(self.sketches)
         by_cell = self.by_cell
-        candidates = search_enough_cells(by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, own)
+        candidates = search_enough_cells(
+            by_cell.sketches, by_cell.offsets, self.centroids, probes, behind, wanted, sketches
+        )
         labels, places = compact_rows(by_cell.work_rows(candidates))
         rows = compared_rows(self.gather(labels).astype(points.dtype, copy=False), self.metric)
         points, none = compared_rows(points, self.metric), no_neighbors(points.shape[0], n_neighbors)
@@ -76,12 +78,12 @@ class NeighborIndex:
     def recall(self, points: Points, n_neighbors: int) -> float:
         """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by exact search."""
         points = self._comparable(points)
-        found = self.neighbors(points, n_neighbors)
-        limits = found.distances[:, -1].astype(np.float64)
+        neighbors = self.neighbors(points, n_neighbors)
+        limits = neighbors.distances[:, -1].astype(np.float64)
         true = no_neighbors(points.shape[0], n_neighbors)
         for rows in slices(len(self.sketches), ROWS_OF_TRUTH):
             true = self._nearest_among(points, rows, true, limits)
-        return float(np.mean(found_shares(found, true.distances)))
+        return float(np.mean(found_shares(neighbors, true.distances)))
 
     def _comparable(self, points: Points) -> Points:
         """Return points in the dtype in which they are compared, sparse where the training points are."""
@@ -141,7 +143,7 @@ def check_features(points: PointsSource, n_features: int) -> None:
 class InputNeighbors:
     """What finds neighbours in input order.
 
-    `input_rows` (N,) are those of the rows of the index; distances are given in `metric`.
+    `input_rows` (N,) are those of the rows of the index; distances are in `metric`.
     """
 
     index: NeighborIndex
@@ -164,16 +166,16 @@ class InputNeighbors:
         indices = np.full((points.shape[0], n_neighbors), LEFT_OUT, np.int64)
         distances = np.full(indices.shape, np.nan, np.float64 if dtype == np.float64 else np.float32)
         for rows in slices(points.shape[0], ROWS_AT_ONCE):
-            usable, kept = usable_rows(points, self.metric, rows.start, rows.stop, self.index.sparse)
-            if len(kept):
-                found = self.index.neighbors(usable, n_neighbors)
-                indices[rows.start + kept] = self.input_rows[found.indices]
-                distances[rows.start + kept] = convert_distances(self.metric, found.distances)
+            usable, numbers = usable_rows(points, self.metric, rows.start, rows.stop, self.index.sparse)
+            if len(numbers):
+                neighbors = self.index.neighbors(usable, n_neighbors)
+                indices[rows.start + numbers] = self.input_rows[neighbors.indices]
+                distances[rows.start + numbers] = convert_distances(self.metric, neighbors.distances)
         return Neighbors(indices, distances)
 
 
 def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
     """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
     order = run.stored(StoredWorkPoints).input_rows.read()
-    given = order if run.rows.input_rows is None else run.rows.input_rows[order]
-    return InputNeighbors(neighbor_index(run, in_memory), given, run.metric)
+    input_rows = order if run.rows.input_rows is None else run.rows.input_rows[order]
+    return InputNeighbors(neighbor_index(run, in_memory), input_rows, run.metric)

@@ -48,7 +48,7 @@ class Account:
     errors: list[np.ndarray] = field(default_factory=list)
 
     def add(self, start: int, placed: Arrays) -> None:
-        """Take note of placed points, the rows from `start` on; those without coordinates are told of apart."""
+        """Count placed points, the rows from `start` on; those without coordinates are counted apart."""
         there = ~np.isnan(placed[StoredPlacement.coordinates][:, 0])
         isolation = placed[StoredPlacement.isolation]
         far, isolated = isolation > WIDE, isolation > 1.0
@@ -76,32 +76,32 @@ class Account:
         if n_points == 0:
             return {}
         n_far, n_alone = count(self.far), count(self.alone)
-        found = {"far": n_far / n_points, "isolated": (n_far + n_alone) / n_points}
+        shares = {"far": n_far / n_points, "isolated": (n_far + n_alone) / n_points}
         if self.errors:
             quantiles = np.quantile(np.concatenate(self.errors), list(ERROR_QUANTILES.values()))
-            found |= zip(ERROR_QUANTILES, quantiles.tolist(), strict=True)
+            shares |= zip(ERROR_QUANTILES, quantiles.tolist(), strict=True)
         if descended := totals["descended"]:
-            found |= {"arrived": totals["arrived"] / descended, "mean_fall": self.fall / descended}
-        return found
+            shares |= {"arrived": totals["arrived"] / descended, "mean_fall": self.fall / descended}
+        return shares
 
     @property
     def warnings(self) -> list[tuple[str, type[ScalemaniWarning]]]:
-        """What whoever uses the coordinates should know."""
-        found: list[tuple[str, type[ScalemaniWarning]]] = [(self.remark, ScalemaniWarning)] if self.remark else []
+        """What users of the coordinates should know."""
+        warnings: list[tuple[str, type[ScalemaniWarning]]] = [(self.remark, ScalemaniWarning)] if self.remark else []
         n_points, moving = self.totals["points"], self.totals["descended"] - self.totals["arrived"]
         for parts, said in ((self.far, OFF_THE_DATA), (self.alone, IN_GAPS), (self.lost, LOST)):
             n_rows = count(parts)
             if n_rows == 0 or (parts is self.alone and bdtrc(n_rows - 1, n_points, EXPECTED) > CHANCE):
                 continue
             rows = ", ".join(map(str, np.sort(np.concatenate(parts))[:SHOWN_ROWS]))
-            found.append((f"{n_rows} {said.format(n_points, rows)}", ScalemaniWarning))
+            warnings.append((f"{n_rows} {said.format(n_points, rows)}", ScalemaniWarning))
         if moving:
             message = (
                 f"{moving} of {n_points} new points were still moving when their descent ended: their positions "
                 "are nearer to a minimum than their start, not at one"
             )
-            found.append((message, ShortfallWarning))
-        return found
+            warnings.append((message, ShortfallWarning))
+        return warnings
 
 
 def count(parts: list[np.ndarray]) -> int:

@@ -1,6 +1,6 @@
-"""New points from a file into a file: blocks that workers place within a budget, kept until all of them are done.
+"""New points from a file into a file: blocks that workers place within a budget, stored until all of them are done.
 
-Finished blocks lie beside the output in a folder of their own, OUT.transform. The same command goes on from there, and
+Finished blocks lie next to the output in a separate folder, OUT.transform. The same command resumes from there, and
 removes it at the end.
 """
 
@@ -56,7 +56,7 @@ KEY, CERTIFICATES = "scalemani_transform", "scalemani_certificates"  # attribute
 
 
 def earlier_result(target: str) -> dict[str, str] | None:
-    """Return what an earlier transform has told of itself in the array at `target`; None where nothing is there.
+    """Return the attributes that an earlier transform wrote with the array at `target`; None where nothing is there.
 
     Raises
     ------
@@ -70,10 +70,10 @@ def earlier_result(target: str) -> dict[str, str] | None:
         if "://" in target or not Path(target).exists():
             return None
         raise already_there(target) from error
-    told = {name: there.attrs.get(name) for name in (KEY, CERTIFICATES)}
-    if None in told.values():
+    attributes = {name: there.attrs.get(name) for name in (KEY, CERTIFICATES)}
+    if None in attributes.values():
         raise already_there(target)
-    return {name: str(value) for name, value in told.items()}
+    return {name: str(value) for name, value in attributes.items()}
 
 
 def write(
@@ -81,7 +81,7 @@ def write(
     target: str,
     labels: str | None,
     centers: np.ndarray | None,
-    told: Mapping[str, str] = MappingProxyType({}),
+    attributes: Mapping[str, str] = MappingProxyType({}),
 ) -> None:
     """Write coordinates (n, d), and before them the clusters (n,) where there are centres.
 
@@ -89,7 +89,7 @@ def write(
     ----------
     rows : the coordinates
     labels, centers : where clusters go, and centres (K, d); None where there are none
-    told : attributes of an array of zarr, which it has once all rows are written
+    attributes : of an array of zarr, which it has once all rows are written
     """
     if labels is not None and centers is not None:
 
@@ -97,11 +97,11 @@ def write(
             return nearest_clusters(rows.read(start, stop), centers)
 
         write_rows(clusters, (len(rows),), np.int32, labels)
-    if not told or not target.lower().endswith(".zarr"):
+    if not attributes or not target.lower().endswith(".zarr"):
         write_rows(rows.read, rows.shape, rows.dtype, target)
         return
     rows = replace(rows, preferred_rows=rows_per_block(rows.shape[1] * rows.dtype.itemsize))
-    with zarr_writer(target, rows, told) as write:
+    with zarr_writer(target, rows, attributes) as write:
         run_blocks(rows, write)
 
 
@@ -118,7 +118,7 @@ class Transformed:
         than what 98 % of the training points do not exceed, and more than twice that, by the spacing there (2 % of new
         points of the same distribution are isolated); of spectral embeddings median_error, p95_error and
         largest_error, of the points as combinations of landmarks relative to the distance of the nearest one; of
-        nonlinear ones arrived, mean_fall and recall, the share of true neighbours among those that were found; of a run
+        nonlinear ones arrived, mean_fall and recall, the share of the true neighbours that the search returns; of a run
         that leaves out rows with gaps rows_left_out, whose coordinates are NaN, and columns_with_gaps
     labels : where the clusters of the points are, None where the run has none
     """
@@ -133,17 +133,17 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
 
     Parameters
     ----------
-    points : (n, D), whatever `open_points` takes; workers read what is given by a path or URL
+    points : (n, D), what `open_points` takes; workers read what has a path or URL
     """
     kind = placer_of(run)
     target, suffix = checked_target(out, SUFFIXES)
     if "://" not in target and not Path(target).absolute().parent.is_dir():
         raise StoreError(f"cannot write {target}: there is no folder {Path(target).parent}")
-    given = like_those_of(run, open_points(points, run.params.leaves_out_gaps))
-    check_features(given, run.dimensions.n_features)
+    mapped = like_those_of(run, open_points(points, run.params.leaves_out_gaps))
+    check_features(mapped, run.dimensions.n_features)
     centers = centers_of(run) if StoredClustering.STAGE in run.keys else None
     labels = None if centers is None else companion_path(target, "labels")
-    with executor.started(), working_folder(target) as folder, computed_once(given, folder, executor) as source:
+    with executor.started(), working_folder(target) as folder, computed_once(mapped, folder, executor) as source:
         if source.shape[0] == 0:
             write(lazy_rows(np.empty((0, run.embedding.shape[1])), target), target, labels, centers)
             return Transformed({}, labels, [])
@@ -169,26 +169,26 @@ def transform_points(run: Run, points: Any, out: str | Path, executor: Executor)
             if gaps is not None:
                 certificates["rows_left_out"] = int(gaps.rows.sum())
                 certificates["columns_with_gaps"] = gaps.listed(source, run.metric)
-            told = {KEY: key, CERTIFICATES: json.dumps(certificates)}
-            write(coordinates, target, labels, centers, told)
+            attributes = {KEY: key, CERTIFICATES: json.dumps(certificates)}
+            write(coordinates, target, labels, centers, attributes)
     return Transformed(certificates, labels, account.warnings)
 
 
 @contextlib.contextmanager
 def working_folder(target: str) -> Iterator[str]:
-    """Yield where finished blocks are kept; it goes once the result is written, or where there are none to keep."""
+    """Yield where finished blocks are stored; it is removed once the result is written, or where there are none."""
     if "://" in target:  # nothing is left half done behind a URL: blocks wait on this machine
-        with tempfile.TemporaryDirectory(prefix="scalemani-") as folder:
-            yield str(Path(folder) / "blocks")
+        with tempfile.TemporaryDirectory(prefix="scalemani-") as temporary:
+            yield str(Path(temporary) / "blocks")
         return
-    kept = Path(target + WORKING)
+    folder = Path(target + WORKING)
     try:
-        yield str(kept)
+        yield str(folder)
     except BaseException:
-        if not any(kept.rglob("marks/block-*.json")):
-            shutil.rmtree(kept, ignore_errors=True)
+        if not any(folder.rglob("marks/block-*.json")):
+            shutil.rmtree(folder, ignore_errors=True)
         raise
-    shutil.rmtree(kept, ignore_errors=True)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def content_of(
@@ -244,7 +244,7 @@ def place_blocks(
 
     Parameters
     ----------
-    points, source : the new points as given, and opened as the metric of the run takes them
+    points, source : the new points as the user passes them, and opened as the metric of the run takes them
     """
     stored = group.objects.get_json(DIMENSIONS) or dimensions.as_dict()
     group.objects.set_json(DIMENSIONS, stored)
@@ -261,8 +261,8 @@ def place_blocks(
     anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster) and not source.sequential
     here = executor.on_threads or not anywhere
     n_threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
-    told = str(run.store.root), json.dumps(run.plan), n_threads, source.gaps, points if anywhere else source
-    function = functools.partial(placed_block, *told)
+    arguments = str(run.store.root), json.dumps(run.plan), n_threads, source.gaps, points if anywhere else source
+    function = functools.partial(placed_block, *arguments)
     if anywhere:
         work.map_blocks(function)
     else:
@@ -314,9 +314,9 @@ def stored_coordinates(stored: StoredPlacement, description: str) -> LazyRows:
     rows = lazy_rows(stored.coordinates.zarr(), description)
 
     def read(start: int, stop: int) -> np.ndarray:
-        found = rows.read(start, stop)
-        found[stored.nowhere.read_rows(slice(start, stop)) != 0] = np.nan
-        return found
+        coordinates = rows.read(start, stop)
+        coordinates[stored.nowhere.read_rows(slice(start, stop)) != 0] = np.nan
+        return coordinates
 
     return replace(rows, reader=read)
 
@@ -332,7 +332,7 @@ def account_of(stored: StoredPlacement, coordinates: LazyRows, remark: str) -> A
 
 
 def sampled_recall(run: Run, source: PointsSource, most_rows: int) -> dict[str, float]:
-    """Return the share of true neighbours of a sample of the new points that were found among the training points.
+    """Return the recall of the search among the training points, on a sample of the new points.
 
     Rows of one chunk of the source are read together, of `most_rows` at most.
     """
