@@ -1,10 +1,10 @@
 """Bounds that residuals of Ritz pairs allow, computed anew: angles to exact subspaces, and errors of eigenvalues.
 
-With the last Ritz value kept theta_d, residuals R1 of those that are kept, and pairs (theta_k, r_k) that follow, the
+With the last leading Ritz value theta_d, residuals R1 of the leading ones, and pairs (theta_k, r_k) that follow, the
 sine of the largest principal angle is at most |R1| / G sqrt(1 + sum_k (r_k / (theta_d - theta_k))^2), where
 G = theta_d - theta_i - r_i - sum_k r_k^2 / (theta_d - theta_k) > 0 and k are those that follow before i; eigenvalues
 err by at most |R1| and |R1|^2 / G. The best i counts. Where vectors are rounded so that products of two of them are not
-zero, that over the first gap is added to sines beside other pairs, and to errors of eigenvalues.
+zero, that over the first gap is added to sines next to other pairs, and to errors of eigenvalues.
 
 Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation III; Nakatsukasa 2020, Sharp error bounds
 for Ritz vectors and approximate singular vectors.
@@ -22,7 +22,7 @@ ROUNDING = 1e-11  # and besides, as a share of the largest eigenvalue
 
 
 class Pairs(NamedTuple):
-    """Ritz values (m,), descending, with residuals (m,) of unit vectors; the first `n_kept` are an embedding's.
+    """Ritz values (m,), descending, with residuals (m,) of unit vectors; the first `n_leading` are an embedding's.
 
     `scale` is what residuals are stated relative to, `largest` a bound of all eigenvalues, `rounding` what products of
     two different Ritz vectors may be for rounding, relative to `scale`.
@@ -30,7 +30,7 @@ class Pairs(NamedTuple):
 
     values: np.ndarray
     residuals: np.ndarray
-    n_kept: int
+    n_leading: int
     scale: float
     largest: float = np.inf
     rounding: float = 0.0
@@ -46,11 +46,11 @@ class Bounds(NamedTuple):
 
 
 def sine_and_error(
-    values: np.ndarray, residuals: np.ndarray, n_kept: int, rounding: float = 0.0
+    values: np.ndarray, residuals: np.ndarray, n_leading: int, rounding: float = 0.0
 ) -> tuple[float, float]:
-    """Return bounds of the sine of the angle and of the error of eigenvalues, of the first `n_kept` pairs."""
-    last, length = values[n_kept - 1], float(np.linalg.norm(residuals[:n_kept]))
-    following, off = values[n_kept:], residuals[n_kept:]
+    """Return bounds of the sine of the angle and of the error of eigenvalues, of the first `n_leading` pairs."""
+    last, length = values[n_leading - 1], float(np.linalg.norm(residuals[:n_leading]))
+    following, off = values[n_leading:], residuals[n_leading:]
     beyond = np.flatnonzero(following >= last)
     counted = slice(int(beyond[0]) + 1 if len(beyond) else len(following))
     following, off = following[counted], off[counted]
@@ -68,13 +68,13 @@ def sine_and_error(
 
 
 def bounds_of(pairs: Pairs) -> Bounds:
-    """Return what residuals allow of the first `n_kept` pairs; the error of eigenvalues in units of `scale`."""
+    """Return what residuals allow of the first `n_leading` pairs; the error of eigenvalues in units of `scale`."""
     values, residuals = pairs.values / pairs.scale, pairs.residuals / pairs.scale
-    if pairs.n_kept == len(values):  # what follows is not known: it is taken to be as large
+    if pairs.n_leading == len(values):  # what follows is not known: it is taken to be as large
         values, residuals = np.append(values, values[-1]), np.append(residuals, residuals.max())
     angles: list[float] = []
     least_error = np.inf
-    for count in range(pairs.n_kept, 0, -1):
+    for count in range(pairs.n_leading, 0, -1):
         sine, error = sine_and_error(values, residuals, count, pairs.rounding)
         if not angles:
             above = max(0.0, pairs.largest / pairs.scale - float(values[count - 1]))
@@ -90,10 +90,10 @@ def judge_pairs(stage: str, said: dict[str, Any], pairs: Pairs) -> Iterator[Find
     off, floor = OFF * pairs.residuals, ROUNDING * pairs.scale
     least = bounds_of(pairs._replace(residuals=np.maximum(pairs.residuals - off - floor, 0.0)))
     most = bounds_of(pairs._replace(residuals=pairs.residuals + off + floor))
-    residual = float(pairs.residuals[: pairs.n_kept].max() / pairs.scale)
+    residual = float(pairs.residuals[: pairs.n_leading].max() / pairs.scale)
     yield equal(stage, "residual", said.get("residual"), residual, OFF * residual + ROUNDING, "over all points")
     values = pairs.values
-    gap = float(values[pairs.n_kept - 1] - values[min(pairs.n_kept, len(values) - 1)])
+    gap = float(values[pairs.n_leading - 1] - values[min(pairs.n_leading, len(values) - 1)])
     slack = OFF * abs(gap) + ROUNDING * pairs.scale
     yield equal(stage, "eigengap", said.get("eigengap"), gap, slack, "to the next value of the landmarks' problem")
     yield between(stage, "angle_bound", said, least.angle, most.angle)

@@ -61,9 +61,9 @@ def check_forces(audit: Audit, points: Points, rows: np.ndarray, field: Field) -
         audit, points, sampled, kernel_field(points.objective.kernel, positions, positions[sampled], points.masses)
     )
     every = len(sampled) == len(forces)
-    found = errors_of(forces[sampled], exact, weights, float(np.square(forces).sum()) / len(forces), every)
-    for name, value in found._asdict().items():
-        slack = OFF * found.force_error if "decile" not in name else OFF * found.worst_decile_force_error
+    measured = errors_of(forces[sampled], exact, weights, float(np.square(forces).sum()) / len(forces), every)
+    for name, value in measured._asdict().items():
+        slack = OFF * measured.force_error if "decile" not in name else OFF * measured.worst_decile_force_error
         yield equal(STAGE, name, said.get(name), value, slack + ROUNDING, f"at the {len(sampled)} rows of the run")
     yield at_drawn_rows(said, forces[rows], exact_forces(audit, points, rows, field), 1.0 / points.masses[rows])
 
@@ -86,8 +86,8 @@ def errors_of(forces: np.ndarray, exact: np.ndarray, weights: np.ndarray, size: 
     `size` is the mean square of all forces; of `every` point errors have no standard error. Squares of exact forces
     are estimated by their ratio to those of the approximate ones, which varies less than they do.
     """
-    errors, lengths, own = (np.linalg.norm(one, axis=1) for one in (forces - exact, exact, forces))
-    terms = weights * np.square([errors, lengths, own])
+    errors, lengths, approximate = (np.linalg.norm(one, axis=1) for one in (forces - exact, exact, forces))
+    terms = weights * np.square([errors, lengths, approximate])
     error, length, seen = terms.mean(axis=1)
     total = length * size / seen if seen > 0 else length
     whole = float(np.sqrt(error / total) if total > 0 else np.sqrt(error) / LEAST_FORCE)
@@ -117,9 +117,9 @@ def at_drawn_rows(said: dict, forces: np.ndarray, exact: np.ndarray, weights: np
     if not is_number(claimed):
         return unchecked(STAGE, name, "the record does not say it", claimed)
     weights = weights / weights.mean()
-    found = errors_of(forces, exact, weights, float((weights * np.square(forces).sum(axis=1)).mean()), False)
+    measured = errors_of(forces, exact, weights, float((weights * np.square(forces).sum(axis=1)).mean()), False)
     of_run = said.get("force_standard_error")
-    error = float(np.hypot(found.force_standard_error, of_run if is_number(of_run) else 0.0))
-    holds = found.force_error <= (1 + SHARE) * claimed + STANDARD_ERRORS * error + ROUNDING
+    error = float(np.hypot(measured.force_standard_error, of_run if is_number(of_run) else 0.0))
+    holds = measured.force_error <= (1 + SHARE) * claimed + STANDARD_ERRORS * error + ROUNDING
     note = f"at most, by double sums at {len(forces)} rows"
-    return Finding(STAGE, name, claimed, found.force_error, error, verdict_of(holds), note)
+    return Finding(STAGE, name, claimed, measured.force_error, error, verdict_of(holds), note)

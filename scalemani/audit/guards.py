@@ -1,6 +1,6 @@
-"""What follows the eigenvectors that a run keeps, and the bounds of angles and eigenvalues that follow from it.
+"""What follows the eigenvectors of a run, and the bounds of angles and eigenvalues that follow from it.
 
-A run stores residuals of the vectors kept, and Ritz values with residuals of those beyond: its guards. These have to be
+A run stores residuals of its vectors, and Ritz values with residuals of those beyond: its guards. These have to be
 true, which their vectors show by the one pass over W, or for few points a dense solve; then bounds are arithmetic.
 """
 
@@ -34,7 +34,7 @@ BEYOND = 3.0  # by which eigenvalues of known vectors are moved below all others
 EXACT = 1e-12
 
 
-class Kept(NamedTuple):
+class RitzVectors(NamedTuple):
     """Unit vectors u = D^1/2 v (n, d) of the points of the largest piece, and their products with D^-1/2 W D^-1/2."""
 
     rows: np.ndarray
@@ -76,47 +76,47 @@ def read_guards(audit: Audit, degrees: np.ndarray) -> np.ndarray:
     return np.asarray(group.read("guards").astype(np.float64) / np.sqrt(degrees)[:, np.newaxis])
 
 
-def kept_of(found: Pass, vectors: np.ndarray, products: np.ndarray, rows: np.ndarray) -> Kept:
+def ritz_vectors(graph_pass: Pass, vectors: np.ndarray, products: np.ndarray, rows: np.ndarray) -> RitzVectors:
     """Return vectors v (N, m) with W v at unit length, of the points of some rows (n,)."""
-    roots = np.sqrt(found.degrees[rows])[:, np.newaxis]
+    roots = np.sqrt(graph_pass.degrees[rows])[:, np.newaxis]
     unit = vectors[rows] * roots
     lengths = np.linalg.norm(unit, axis=0)
-    return Kept(rows, unit / lengths, products[rows] / roots / lengths)
+    return RitzVectors(rows, unit / lengths, products[rows] / roots / lengths)
 
 
-def check_bounds(audit: Audit, found: Pass, kept: Kept, guards: np.ndarray) -> Iterator[Finding]:
+def check_bounds(audit: Audit, graph_pass: Pass, leading: RitzVectors, guards: np.ndarray) -> Iterator[Finding]:
     """Check residuals and guards, and the bounds that follow; `guards` (N, g) were the last columns of the pass."""
     group = audit.run.groups[STAGE]
-    said, n_kept = group.certificates, kept.unit.shape[1]
+    said, n_leading = group.certificates, leading.unit.shape[1]
     if not group.holds("residuals"):
         why = "the run does not hold what follows its vectors: it was made by an older version"
         for name in BOUNDS:
             yield unchecked(STAGE, name, why, said.get(name))
         return
-    residuals, values = (group.read(name)[:n_kept] for name in ("residuals", "eigenvalues"))
+    residuals, values = (group.read(name)[:n_leading] for name in ("residuals", "eigenvalues"))
     following = np.stack([group.read(name) for name in ("guard_values", "guard_residuals")])
     eps = rounding(audit)
-    off = float((kept.residuals - (1 + SHARE) * residuals).max())
+    off = float((leading.residuals - (1 + SHARE) * residuals).max())
     yield at_most(STAGE, "residuals of all vectors", 0.0, off, eps, "|S u - theta u| less those stored")
     if guards.shape[1]:
-        beyond = kept_of(found, guards, found.products[:, -guards.shape[1] :], kept.rows)
-        yield from check_guards(kept, beyond, following, eps)
+        beyond = ritz_vectors(graph_pass, guards, graph_pass.products[:, -guards.shape[1] :], leading.rows)
+        yield from check_guards(leading, beyond, following, eps)
     else:
-        yield check_following(audit, found, kept, residuals, following)
+        yield check_following(audit, graph_pass, leading, residuals, following)
     yield from judge_bounds(audit, said, 1.0 - values, residuals, following)
 
 
-def check_guards(kept: Kept, beyond: Kept, following: np.ndarray, eps: float) -> Iterator[Finding]:
+def check_guards(leading: RitzVectors, beyond: RitzVectors, following: np.ndarray, eps: float) -> Iterator[Finding]:
     """Check values and residuals (2, g) of guards by their vectors, that come of one Rayleigh-Ritz step."""
     wide = max(eps, FLOAT32_ROUNDING)
     if following.shape[1] != beyond.unit.shape[1]:
         yield none_wrong(STAGE, "guards have a value each", abs(following.shape[1] - beyond.unit.shape[1]))
         return
-    own = beyond.unit.T @ beyond.unit
-    apart = max(np.abs(beyond.unit.T @ kept.unit).max(), np.abs(own - np.diag(np.diag(own))).max())
-    yield at_most(STAGE, "guards are orthogonal", 0.0, float(apart), wide, "to each other and to vectors kept")
+    gram = beyond.unit.T @ beyond.unit
+    apart = max(np.abs(beyond.unit.T @ leading.unit).max(), np.abs(gram - np.diag(np.diag(gram))).max())
+    yield at_most(STAGE, "guards are orthogonal", 0.0, float(apart), wide, "to each other and to the run's vectors")
     ritz = beyond.unit.T @ beyond.images
-    joined = max(np.abs(beyond.unit.T @ kept.images).max(), np.abs(ritz - np.diag(np.diag(ritz))).max())
+    joined = max(np.abs(beyond.unit.T @ leading.images).max(), np.abs(ritz - np.diag(np.diag(ritz))).max())
     yield at_most(STAGE, "guards are those of Rayleigh-Ritz", 0.0, float(joined), wide, "y W u of unit vectors")
     off = float((np.abs(beyond.values - following[0]) - OF_STORED * following[1]).max())
     yield at_most(STAGE, "values of guards", 0.0, off, eps, "off the Rayleigh quotients of their vectors")
@@ -124,41 +124,43 @@ def check_guards(kept: Kept, beyond: Kept, following: np.ndarray, eps: float) ->
     yield at_most(STAGE, "residuals of guards", 0.0, off, eps + OF_STORED, "|S y - theta y| less those stored")
 
 
-def check_following(audit: Audit, found: Pass, kept: Kept, residuals: np.ndarray, following: np.ndarray) -> Finding:
+def check_following(
+    audit: Audit, graph_pass: Pass, leading: RitzVectors, residuals: np.ndarray, following: np.ndarray
+) -> Finding:
     """Check the one value that follows, with its residual (2, 1), of a run without its vector."""
     name, value, residual = "the value that follows", float(following[0, 0]), float(following[1, 0])
     solved = audit.run.groups.get(OF_LANDMARKS)
-    if by_landmarks(audit) and solved is not None and len(kept.rows) == audit.run.n_points:
+    if by_landmarks(audit) and solved is not None and len(leading.rows) == audit.run.n_points:
         eigenvalue = solved.certificates.get("following_eigenvalue", 0.0)
         expected = 1.0 - eigenvalue if is_number(eigenvalue) else 1.0
         right = abs(expected - value) <= EXACT and residual >= float(residuals.max())
         return Finding(STAGE, name, value, expected, None, verdict_of(right), "1 less that of the landmarks' problem")
     if value >= 1.0:
         return Finding(STAGE, name, value, 1.0, None, "holds", "none is known: it is taken to be as large as can be")
-    if len(kept.rows) > DENSE_POINTS:
+    if len(leading.rows) > DENSE_POINTS:
         return none_wrong(STAGE, "vectors that follow are stored", 1, "nothing shows the value that is claimed")
-    largest, error = dense_following(audit, found, kept), residual + rounding(audit)
+    largest, error = dense_following(audit, graph_pass, leading), residual + rounding(audit)
     holds = abs(largest - value) <= error
-    return Finding(STAGE, name, value, largest, error, verdict_of(holds), "by a dense solve without the vectors kept")
+    return Finding(STAGE, name, value, largest, error, verdict_of(holds), "by a dense solve without the run's vectors")
 
 
-def dense_following(audit: Audit, found: Pass, kept: Kept) -> float:
-    """Return the largest eigenvalue of D^-1/2 W D^-1/2 of few points beyond those of the vectors kept."""
-    n_points = len(kept.rows)
-    if n_points <= kept.unit.shape[1] + 1:
+def dense_following(audit: Audit, graph_pass: Pass, leading: RitzVectors) -> float:
+    """Return the largest eigenvalue of D^-1/2 W D^-1/2 of few points beyond those of the run's vectors."""
+    n_points = len(leading.rows)
+    if n_points <= leading.unit.shape[1] + 1:
         return -1.0
     blocks = [read_block(audit, final_graph(audit), block) for block in range(len(audit.run.blocks))]
-    roots = np.sqrt(found.degrees[kept.rows])
-    matrix = sp.vstack(blocks, format="csr")[kept.rows][:, kept.rows].toarray() / np.outer(roots, roots)
-    known = np.column_stack([roots / np.linalg.norm(roots), kept.unit])
-    matrix -= (known * np.append(BEYOND, BEYOND + kept.values - 1.0)) @ known.T
+    roots = np.sqrt(graph_pass.degrees[leading.rows])
+    matrix = sp.vstack(blocks, format="csr")[leading.rows][:, leading.rows].toarray() / np.outer(roots, roots)
+    known = np.column_stack([roots / np.linalg.norm(roots), leading.unit])
+    matrix -= (known * np.append(BEYOND, BEYOND + leading.values - 1.0)) @ known.T
     return float(scipy.linalg.eigvalsh(matrix, subset_by_index=[n_points - 1, n_points - 1])[0])
 
 
 def judge_bounds(
     audit: Audit, said: dict[str, Any], values: np.ndarray, residuals: np.ndarray, following: np.ndarray
 ) -> Iterator[Finding]:
-    """Compare bounds with those by the Ritz values (d,) and residuals kept and those that follow, (2, g)."""
+    """Compare bounds with those by the Ritz values (d,) and residuals of the run and those that follow, (2, g)."""
     rounded = PRODUCTS_ROUNDED * float(np.finfo(np.float32 if float32_vectors(audit) else np.float64).eps)
     pairs = Pairs(np.append(values, following[0]), np.append(residuals, following[1]), len(values), 1.0, 1.0, rounded)
     allowed, gap = bounds_of(pairs), float(values[-1] - following[0, 0])

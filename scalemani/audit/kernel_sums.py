@@ -1,7 +1,7 @@
 """Sums of a kernel over all points: double sums at some, and by interpolation on a grid at all, in few dimensions.
 
 Masses of points go to nodes around them by Lagrange's weights, nodes are convolved with the kernel by FFT, and points
-take the values of nodes around them by the same weights. How far off that is, exact sums at some points tell.
+take the values of nodes around them by the same weights. Exact sums at some points measure how far off that is.
 """
 
 import itertools
@@ -115,13 +115,13 @@ def convolved(kernel: Callable[[np.ndarray], np.ndarray], grid: Grid, masses: np
     steps = [np.minimum(np.arange(length), length - np.arange(length)) * grid.step for length in padded]
     squares = sum(np.square(step).reshape(shape) for step, shape in zip(steps, shapes_of(len(padded)), strict=True))
     spectrum = scipy.fft.rfftn(kernel(squares)) * scipy.fft.rfftn(masses.reshape(grid.shape), s=padded)
-    found = scipy.fft.irfftn(spectrum, s=padded)
-    return np.asarray(found[tuple(slice(length) for length in grid.shape)]).ravel()
+    sums = scipy.fft.irfftn(spectrum, s=padded)
+    return np.asarray(sums[tuple(slice(length) for length in grid.shape)]).ravel()
 
 
 def shapes_of(n_axes: int) -> list[list[int]]:
     """Return the shapes by which arrays along each of some axes are added up."""
-    return [[-1 if axis == own else 1 for axis in range(n_axes)] for own in range(n_axes)]
+    return [[-1 if axis == long else 1 for axis in range(n_axes)] for long in range(n_axes)]
 
 
 def kernel_field(kernel: str, positions: np.ndarray, targets: np.ndarray, masses: np.ndarray) -> Field:

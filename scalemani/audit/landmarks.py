@@ -399,15 +399,15 @@ def check_solution(audit: Audit) -> Iterator[Finding]:
     yield equal(SOLVED, "unused_landmarks", said.get("unused_landmarks"), unused)
 
 
-def check_following(pencil: Pencil, n_kept: int, claimed: Any) -> Finding:
-    """Compare the eigenvalue behind those kept with that of the problem, solved anew.
+def check_following(pencil: Pencil, n_leading: int, claimed: Any) -> Finding:
+    """Compare the eigenvalue behind the leading ones with that of the problem, solved anew.
 
     Of a large problem a run takes it from a subspace: it is no less then, and rough.
     """
-    name, found = "following_eigenvalue", pencil.leading(n_kept + 1)[0]
+    name, values = "following_eigenvalue", pencil.leading(n_leading + 1)[0]
     if not is_number(claimed):
         return unchecked(SOLVED, name, "the record does not say it", claimed)
-    value = float(min(found[n_kept], LARGEST)) if len(found) > n_kept else LARGEST
+    value = float(min(values[n_leading], LARGEST)) if len(values) > n_leading else LARGEST
     slack = SAME * value + ROUNDINGS * EPS * pencil.norm
     rough = ROUGH if len(pencil.matrix) > DENSE else 0.0
     holds = value - slack <= claimed <= (1 + rough) * value + slack

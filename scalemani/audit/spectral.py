@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked, verdict_of
 from scalemani.audit.graph import Pass, check_pass, final_graph, pass_over, read_block, read_degrees
-from scalemani.audit.guards import by_landmarks, check_bounds, kept_of, read_guards, rounding
+from scalemani.audit.guards import by_landmarks, check_bounds, read_guards, ritz_vectors, rounding
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import side_by_side
 
@@ -32,30 +32,32 @@ def check_spectral(audit: Audit) -> tuple[list[Finding], np.ndarray]:
     if audit.run.has(STAGE):
         vectors = read_vectors(audit)
         guards = read_guards(audit, read_degrees(audit, stage))
-    found = pass_over(audit, stage, np.column_stack([vectors, guards]))
-    findings = list(check_pass(audit, stage, found))
+    graph_pass = pass_over(audit, stage, np.column_stack([vectors, guards]))
+    findings = list(check_pass(audit, stage, graph_pass))
     if audit.run.has(STAGE):
         check = check_pieces if audit.run.groups[STAGE].holds("pieces") else check_eigenvectors
-        findings += check(audit, found, vectors, guards)
-    return findings, found.labels
+        findings += check(audit, graph_pass, vectors, guards)
+    return findings, graph_pass.labels
 
 
-def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
+def check_eigenvectors(audit: Audit, graph_pass: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
     """Check residuals, orthogonality, eigenvalues and bounds of a connected graph."""
     group, eps = audit.run.groups[STAGE], rounding(audit)
     said, values = group.certificates, group.read("eigenvalues")
-    masses = np.einsum("n,nd,nd->d", found.degrees, vectors, vectors)
+    masses = np.einsum("n,nd,nd->d", graph_pass.degrees, vectors, vectors)
     if not (masses > 0).all():
         yield none_wrong(STAGE, "eigenvectors are not zero", int((masses <= 0).sum()))
         return
-    kept = kept_of(found, vectors, found.products[:, : vectors.shape[1]], np.arange(audit.run.n_points))
-    unit, theta, residuals = kept.unit, kept.values, kept.residuals
-    ritz = unit.T @ kept.images
+    leading = ritz_vectors(
+        graph_pass, vectors, graph_pass.products[:, : vectors.shape[1]], np.arange(audit.run.n_points)
+    )
+    unit, theta, residuals = leading.unit, leading.values, leading.residuals
+    ritz = unit.T @ leading.images
     residual = float(residuals.max())
     slack = 0.01 * float(said.get("residual", 0.0)) + eps
     yield at_most(STAGE, "residual", said.get("residual"), residual, slack, "|S u - theta u| over all points")
     yield at_most(STAGE, "D-orthogonality", 0.0, off_diagonal(unit.T @ unit), eps, "v_i D v_j of unit vectors")
-    trivial = np.sqrt(found.degrees / found.degrees.sum())
+    trivial = np.sqrt(graph_pass.degrees / graph_pass.degrees.sum())
     constant = float(np.abs(unit.T @ trivial).max())
     yield at_most(STAGE, "the constant vector is left out", 0.0, constant, eps, "v_i D 1 of unit vectors")
     yield at_most(
@@ -68,9 +70,9 @@ def check_eigenvectors(audit: Audit, found: Pass, vectors: np.ndarray, guards: n
     yield at_most(STAGE, "vectors have one length", 0.0, float(spread), eps, "v D v, relative to the largest")
     zero = 1 + int((values < NEAR_ZERO).sum())
     yield equal(STAGE, "near_zero_eigenvalues", said.get("near_zero_eigenvalues"), zero)
-    yield from check_bounds(audit, found, kept, guards)
+    yield from check_bounds(audit, graph_pass, leading, guards)
     if not by_landmarks(audit):  # else vectors are far from eigenvectors
-        yield judge_gap(audit, said, found, unit, theta, residuals)
+        yield judge_gap(audit, said, graph_pass, unit, theta, residuals)
 
 
 def off_diagonal(matrix: np.ndarray) -> float:
@@ -79,45 +81,45 @@ def off_diagonal(matrix: np.ndarray) -> float:
 
 
 def judge_gap(
-    audit: Audit, said: dict[str, Any], found: Pass, unit: np.ndarray, theta: np.ndarray, residuals: np.ndarray
+    audit: Audit, said: dict[str, Any], graph_pass: Pass, unit: np.ndarray, theta: np.ndarray, residuals: np.ndarray
 ) -> Finding:
-    """Compare the eigengap with a search for eigenvalues beyond those kept: it finds one that is left out.
+    """Compare the eigengap with a search for eigenvalues beyond those of the run: it finds one that is left out.
 
-    Of S on the complement of the vectors kept, the largest eigenvalue is at most the next one and |R|, by Weyl's
+    Of S on the complement of the run's vectors, the largest eigenvalue is at most the next one and |R|, by Weyl's
     theorem; what a search finds is none above it.
     """
     gap, bound = said.get("eigengap"), said.get("eigengap_error_bound")
     name = "eigengap, with none left out"
     if not isinstance(gap, float) or not isinstance(bound, float):
         return unchecked(STAGE, name, "the record does not say it")
-    trivial = np.sqrt(found.degrees / found.degrees.sum())
-    beyond = largest_beyond(audit, found, np.linalg.qr(np.column_stack([trivial, unit]))[0])
+    trivial = np.sqrt(graph_pass.degrees / graph_pass.degrees.sum())
+    beyond = largest_beyond(audit, graph_pass, np.linalg.qr(np.column_stack([trivial, unit]))[0])
     if beyond is None:
         return unchecked(STAGE, name, "W does not fit the memory, and would be read for every step", gap)
     widest = float(theta.min()) - beyond
     error = bound + float(np.linalg.norm(residuals)) + rounding(audit)
-    note = "at most, by Lanczos' method without the vectors kept"
+    note = "at most, by Lanczos' method without the run's vectors"
     return Finding(STAGE, name, gap, widest, error, verdict_of(widest >= gap - error), note)
 
 
-def largest_beyond(audit: Audit, found: Pass, kept: np.ndarray) -> float | None:
+def largest_beyond(audit: Audit, graph_pass: Pass, known: np.ndarray) -> float | None:
     """Return a lower bound of the largest eigenvalue of S without orthonormal vectors (N, m); None if W is too large.
 
-    S is D^-1/2 W D^-1/2. All vectors are made orthogonal to each other and to those kept in each step.
+    S is D^-1/2 W D^-1/2. All vectors are made orthogonal to each other and to the known ones in each step.
     """
-    n_points, n_kept = kept.shape
+    n_points, n_known = known.shape
     affordable = int(np.clip(np.sqrt(MOST_PRODUCTS / n_points), FEWEST_STEPS, MOST_STEPS))
-    steps = min(affordable, n_points - n_kept, audit.memory // (32 * n_points))
-    if 12 * found.nonzeros > audit.memory // 2 or steps < 1:
+    steps = min(affordable, n_points - n_known, audit.memory // (32 * n_points))
+    if 12 * graph_pass.nonzeros > audit.memory // 2 or steps < 1:
         return None
-    roots, stage = np.sqrt(found.degrees), final_graph(audit)
+    roots, stage = np.sqrt(graph_pass.degrees), final_graph(audit)
     blocks = [read_block(audit, stage, block) for block in range(len(audit.run.blocks))]
     basis, projected = np.zeros((n_points, steps)), np.zeros((steps, steps))
     vector = np.asarray(audit.generator.standard_normal(n_points))
     for step in range(steps):
         before = float(np.linalg.norm(vector))
         for _ in range(2):  # rounding of the first time is larger than what is left where little is
-            vector -= kept @ (kept.T @ vector)
+            vector -= known @ (known.T @ vector)
             vector -= basis[:, :step] @ (basis[:, :step].T @ vector)
         length = np.linalg.norm(vector)
         if length < 1e-10 * max(before, 1e-10):  # there is nothing beyond
@@ -134,33 +136,35 @@ def product(blocks: list[sp.csr_matrix], vector: np.ndarray) -> np.ndarray:
     return np.concatenate(side_by_side(lambda rows: np.asarray(rows @ vector), blocks))
 
 
-def check_pieces(audit: Audit, found: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
+def check_pieces(audit: Audit, graph_pass: Pass, vectors: np.ndarray, guards: np.ndarray) -> Iterator[Finding]:
     """Check a graph in pieces: that no edge joins them, residuals, no constant vectors, bounds of the largest."""
     group, eps = audit.run.groups[STAGE], rounding(audit)
     said, values = group.certificates, group.read("piece_eigenvalues")
     pieces = group.read("pieces")[audit.order]
-    joined = len(np.unique(found.labels.astype(np.int64) * len(values) + pieces))
-    yield none_wrong(STAGE, "no edge leads out of a piece", joined - (int(found.labels.max()) + 1), "pieces joined")
+    joined = len(np.unique(graph_pass.labels.astype(np.int64) * len(values) + pieces))
+    yield none_wrong(
+        STAGE, "no edge leads out of a piece", joined - (int(graph_pass.labels.max()) + 1), "pieces joined"
+    )
     n_pieces = int(pieces.max()) + 1
-    masses = sums_by(pieces, found.degrees[:, np.newaxis] * vectors**2, n_pieces)
-    products = found.products[:, : vectors.shape[1]]
-    left = products - found.degrees[:, np.newaxis] * vectors * (1.0 - values[pieces])
-    squares = sums_by(pieces, left**2 / found.degrees[:, np.newaxis], n_pieces)
+    masses = sums_by(pieces, graph_pass.degrees[:, np.newaxis] * vectors**2, n_pieces)
+    products = graph_pass.products[:, : vectors.shape[1]]
+    left = products - graph_pass.degrees[:, np.newaxis] * vectors * (1.0 - values[pieces])
+    squares = sums_by(pieces, left**2 / graph_pass.degrees[:, np.newaxis], n_pieces)
     residuals = np.sqrt(np.divide(squares, masses, out=np.zeros_like(squares), where=masses > 0))
     residual = float(residuals.max())
     slack = 0.01 * float(said.get("residual", 0.0)) + eps
     yield at_most(STAGE, "residual", said.get("residual"), residual, slack, "of the worst piece")
     empty = (masses == 0) & (values != 1)
     yield none_wrong(STAGE, "pieces have eigenvectors where they have eigenvalues", int(empty.sum()))
-    means = sums_by(pieces, found.degrees[:, np.newaxis] * vectors, n_pieces)
-    weights = np.bincount(pieces, found.degrees, minlength=n_pieces)[:, np.newaxis]
+    means = sums_by(pieces, graph_pass.degrees[:, np.newaxis] * vectors, n_pieces)
+    weights = np.bincount(pieces, graph_pass.degrees, minlength=n_pieces)[:, np.newaxis]
     constant = np.abs(means) / np.sqrt(weights * np.where(masses > 0, masses, 1.0))
     yield at_most(STAGE, "constant vectors are left out", 0.0, float(constant.max()), eps, "of every piece")
     yield equal(STAGE, "pieces", said.get("pieces"), n_pieces)
     largest = np.flatnonzero(pieces == 0)
     count = min(vectors.shape[1], len(largest) - 1)
-    kept = kept_of(found, vectors[:, :count], products[:, :count], largest)
-    yield from check_bounds(audit, found, kept, guards)
+    leading = ritz_vectors(graph_pass, vectors[:, :count], products[:, :count], largest)
+    yield from check_bounds(audit, graph_pass, leading, guards)
 
 
 def sums_by(pieces: np.ndarray, values: np.ndarray, n_pieces: int) -> np.ndarray:
