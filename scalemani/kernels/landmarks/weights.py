@@ -292,7 +292,7 @@ def combined_among(
 ) -> Combined:
     """Return the weights of points (n, D) over their nearest landmarks (n, >= K), which are at squared distances.
 
-    Each row depends on its own point alone.
+    Each row depends on its point alone.
     """
     indices, squares = (np.ascontiguousarray(one[:, : combining.n_neighbors]) for one in (indices, squares))
     if combining.sigma is None:

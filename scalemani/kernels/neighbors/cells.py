@@ -26,7 +26,7 @@ from scalemani.kernels.rows.smallest import POOL_MARGIN, append_within, insert_n
 # Of |query - center|^2 and for each dimension, what rounding may make of a product: some 8 roundings of float32, with
 # rows up to twice as far from the centre as the query is. Of those farther off it is a small part of their distance.
 ROUNDING_SHARE = np.float32(8 * 2.0**-24)
-MORE_ROUNDINGS = 4  # beside those for each dimension
+MORE_ROUNDINGS = 4  # in addition to those for each dimension
 DOUBTFUL = np.float32(4.0)  # times what rounding may make of a product, up to which it says too little
 
 CHUNK_QUERIES = 504  # centred queries, in whole groups, that stay in the second-level cache while the panels go by
@@ -70,7 +70,7 @@ def nearest_nearby_cells(
 ) -> np.ndarray:
     """Return the cells nearest to rows that are sorted by cell, among those near the cell that a row lies in.
 
-    A row of the answer depends on its own sketch only.
+    A row of the answer depends on its sketch only.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ def offer_cells(
     queries : (q,) int64, rows of `sketches`
     start : the row of `sketches` that the first row of `nearest` stands for
     centroids : (u, s) float32, of the cells that are offered
-    nearest : cells found so far, changed in place
+    nearest : nearest cells so far, changed in place
     """
     cells, squares = nearest.cells, nearest.squares  # fields taken in a loop would be counted as references
     center = middle_row(centroids)

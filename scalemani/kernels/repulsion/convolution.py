@@ -131,12 +131,12 @@ def batch_lanes(dtype: np.dtype) -> int:
 
 def radices_of(length: int) -> np.ndarray:
     """Return the radices of the passes for a length of the form 2^a 3^b 5^c, (p,) int64."""
-    found = []
+    radices = []
     for radix in RADICES:
         while length % radix == 0:
-            found.append(radix)
+            radices.append(radix)
             length //= radix
-    return np.array(found, dtype=np.int64)
+    return np.array(radices, dtype=np.int64)
 
 
 def twiddle_factors(length: int, dtype: np.dtype) -> np.ndarray:
@@ -321,7 +321,7 @@ class MeshConvolution:
         return np.ascontiguousarray(np.moveaxis(batched, 1, -1))
 
     def apply(self, parts: np.ndarray, over: Mapper) -> np.ndarray:
-        """Return the sum of `parts` (p, n_0, ...) convolved with the kernel, in the place of the first part."""
+        """Return the sum of `parts` (p, n_0, ...) convolved with the kernel; it replaces the first part."""
         columns, shape = parts.reshape(*parts.shape[:2], -1), parts.shape[2:]
         n_columns, lanes = columns.shape[2], self._lanes
         spectrum, transform = self._spectrum((len(self._transform), n_columns, 2, lanes), parts.dtype), self._transform

@@ -37,7 +37,7 @@ def comparable(points: np.ndarray, others: np.ndarray) -> tuple[np.ndarray, np.n
 
     Returns
     -------
-    Both tables C-contiguous and of one dtype: their own where it is the same, else float64
+    Both tables C-contiguous and of one dtype: theirs where it is the same, else float64
     """
     dtype = points.dtype if points.dtype == others.dtype else np.dtype(np.float64)
     return np.ascontiguousarray(points, dtype=dtype), np.ascontiguousarray(others, dtype=dtype)

@@ -28,7 +28,7 @@ from scalemani.kernels.rows.refusals import (
 
 MAPPED_BYTES = 2**24  # of the rows that are mapped at once
 COPIES_OF_MAPPED = 3  # scaled, shifted and mapped
-COPIES_OF_NONZEROS = 6  # as given, in float64, scaled, their squares and rows, and mapped
+COPIES_OF_NONZEROS = 6  # as read, in float64, scaled, their squares and rows, and mapped
 LARGEST_EXPONENT = 1000  # of a factor: beyond, it overflows itself; squares of what is left over do not
 SET_WORDS = np.dtype(np.uint64)
 
@@ -55,21 +55,21 @@ class Metric(NamedTuple):
         return self.distance == SETS
 
 
-def as_given(rows: RowValues) -> np.ndarray:
-    """Return the values that are given."""
+def unchanged_values(rows: RowValues) -> np.ndarray:
+    """Return the values as they are."""
     return rows.values
 
 
 def scale_rows(rows: RowValues) -> np.ndarray:
     """Return values times powers of two, exactly, by which no square overflows; the largest of a row is then normal."""
     exponents = np.frexp(rows.reduced(np.maximum, np.abs(rows.values)))[1]
-    return rows.values * rows.beside(np.ldexp(1.0, -np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
+    return rows.values * rows.by_value(np.ldexp(1.0, -np.clip(exponents, -LARGEST_EXPONENT, LARGEST_EXPONENT)))
 
 
 def normalize_rows(rows: RowValues) -> np.ndarray:
     """Return values of rows at unit length; none is zero."""
     scaled = scale_rows(rows)
-    return scaled / rows.beside(np.sqrt(rows.reduced(np.add, np.square(scaled))))
+    return scaled / rows.by_value(np.sqrt(rows.reduced(np.add, np.square(scaled))))
 
 
 def standardize_rows(rows: RowValues) -> np.ndarray:
@@ -82,7 +82,7 @@ def standardize_rows(rows: RowValues) -> np.ndarray:
 def take_root_shares(rows: RowValues) -> np.ndarray:
     """Return the square roots of values of rows that are divided by their sum: unit rows; none is zero."""
     scaled = scale_rows(rows)
-    return np.sqrt(scaled / rows.beside(rows.reduced(np.add, scaled)))
+    return np.sqrt(scaled / rows.by_value(rows.reduced(np.add, scaled)))
 
 
 def divide_by_root_width(rows: RowValues) -> np.ndarray:
@@ -97,7 +97,7 @@ def halve_normalized_bits(rows: RowValues) -> np.ndarray:
     the Jaccard distance 1 - i / (|a| + |b| - i), since the geometric mean of |a| and |b| is at most their mean.
     """
     sizes = rows.reduced(np.add, rows.values)
-    return np.asarray(rows.values / rows.beside(np.sqrt(2.0 * np.maximum(sizes, 1.0))))
+    return np.asarray(rows.values / rows.by_value(np.sqrt(2.0 * np.maximum(sizes, 1.0))))
 
 
 def squared(distances: np.ndarray) -> np.ndarray:
@@ -152,7 +152,7 @@ METRICS = {
 
 
 def mapped_dtype(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of mapped rows: float64 for float64, float32 for all others, whose own rounding is no finer."""
+    """Return the dtype of mapped rows: float64 for float64, float32 for all others, whose rounding is no finer."""
     return np.dtype(np.float64 if dtype == np.float64 else np.float32)
 
 
@@ -162,7 +162,7 @@ def rows_at_once(n_features: int) -> int:
 
 
 def map_rows(rows: Points, metric: str) -> Points:
-    """Return rows (n, D) mapped for a metric, none of which it refuses, in `mapped_dtype`; Euclidean ones as given.
+    """Return rows (n, D) mapped for a metric, none of which it refuses, in `mapped_dtype`; Euclidean ones unchanged.
 
     Parameters
     ----------
@@ -199,8 +199,8 @@ def compared_rows(rows: Points, metric: str) -> Points:
     if sp.issparse(rows):
         return sp.csr_matrix((np.ones(rows.nnz, np.bool_), rows.indices, rows.indptr), shape=rows.shape)
     packed = np.zeros((len(rows), n_words(rows.shape[1]) * SET_WORDS.itemsize), np.uint8)
-    found = np.packbits(rows > 0, axis=1)
-    packed[:, : found.shape[1]] = found
+    bits = np.packbits(rows > 0, axis=1)
+    packed[:, : bits.shape[1]] = bits
     return packed.view(SET_WORDS)
 
 

@@ -25,11 +25,11 @@ class RowValues(NamedTuple):
             return np.asarray(ufunc.reduce(values, axis=1))
         filled = np.flatnonzero(np.diff(self.ends))
         of_filled = ufunc.reduceat(values, self.ends[filled])
-        found = np.zeros(len(self.ends) - 1, of_filled.dtype)
-        found[filled] = of_filled
-        return found
+        reduced = np.zeros(len(self.ends) - 1, of_filled.dtype)
+        reduced[filled] = of_filled
+        return reduced
 
-    def beside(self, of_rows: np.ndarray) -> np.ndarray:
+    def by_value(self, of_rows: np.ndarray) -> np.ndarray:
         """Return numbers (n,) of the rows, to be computed with the values of each."""
         return of_rows[:, np.newaxis] if self.ends is None else np.repeat(of_rows, np.diff(self.ends))
 

@@ -14,10 +14,10 @@ Ritz value of X1, hence
     |c| <= |R1| / G |a|,   G = theta_d - t - sum_k r_k^2 / (theta_d - theta_k),
     |b| <= |c| sqrt(sum_k r_k^2 / (theta_d - theta_k)^2),   k over X2,
 
-which is the sine theorem of Davis and Kahan where X2 is empty. Where the last eigenvalue kept has a near neighbour X2
-spans the gap: residuals do not lead from X1 to X2. t is not known: it is taken to be at most the Ritz value that
+which is the sine theorem of Davis and Kahan where X2 is empty. Where the last leading eigenvalue has a near neighbour,
+X2 spans the gap: residuals do not lead from X1 to X2. t is not known: it is taken to be at most the Ritz value that
 follows those of X2 and its residual together. That holds as long as no eigenvalue is missing among the Ritz values,
-which residuals cannot tell. Without that, as many exact eigenvalues as there are columns in X1 lie within |R1| of
+which residuals cannot show. Without that, as many exact eigenvalues as there are columns in X1 lie within |R1| of
 theirs. Where |R1| > G nothing follows for the angle of X1, and it may still for that of its first columns alone.
 
 Sources: Davis and Kahan 1970, The rotation of eigenvectors by a perturbation III; Nakatsukasa 2020, Sharp error bounds
@@ -36,7 +36,7 @@ from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.graph.symmetric import row_sums
 from scalemani.kernels.spectral.eigenproblem import DENSE_LANDMARKS
 
-NEAR_ZERO = 1e-13  # an eigenvalue of L v = lambda D v, in [0, 2], that rounding does not tell from zero
+NEAR_ZERO = 1e-13  # an eigenvalue of L v = lambda D v, in [0, 2], that rounding does not separate from zero
 LEAST_VALUE = -1.0  # of S, whose eigenvalues lie in [-1, 1]
 BELOW_ALL = -2.0  # where eigenvalues of known vectors are moved to
 TOLERANCES = (1e-2, 1e-4, 1e-6, 1e-8, 1e-10)  # of the search for the next eigenvalue, until the gap is resolved
@@ -48,9 +48,9 @@ ROUNDINGS = 4  # of a product, in inner products of unit vectors
 
 
 class Following(NamedTuple):
-    """Ritz values (g,) of S beyond those that are kept, descending, and residuals |S y - theta y| of unit vectors y.
+    """Ritz values (g,) of S beyond the leading ones, descending, and residuals |S y - theta y| of unit vectors y.
 
-    One at least; further ones are of vectors that come of one Rayleigh-Ritz step with those that are kept. `vectors`
+    One at least; further ones are of vectors that come of one Rayleigh-Ritz step with the leading ones. `vectors`
     (N, g) are these y; None where they were not computed, as of a dense solve for eigenvalues alone.
     """
 
@@ -72,13 +72,13 @@ class SubspaceAccuracy(NamedTuple):
 
     Attributes
     ----------
-    eigengap : the last Ritz value kept less the following one, of S, which is lambda_(d+1) - lambda_d of
-        L v = lambda D v. Negative where an eigenvalue is missing among those kept, zero where none is known to follow
+    eigengap : the last leading Ritz value less the following one, of S, which is lambda_(d+1) - lambda_d of
+        L v = lambda D v. Negative where an eigenvalue is missing among them, zero where none is known to follow
     eigengap_error_bound : the gap of the exact eigenvalues differs from `eigengap` by at most this, as long as none is
-        missing among those kept
+        missing among them
     angle_bound : radians below pi/2. The largest principal angle between the span of D^1/2 V, of the embedding V, and
         that of the exact eigenvectors is at most this; None where residuals do not bound it
-    eigenvalue_error_bound : no eigenvalue kept is farther from the exact one
+    eigenvalue_error_bound : no leading eigenvalue is farther from the exact one
     resolved_components : how many of the first columns, at most, span what the residuals bound the angle of
     resolved_angle_bound : that bound, in radians; None where these are none
     """
@@ -137,7 +137,7 @@ def angle_of(sine: float) -> float | None:
 def sine_and_error(
     values: np.ndarray, residuals: np.ndarray, following: Following, rounding: float
 ) -> tuple[float, float]:
-    """Return bounds on the sine of the angle and on the error of eigenvalues, of all Ritz vectors that are kept."""
+    """Return bounds on the sine of the angle and on the error of eigenvalues, of all leading Ritz vectors."""
     last, length = float(values[-1]), float(np.sqrt((residuals**2).sum()))
     eigengap = last - float(following.values[0])
     sine, error, lost, turned, coupled = np.inf, length, 0.0, 1.0, 0.0
@@ -155,27 +155,27 @@ def sine_and_error(
 
 
 def certified_pairs(
-    values: np.ndarray, residuals: np.ndarray, n_kept: int, scale: float = 1.0, largest: float = np.inf
+    values: np.ndarray, residuals: np.ndarray, n_leading: int, scale: float = 1.0, largest: float = np.inf
 ) -> dict[str, Any]:
-    """Return the certificates of leading Ritz pairs of one Rayleigh-Ritz step, of which the first `n_kept` are kept.
+    """Return the certificates of the first `n_leading` Ritz pairs of one Rayleigh-Ritz step.
 
     Parameters
     ----------
-    values, residuals : (m,) Ritz values, descending, and |S x - theta x| of unit Ritz vectors; those beyond `n_kept`
+    values, residuals : (m,) Ritz values, descending, and |S x - theta x| of unit Ritz vectors; those beyond `n_leading`
         bound the gap, which is not known without any
     scale : what the residual is stated relative to, above zero
     largest : as of `subspace_accuracy`
     """
     values, residuals = values / scale, residuals / scale  # squares of eigenvalues may leave float64
-    kept = values[:n_kept]
-    following = Following(values[n_kept:], residuals[n_kept:])
-    if n_kept == len(values):
-        following = Following.one(float(kept[-1]), float(residuals.max()))
+    leading = values[:n_leading]
+    following = Following(values[n_leading:], residuals[n_leading:])
+    if n_leading == len(values):
+        following = Following.one(float(leading[-1]), float(residuals.max()))
     rounding = ROUNDINGS * float(np.finfo(np.float64).eps)
-    found = subspace_accuracy(kept, residuals[:n_kept], following, rounding, largest / scale)._asdict()
-    del found["eigengap_error_bound"]
-    lengths = {name: found[name] * scale for name in ("eigengap", "eigenvalue_error_bound")}
-    return {"residual": float(residuals[:n_kept].max()), **found, **lengths}
+    accuracy = subspace_accuracy(leading, residuals[:n_leading], following, rounding, largest / scale)._asdict()
+    del accuracy["eigengap_error_bound"]
+    lengths = {name: accuracy[name] * scale for name in ("eigengap", "eigenvalue_error_bound")}
+    return {"residual": float(residuals[:n_leading].max()), **accuracy, **lengths}
 
 
 def count_near_zero(eigenvalues: np.ndarray) -> int:
