@@ -38,7 +38,7 @@ class DimensionsError(DataError):
 
 
 class DisconnectedGraphError(DataError):
-    """A neighbour graph in several components where one was asked for."""
+    """A neighbour graph in several components where one was requested."""
 
 
 class StoreError(ScalemaniError):
@@ -56,7 +56,7 @@ class StoreVersionError(StoreError):
 
 
 class UnsafeStoreError(StoreError):
-    """A store that asks for code to be run or leads outside its own folder."""
+    """A store that asks for code to be run or leads outside its folder."""
 
 
 class CorruptChunkError(StoreError):
@@ -76,7 +76,7 @@ class UnreachableStoreError(StoreError):
 
 
 class ClusterError(ScalemaniError):
-    """A cluster that cannot go on with a run."""
+    """A cluster that cannot continue a run."""
 
 
 class WorkersLostError(ClusterError):
@@ -102,7 +102,7 @@ class DiskSpaceError(ScalemaniError, OSError):
 
 
 class NumericalError(ScalemaniError, ArithmeticError):
-    """A computation that did not reach what was asked."""
+    """A computation that did not reach its target."""
 
 
 class ConvergenceError(NumericalError):
@@ -114,11 +114,11 @@ class RankError(NumericalError):
 
 
 class ScalemaniWarning(UserWarning):
-    """Something about a result that whoever uses it should know."""
+    """Something about a result that its users should know."""
 
 
 class ShortfallWarning(ScalemaniWarning):
-    """A result that falls short of what was asked for: a residual, a recall, an error, a descent cut short."""
+    """A result that misses its target: a residual, a recall, an error, a descent cut short."""
 
 
 WARNINGS: dict[str, type[ScalemaniWarning]] = {kind.__name__: kind for kind in (ScalemaniWarning, ShortfallWarning)}
@@ -139,14 +139,14 @@ LONGEST_NAME = 200  # letters of a name whose nearest one is looked for, which t
 def nearest_name(name: object, allowed: Iterable[str]) -> str:
     """Return the part of a message that offers the nearest allowed name, and lists them all."""
     names = sorted(allowed)
-    given = str(name)
-    close = difflib.get_close_matches(given, names, n=1, cutoff=0.5) if len(given) <= LONGEST_NAME else []
+    text = str(name)
+    close = difflib.get_close_matches(text, names, n=1, cutoff=0.5) if len(text) <= LONGEST_NAME else []
     offer = f"did you mean {close[0]!r}? " if close else ""
     return f"{offer}allowed: {', '.join(names)}"
 
 
 def check_known(name: object, allowed: Iterable[str], problem: str) -> None:
-    """Refuse a name that is not among the allowed ones: tell the problem, and offer the nearest."""
+    """Refuse a name that is not among the allowed ones: state the problem, and offer the nearest."""
     if not isinstance(name, str) or name not in allowed:
         raise ConfigError(f"{problem}: {nearest_name(name, allowed)}")
 
@@ -155,8 +155,8 @@ def installing(extra: str) -> str:
     """Return the command that installs what an extra adds, wherever this package came from."""
     from importlib.metadata import requires
 
-    asked = re.compile(rf"extra\s*==\s*['\"]{extra}['\"]")
-    wanted = [one.partition(";")[0].strip() for one in requires("scalemani") or () if asked.search(one)]
+    of_extra = re.compile(rf"extra\s*==\s*['\"]{extra}['\"]")
+    wanted = [one.partition(";")[0].strip() for one in requires("scalemani") or () if of_extra.search(one)]
     return f"pip install {' '.join(map(shlex.quote, wanted))}"
 
 
@@ -182,7 +182,7 @@ def without_secrets(text: str, words: Iterable[str] = ()) -> str:
 
 
 def secret_parts(word: str) -> set[str]:
-    """Return what may be told of no URL: its user, password and query, and the longer parts of these."""
+    """Return what no message may say of a URL: its user, password and query, and the longer parts of these."""
     scheme = re.search(URL, word)
     if scheme is None:
         return set()
@@ -245,6 +245,6 @@ def refuse_credentials(location: str) -> None:
     scheme, separator, rest = location.partition("://")
     if separator and "@" in rest:
         raise ConfigError(
-            f"a {scheme}:// URL was given with a user or password in it: leave them out, credentials come from the "
+            f"a {scheme}:// URL has a user or password in it: leave them out, credentials come from the "
             "environment or the usual profile"
         )

@@ -1,4 +1,4 @@
-"""Landmarks of points in memory, Z, and the surface around landmarks: covariances, and eigenmaps of their own graph."""
+"""Landmarks of points in memory, Z, and the surface around landmarks: covariances, and eigenmaps of their graph."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -73,7 +73,7 @@ def select_landmarks(  # noqa: PLR0913 - what a run takes of points and landmark
 
     Returns
     -------
-    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order found
+    Landmarks, rows ascending; off the data in float64, with `indices` None, those of "gp" in the order of the search
 
     Raises
     ------
@@ -111,11 +111,11 @@ def selected_among(
 ) -> Selected:
     """Return landmarks among points that are read by row numbers; raise ConfigError for what cannot be requested."""
     check_known(method, LANDMARK_METHODS, f"method {method!r} is unknown")
-    given, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
-    for name in given:
+    requested, known = checked_settings(settings), NUMBERS if numbers else (*NUMBERS, *OF_SELECTION)
+    for name in requested:
         check_setting(name, known, f"settings has {name!r}, which is no number of landmarks")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
-    choice = choice_of(Parameters().with_values(given).resolved("laplacian-eigenmaps"))
+    choice = choice_of(Parameters().with_values(requested).resolved("laplacian-eigenmaps"))
     choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)
     return selected_landmarks(points, choice)
 
@@ -155,11 +155,11 @@ def landmark_weights(points: Any, landmarks: Any, n_neighbors: int = 5) -> sp.cs
     >>> landmark_weights(np.array([[0.25]]), np.array([[0.0], [1.0]]), n_neighbors=2).toarray().round(3)
     array([[0.75, 0.25]])
     """
-    given = landmarks if isinstance(landmarks, Landmarks) else Landmarks(landmarks, None)
+    selection = landmarks if isinstance(landmarks, Landmarks) else Landmarks(landmarks, None)
     source = open_points(points)
-    numbers = row_numbers(given.points, source.shape)
-    places = None if numbers is not None else with_same_columns(source, given.points)[1]
-    table = points_in_memory(source, metric=given.metric)
+    numbers = row_numbers(selection.points, source.shape)
+    places = None if numbers is not None else with_same_columns(source, selection.points)[1]
+    table = points_in_memory(source, metric=selection.metric)
     selected = points_in_memory(table[numbers] if places is None else places, "landmarks")
     if table.shape[1] != selected.shape[1]:
         raise DataError(f"points have {table.shape[1]} columns, landmarks {selected.shape[1]}; they must have the same")

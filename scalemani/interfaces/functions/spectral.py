@@ -373,7 +373,7 @@ def solve_reduced(A: Any, B: Any, n_components: int = 2) -> tuple[np.ndarray, np
     DataError
         For matrices that do not fit, are not finite or not symmetric.
     DisconnectedGraphError
-        For an eigenvalue zero besides the constant vector's: vectors of a null space are one basis of many.
+        For an eigenvalue zero other than the constant vector's: vectors of a null space are one basis of many.
     RankError
         For a B that is singular beyond unused landmarks, and fewer landmarks than components.
     NumericalError, ConvergenceError
