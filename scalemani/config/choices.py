@@ -1,6 +1,6 @@
 """Closed lists of names, written in full for type checkers and editors, which read no tables.
 
-Parameters of runs have the same types; names that methods add are lists of their own there, and
+Parameters of runs have the same types; names that methods add are separate lists there, and
 `tests/config/test_choices.py` compares them with these.
 """
 

@@ -6,7 +6,7 @@ from scalemani.errors import ConfigError, DataError, ScalemaniError, StoreError
 
 # Beyond these a certificate says that its result falls short.
 MUCH_AT_FLOOR = 0.1  # share of the edges; a few far neighbours of a point may well be there
-MOST_ANGLE = 0.1  # radians, of a subspace that is told from its neighbours: 6 degrees can just be seen in a picture
+MOST_ANGLE = 0.1  # radians, of a subspace apart from its neighbours: 6 degrees can just be seen in a picture
 # Tolerances that nine in ten single points may err by. In maps of digits and cells they err by three to four times as
 # much as the whole does; isolated points of a wide map, which hardly count in the whole, by a hundred times as much.
 SINGLE_POINTS = 10.0
@@ -58,10 +58,10 @@ LIMITS = {
 }
 
 
-def check_limit(name: str, found: int, what: str) -> None:
+def check_limit(name: str, count: int, what: str) -> None:
     """Refuse more of something than its limit, in words that say what came, what is allowed and what to do."""
     limit = LIMITS[name]
-    if found > limit.most:
+    if count > limit.most:
         raise limit.error(
-            f"{what} has {found} {limit.unit}, at most {limit.most} are taken ({limit.reason}): {limit.remedy}"
+            f"{what} has {count} {limit.unit}, at most {limit.most} are taken ({limit.reason}): {limit.remedy}"
         )

@@ -2,7 +2,7 @@
 
 E = E+ + strength E-, with E+ = sum w a(d^2) over the affinities w of the graph and E- made of the sums
 S_n = sum over m != n of K(d_nm^2); d is the distance in the embedding. The parameters, the routes, the command line and
-its help and `scalemani.objective` are made from this table; each row has an estimator beside it. Source: [PH] 3.2,
+its help and `scalemani.objective` are made from this table; each row has an estimator class. Source: [PH] 3.2,
 eqs. (3.1) to (3.4).
 """
 
@@ -16,7 +16,7 @@ Kernel = Literal["student", "gaussian", "epanechnikov"]
 
 @dataclass(frozen=True, kw_only=True)
 class Objective:
-    """What pulls, what pushes, and what a descent does where nothing else is asked for.
+    """What pulls, what pushes, and what a descent does where nothing else is requested.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class Objective:
     combine : how the sums make E-: "sum", sum_n S_n, "log-sum", log sum_n S_n, or "sum-log", sum_n log S_n
     total : what the affinities are scaled to sum to: "given" leaves them as they are, "one" makes them probabilities
         over all pairs, "points" (N in all) over the neighbours of each point
-    formula : E+ and E-, as the documentation shows them; p stands for affinities that were scaled, w for given ones
+    formula : E+ and E-, as the documentation shows them; p stands for affinities that were scaled, w for unscaled ones
     name : what a person calls it
     estimator : the name of its scikit-learn class, in `scalemani`
     strength : weight of E-
@@ -87,7 +87,7 @@ OBJECTIVES: dict[str, Objective] = {
         combine="sum-log",
         total="points",
         formula=("sum p d^2", "sum_n log sum_m exp(-d_nm^2)"),
-        name="Stochastic neighbour embedding, with a distribution of its own for each point",
+        name="Stochastic neighbour embedding, with a distribution for each point",
         estimator="SNE",
     ),
     "t-ee": Objective(

@@ -20,7 +20,7 @@ class Ours(NamedTuple):
 SIGMA, FORCES, REPULSION = "affinities.sigma", "layout.tolerance", "layout.repulsion"
 WORKERS = Ours("workers", "None takes all processors")
 ITERATIONS = Ours("layout.max_iterations", "counts all iterations")
-NO_SHAPE = Ours("layout.strength", "kernels have no shape of their own, and this is the weight of the repulsion")
+NO_SHAPE = Ours("layout.strength", "kernels have no shape to choose, and this is the weight of the repulsion")
 OTHER_NAMES: Mapping[str, Ours] = {
     "n_jobs": WORKERS,
     "n_threads": WORKERS,
@@ -72,14 +72,14 @@ def name_here(name: object) -> Ours | None:
 
 
 def with_note(word: str, ours: Ours) -> str:
-    """Return how a parameter is written where it is asked for, with how it differs from that of another library."""
+    """Return how a parameter is written where users request it, with how it differs from that of another library."""
     return f"here it is {word}" + f" ({ours.note})" * bool(ours.note)
 
 
 def check_setting(
     name: object, allowed: Collection[str], problem: str, arguments: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Refuse a name that is not among the allowed ones: tell the problem, and what is meant here, or the nearest.
+    """Refuse a name that is not among the allowed ones: state the problem, and what is meant here, or the nearest.
 
     `arguments` has the names of parameters that are called otherwise among the allowed ones.
     """

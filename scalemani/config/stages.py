@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
 COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
 GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
-PRECOMPUTED = "precomputed"  # the metric of neighbours that were found elsewhere
+PRECOMPUTED = "precomputed"  # the metric of precomputed neighbours
 GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
 GIVEN_ROWS = "rows"  # the method of those that are rows of the points, which it is resolved to where they have to be
 BESIDE_POINTS = (GIVEN_LANDMARKS, GIVEN_ROWS)
@@ -22,7 +22,7 @@ Names = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Key:
-    """What the key of a stage's result holds beside the stage's parameters and the keys of its inputs.
+    """What the key of a stage's result holds in addition to the stage's parameters and the keys of its inputs.
 
     Raise `version` whenever the same inputs and parameters give another result: stored results of the older version are
     then computed again. Raise `continued_version` where that is so only of what continues an earlier run.
@@ -30,7 +30,7 @@ class Key:
     stages, as on the command line. `side_data` names the parts of the side data whose digests it holds, where points
     have them. `without` names inputs that are functions of the other inputs and of the parameters, or inputs of these:
     their keys are left out. `continues` names the stages of an earlier run that a run of appended points reads, with
-    their keys in its own; it then reads these stages of its own run too.
+    their keys in its keys; it then also reads these stages of the new run.
     """
 
     version: int = 1
@@ -90,7 +90,7 @@ NEIGHBOR_COMPONENTS = replace(
 SYMMETRIC_AFFINITIES = Stage(
     "symmetric_affinities", ("neighbors", "affinities", "components", "weights", "classes"), key=Key(version=2)
 )
-KERNEL_AFFINITIES = replace(SYMMETRIC_AFFINITIES, inputs=("neighbors", "affinities", "components"))  # whatever classes
+KERNEL_AFFINITIES = replace(SYMMETRIC_AFFINITIES, inputs=("neighbors", "affinities", "components"))  # with any classes
 NORMALIZED_AFFINITIES = Stage("normalized_affinities", ("symmetric_affinities", "weights"))
 LANDMARKS = Stage(
     "landmarks",
@@ -100,7 +100,7 @@ LANDMARKS = Stage(
     key=Key(version=4, side_data=("landmarks",), continues=("landmarks",)),
 )
 LANDMARK_WEIGHTS = Stage("landmark_weights", ("work_points", "landmarks"), solvers=LANDMARK_SOLVERS)
-LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # tell which components have none
+LANDMARKS_IN_GRAPH = ("work_points", "components", "landmarks")  # from which follows which components have none
 REDUCED = Stage(
     "reduced",
     ("symmetric_affinities", "normalized_affinities", "landmark_weights", *LANDMARKS_IN_GRAPH),
@@ -159,7 +159,7 @@ KERNEL_ROUTE = (*GRAPH_ROUTE, AFFINITIES, COMPONENTS, KERNEL_AFFINITIES)
 AFFINITY_STAGES = (replace(CLASSES, optional=True), AFFINITIES, COMPONENTS, SYMMETRIC_AFFINITIES)
 AFFINITY_ROUTE = (*GRAPH_ROUTE, *AFFINITY_STAGES)
 WEIGHTED_ROUTE = (DUPLICATES, *GRAPH_ROUTE, WEIGHTS, *AFFINITY_STAGES)
-# Of methods by landmarks alone: without neighbours to look for, points need no cells and no other order than their own.
+# Of methods by landmarks alone: without neighbours to look for, points need no cells and no other order.
 LINEAR_ROUTE = (POINTS, LANDMARKS, replace(LANDMARK_WEIGHTS, inputs=("points", "landmarks"), solvers=()))
 # Of methods that take the edges of the graph as they are.
 DISTANCES_ROUTE = (*GRAPH_ROUTE, NEIGHBOR_COMPONENTS, LANDMARKS)

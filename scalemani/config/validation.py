@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scalemani.errors import ConfigError, DataError, DimensionsError, ObjectsError
 
 # Kept as they are; distances between integers are then computed exactly.
-KEPT_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
+STORED_DTYPES = ("uint8", "int8", "uint16", "int16", "float32", "float64")
 CAST_DTYPES = {"bool": "uint8", "float16": "float32"}
 
 N_REPORTED_ROWS = 5
@@ -71,7 +71,7 @@ def check_seed(random_state: Any) -> int:
 
 
 def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
-    """Return the native dtype in which points of `dtype` are kept.
+    """Return the native dtype in which points of `dtype` are stored.
 
     uint8, int8, uint16, int16, float32 and float64 stay; bool becomes uint8, float16 and bfloat16 float32; every other
     real number (int32, int64, unsigned, long double) becomes float64.
@@ -81,31 +81,32 @@ def check_dtype(dtype: Any, name: str = "points") -> np.dtype:
     DataError
         For complex numbers, objects, strings, dates and structured dtypes.
     """
-    given = np.dtype(dtype)
-    if given.kind == "V" and np.can_cast(given, np.float32):  # bfloat16 and others of ml_dtypes
+    input_dtype = np.dtype(dtype)
+    if input_dtype.kind == "V" and np.can_cast(input_dtype, np.float32):  # bfloat16 and others of ml_dtypes
         return np.dtype(np.float32)
-    if given.kind == "c":
+    if input_dtype.kind == "c":
         raise DataError(
-            f"Complex data not supported: {name} has dtype {given}; pass real and imaginary parts as columns"
+            f"Complex data not supported: {name} has dtype {input_dtype}; pass real and imaginary parts as columns"
         )
-    if given.kind not in "biuf":
+    if input_dtype.kind not in "biuf":
         remedy = f"Convert it, for example with numpy.asarray({name}, dtype=numpy.float64)"
-        if given.kind == "V" and given.names is None:
+        if input_dtype.kind == "V" and input_dtype.names is None:
             remedy = "NumPy stores bfloat16 so: give array.view(ml_dtypes.bfloat16), or save it as float32"
         raise DataError(
-            f"{name} must have a numeric dtype, got {given}; allowed: bool, integers and floats up to 64 bits. {remedy}"
+            f"{name} must have a numeric dtype, got {input_dtype}; allowed: bool, integers and floats up to 64 bits. "
+            f"{remedy}"
         )
-    native = given.newbyteorder("=").name
-    return np.dtype(native if native in KEPT_DTYPES else CAST_DTYPES.get(native, "float64"))
+    native = input_dtype.newbyteorder("=").name
+    return np.dtype(native if native in STORED_DTYPES else CAST_DTYPES.get(native, "float64"))
 
 
 def with_nan(dtype: np.dtype) -> np.dtype:
-    """Return the dtype of points of `dtype`, a result of `check_dtype`, with NaN in the place of gaps."""
+    """Return the dtype of points of `dtype`, a result of `check_dtype`, with NaN for gaps."""
     return np.dtype(np.result_type(dtype, np.float32))
 
 
 def check_shape(shape: tuple[int, ...], name: str = "points", min_rows: int = 1) -> None:
-    """Refuse whatever is not a table of at least `min_rows` rows and one column, with a DataError."""
+    """Refuse anything but a table of at least `min_rows` rows and one column, with a DataError."""
     if len(shape) != 2:
         raise DimensionsError(
             f"Expected 2D array, got {len(shape)}D array instead for {name}: shape {shape}. Reshape your data to "
@@ -213,46 +214,46 @@ def lost_digits(name: str, rows: np.ndarray, bounds: tuple[int, int], column: An
     )
 
 
-def check_exact_columns(given: Any, table: np.ndarray, name: str = "points") -> None:
+def check_exact_columns(original: Any, table: np.ndarray, name: str = "points") -> None:
     """Refuse integers that have lost digits where columns or rows of several types became one table of float64.
 
     Parameters
     ----------
-    given : (n, D) a data frame, a list of rows, or an array of Python objects
+    original : (n, D) a data frame, a list of rows, or an array of Python objects
     table : (n, D) what NumPy made of it
     """
-    if table.dtype != np.float64 or table.ndim != 2 or not table.size or is_array_of_numbers(given):
+    if table.dtype != np.float64 or table.ndim != 2 or not table.size or is_array_of_numbers(original):
         return
     if table.min() > -LARGEST_EXACT and table.max() < LARGEST_EXACT:
         return
     large = np.abs(table) >= LARGEST_EXACT
     for column in np.flatnonzero(large.any(axis=0)).tolist():
         rows = np.flatnonzero(large[:, column])
-        wide = [is_wide_integer(value) for value in column_values(given, column, rows)]
+        wide = [is_wide_integer(value) for value in column_values(original, column, rows)]
         if any(wide):
-            label = getattr(given, "columns", range(table.shape[1]))[column]
+            label = getattr(original, "columns", range(table.shape[1]))[column]
             raise lost_digits(name, rows[wide], (0, len(table)), label)
 
 
 def is_wide_integer(value: Any) -> bool:
-    """Return whether a value is an exact number beyond those integers that a float64 can tell apart."""
+    """Return whether a value is an exact number beyond those integers that a float64 can distinguish."""
     whole = isinstance(value, int | np.integer) or (isinstance(value, Decimal) and value.is_finite())
     return whole and abs(int(value)) > LARGEST_EXACT
 
 
-def is_array_of_numbers(given: Any) -> bool:
-    """Return whether a table has one type of numbers, which its own dtype tells."""
-    dtype = getattr(given, "dtype", None)
+def is_array_of_numbers(table: Any) -> bool:
+    """Return whether a table has one type of numbers, by its dtype."""
+    dtype = getattr(table, "dtype", None)
     return isinstance(dtype, np.dtype) and dtype.kind in "biuf"
 
 
-def column_values(given: Any, column: int, rows: np.ndarray) -> list[Any]:
-    """Return the values of a column of a table in some rows (m,), in the types that they were given in."""
-    if hasattr(given, "iloc"):  # a frame of pandas
-        return np.asarray(given.iloc[:, column])[rows].tolist()
-    if hasattr(given, "to_series"):  # one of polars
-        return np.asarray(given.to_series(column))[rows].tolist()
-    return [given[row][column] for row in rows.tolist()]
+def column_values(table: Any, column: int, rows: np.ndarray) -> list[Any]:
+    """Return the values of a column of a table in some rows (m,), in the types of the input."""
+    if hasattr(table, "iloc"):  # a frame of pandas
+        return np.asarray(table.iloc[:, column])[rows].tolist()
+    if hasattr(table, "to_series"):  # one of polars
+        return np.asarray(table.to_series(column))[rows].tolist()
+    return [table[row][column] for row in rows.tolist()]
 
 
 def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: str = "points") -> int:
@@ -267,8 +268,8 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
     DataError
         When all points are equal ("zero variance"), or when squared distances overflow or underflow.
     """
-    kept = np.dtype(dtype)
-    limits = np.finfo(kept if kept.kind == "f" else np.float64)
+    stored = np.dtype(dtype)
+    limits = np.finfo(stored if stored.kind == "f" else np.float64)
     with np.errstate(over="ignore"):
         spans = np.asarray(maxima, dtype=np.float64) - np.asarray(minima, dtype=np.float64)
     widest = float(spans.max())
@@ -280,19 +281,19 @@ def check_magnitude(minima: np.ndarray, maxima: np.ndarray, dtype: Any, name: st
     largest = max(float(np.abs(minima).max()), float(np.abs(maxima).max()))
     if max(widest, largest) > float(np.sqrt(limits.max / (4 * len(spans)))):
         raise DataError(
-            f"squared distances between {name} overflow {kept}: the largest value is {largest:.3g}; "
-            f"divide {name} by a constant" + ("" if kept == np.float64 else " or pass float64")
+            f"squared distances between {name} overflow {stored}: the largest value is {largest:.3g}; "
+            f"divide {name} by a constant" + ("" if stored == np.float64 else " or pass float64")
         )
     if widest < float(np.sqrt(limits.tiny / limits.eps)):
         raise DataError(
-            f"squared distances between {name} underflow {kept}: the widest column spans {widest:.3g}; "
-            f"multiply {name} by a constant" + ("" if kept == np.float64 else " or pass float64")
+            f"squared distances between {name} underflow {stored}: the widest column spans {widest:.3g}; "
+            f"multiply {name} by a constant" + ("" if stored == np.float64 else " or pass float64")
         )
     return int(np.count_nonzero(spans == 0))
 
 
 def check_squares(largest: float, name: str) -> None:
-    """Refuse values, of which the largest is given, whose squares overflow or vanish in float64; zeros may be."""
+    """Refuse values, `largest` their largest, whose squares overflow or vanish in float64; zeros may be."""
     if largest > 0 and not LEAST_SQUARED <= largest < MOST_SQUARED:
         raise DataError(f"squares of {name} leave float64: the largest is {largest:.3g}; multiply {name} by a constant")
 

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 import numpy as np
 from numpy.typing import DTypeLike
 
-from scalemani.config.validation import KEPT_DTYPES
+from scalemani.config.validation import STORED_DTYPES
 from scalemani.errors import StoreError
 from scalemani.store.invariants import Invariant
 
@@ -32,8 +32,8 @@ class DtypeRule:
     allowed: tuple[str, ...]
 
 
-AS_POINTS = DtypeRule("that of the points", tuple(sorted(KEPT_DTYPES)))
-AS_LANDMARKS = DtypeRule("that of the points; float64 for landmarks off the data", tuple(sorted(KEPT_DTYPES)))
+AS_POINTS = DtypeRule("that of the points", tuple(sorted(STORED_DTYPES)))
+AS_LANDMARKS = DtypeRule("that of the points; float64 for landmarks off the data", tuple(sorted(STORED_DTYPES)))
 AS_DISTANCES = DtypeRule("float64 if the points are float64, else float32", ("float32", "float64"))
 AS_COLUMNS = DtypeRule("uint16 up to 65,536 features, else int32", ("int32", "uint16"))
 SPARSE_INDEX = DtypeRule("int32, int64 from 2^31 nonzeros on", ("int32", "int64"))

@@ -118,7 +118,7 @@ def over_longest(distances: np.ndarray) -> np.ndarray:
 EUCLIDEAN = "euclidean"
 PRECOMPUTED = "precomputed"
 METRICS = {
-    EUCLIDEAN: Metric((), as_given, "the points as given"),
+    EUCLIDEAN: Metric((), unchanged_values, "the points as given"),
     "cosine": Metric(
         (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
         normalize_rows,
@@ -144,10 +144,10 @@ METRICS = {
     "hamming": Metric(ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", squared),
     "jaccard": Metric(ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", squared, distance=SETS),
     **{
-        name: Metric(refusals, as_given, "the points as given", None, keeps_zeros=False, distance=distance)
+        name: Metric(refusals, unchanged_values, "the points as given", None, keeps_zeros=False, distance=distance)
         for name, (distance, refusals) in COMPARISONS.items()
     },
-    PRECOMPUTED: Metric((), as_given, "nowhere: neighbours were given, without points", keeps_zeros=False),
+    PRECOMPUTED: Metric((), unchanged_values, "nowhere: neighbours were given, without points", keeps_zeros=False),
 }
 
 

@@ -71,9 +71,9 @@ def find_negative_rows(rows: RowValues) -> np.ndarray:
     return rows.reduced(np.minimum, rows.values) < 0
 
 
-def find_rows_beside_bits(rows: RowValues) -> np.ndarray:
+def find_rows_of_no_bits(rows: RowValues) -> np.ndarray:
     """Return which rows (n,) hold other values than 0 and 1."""
     return rows.reduced(np.logical_or, (rows.values != 0) & (rows.values != 1))
 
 
-ONLY_BITS = (Refusal(find_rows_beside_bits, "hold other values than 0 and 1, which are no bits"),)
+ONLY_BITS = (Refusal(find_rows_of_no_bits, "hold other values than 0 and 1, which are no bits"),)
