@@ -9,7 +9,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.beside_points import given_beside, memory_beside, store_in_work_order
+from scalemani.stages.shared.beside_points import memory_beside, side_data_part, store_in_work_order
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -19,9 +19,9 @@ def memory(sizes: Sizes) -> Memory:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the classes, in blocks of points in work order."""
-    given = given_beside(work, "labels")
-    store_in_work_order(work, StoredClasses.codes, given.codes)
-    work.task.output.write_whole({StoredClasses.counts: given.counts.astype(np.int64)})
-    counts, unlabelled = given.counts.tolist(), int(np.count_nonzero(given.codes == NO_CLASS))
-    found = {"classes": len(counts), "smallest_class": min(counts, default=0)}
-    return {**found, "unlabelled": unlabelled} if unlabelled else found
+    labels = side_data_part(work, "labels")
+    store_in_work_order(work, StoredClasses.codes, labels.codes)
+    work.task.output.write_whole({StoredClasses.counts: labels.counts.astype(np.int64)})
+    counts, unlabelled = labels.counts.tolist(), int(np.count_nonzero(labels.codes == NO_CLASS))
+    certificates = {"classes": len(counts), "smallest_class": min(counts, default=0)}
+    return {**certificates, "unlabelled": unlabelled} if unlabelled else certificates

@@ -179,9 +179,9 @@ def components_of_graph(task: StageTask, empty: Empty) -> tuple[Components, np.n
 
 
 def cells_with_radii(work: StageWork) -> Cells:
-    """Return the stretches of the cells of the partition as balls, by one pass over the sketches."""
+    """Return the row ranges of the cells of the partition as balls, by one pass over the sketches."""
     task = work.task
-    offsets, cells = task.stored(StoredWorkPoints).stretches
+    offsets, cells = task.stored(StoredWorkPoints).cell_ranges
     centers = task.stored(StoredPartition).centroids.read()[cells]
 
     def radii_in_block(block: int) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Which of the distinct points each row that was given is: found before points are read, and stored as it is."""
+"""Which of the distinct points each input row is: computed before points are read, and stored unchanged."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.stages.arrays.points import StoredDuplicates
-from scalemani.stages.shared.beside_points import given_beside
+from scalemani.stages.shared.beside_points import side_data_part
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -19,13 +19,17 @@ def memory(sizes: Sizes) -> Memory:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the point of each row; certify how many rows repeat others, and how many were left out for gaps."""
-    given = given_beside(work, "duplicates")
-    points_of_rows = given.points_of_rows
+    duplicates = side_data_part(work, "duplicates")
+    points_of_rows = duplicates.points_of_rows
     work.task.output.write_whole({StoredDuplicates.points: points_of_rows})
-    kept = points_of_rows[points_of_rows != LEFT_OUT]
-    counts = np.bincount(kept)
-    found = {"rows": len(kept), "duplicate_rows": len(kept) - len(counts), "most_rows_a_point": int(counts.max())}
-    if given.gaps is None:
-        return found
-    left_out = len(points_of_rows) - len(kept)
-    return {**found, "rows_left_out": left_out, "columns_with_gaps": given.gaps}
+    present = points_of_rows[points_of_rows != LEFT_OUT]
+    counts = np.bincount(present)
+    certificates = {
+        "rows": len(present),
+        "duplicate_rows": len(present) - len(counts),
+        "most_rows_a_point": int(counts.max()),
+    }
+    if duplicates.gaps is None:
+        return certificates
+    left_out = len(points_of_rows) - len(present)
+    return {**certificates, "rows_left_out": left_out, "columns_with_gaps": duplicates.gaps}

@@ -12,10 +12,10 @@ from scalemani.io.sources.side_data import PrecomputedLists
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.stages.arrays.graph import StoredGivenLists
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.beside_points import given_beside
+from scalemani.stages.shared.beside_points import side_data_part
 
 COMPARED_ROWS = 500  # lists whose distances are compared with those of their points
-ALIKE = 0.25  # of a distance: what codes in the place of points typically change of it, at most
+ALIKE = 0.25  # of a distance: what codes instead of points typically change of it, at most
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -32,33 +32,33 @@ def memory(sizes: Sizes) -> Memory:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the lists, and say what their distances are."""
-    given: PrecomputedLists = given_beside(work, "lists")
+    lists: PrecomputedLists = side_data_part(work, "lists")
     task, k = work.task, work.task.params.n_neighbors
     stored = task.stored(StoredWorkPoints)
     order = stored.input_rows.read()
     work_rows = inverse_order(order)
     task.output.create(len(order), [StoredGivenLists.indices.sized(k)])
-    indices = given.indices[:, :k]
+    indices = lists.indices[:, :k]
 
     def block_of_lists(task: StageTask, block: int) -> Arrays:
-        """Return the lists of a block of work rows, which are given in input rows and their order, in work rows."""
+        """Return the lists of a block of work rows, which came in input rows and their order, in work rows."""
         listed = indices[order[slice(*task.dimensions.rows(block))]]
         return {StoredGivenLists.indices: np.where(listed < 0, -1, work_rows[listed]).astype(np.int32)}
 
     work.map_blocks_here(block_of_lists)
-    return {"missing_entries": int(np.count_nonzero(indices < 0)), **form(given, stored, work_rows)}
+    return {"missing_entries": int(np.count_nonzero(indices < 0)), **form(lists, stored, work_rows)}
 
 
-def form(given: PrecomputedLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
+def form(lists: PrecomputedLists, stored: StoredWorkPoints, work_rows: np.ndarray) -> dict[str, Any]:
     """Return what the distances of lists are, by those between points, and how far they typically are from that.
 
     Pairs are the first and the last neighbour of rows that are spread evenly.
     """
-    listed = (given.indices >= 0).sum(axis=1)
+    listed = (lists.indices >= 0).sum(axis=1)
     owners = np.flatnonzero(listed)
     owners = owners[:: -(-len(owners) // COMPARED_ROWS)]
     owners, places = np.tile(owners, 2), np.concatenate([np.zeros_like(owners), listed[owners] - 1])
-    others, told = given.indices[owners, places], given.distances[owners, places].astype(np.float64)
+    others, stated = lists.indices[owners, places], lists.distances[owners, places].astype(np.float64)
     rows, numbers = np.unique(work_rows[np.concatenate([owners, others])], return_inverse=True)
     points = stored.points.gather(rows).astype(np.float64)
     first, second = points[numbers[: len(owners)]], points[numbers[len(owners) :]]
@@ -73,7 +73,7 @@ def form(given: PrecomputedLists, stored: StoredWorkPoints, work_rows: np.ndarra
         "one less the inner products": 1 - products,
     }
     relative = {
-        name: float(np.median(np.abs(told - values)) / (np.median(np.abs(values)) or 1))
+        name: float(np.median(np.abs(stated - values)) / (np.median(np.abs(values)) or 1))
         for name, values in forms.items()
     }
     best = min(relative, key=lambda name: np.nan_to_num(relative[name], nan=np.inf))

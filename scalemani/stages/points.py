@@ -48,27 +48,27 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
 def run(work: StageWork) -> dict[str, Any]:
     """Copy the blocks that are missing from the source into the store: on the workers where they can read it too.
 
-    Where points were appended to a run, its blocks are taken over as they are.
+    Where points were appended to a run, its blocks are reused.
     """
-    task, given = work.task, work.points
-    if given is None:
+    task, points = work.task, work.points
+    if points is None:
         raise ValueError("the stage `points` was started without points to read")
     task.output.objects.set_json(DIMENSIONS, task.dimensions.as_dict())
     sparse = task.dimensions.sparse
-    if given.extremes is not None and not sparse:
-        task.output.objects.set_json(EXTREMES, given.extremes)
+    if points.extremes is not None and not sparse:
+        task.output.objects.set_json(EXTREMES, points.extremes)
     if sparse:
         task.output.write_whole(StoredPoints.SPARSE.features(task.dimensions.n_features), FEATURES)
     else:
         task.output.create(task.dimensions.n_points, arrays(task.dimensions))
         take_earlier_blocks(work)
-    if work.executor.reads_on_workers(given.source):
-        task.output.objects.set_json(SURVEY, {"tiles": given.tile_digests})
-        work.map_blocks(functools.partial(read_anywhere, given.source))
+    if work.executor.reads_on_workers(points.source):
+        task.output.objects.set_json(SURVEY, {"tiles": points.tile_digests})
+        work.map_blocks(functools.partial(read_anywhere, points.source))
     else:
-        read = functools.partial(read_block, given.source, given.tile_digests)
-        work.map_blocks_here(read, given.source.sequential)
-    return {"points": task.dimensions.n_points, "constant_features": given.constant_features}
+        read = functools.partial(read_block, points.source, points.tile_digests)
+        work.map_blocks_here(read, points.source.sequential)
+    return {"points": task.dimensions.n_points, "constant_features": points.constant_features}
 
 
 def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
@@ -78,10 +78,10 @@ def read_anywhere(source: PointsSource, task: StageTask, block: int) -> Arrays:
 
 def surveyed_tiles(task: StageTask) -> list[str]:
     """Return the digests of all tiles, as the survey saw them."""
-    found = task.output.objects.get_json(SURVEY, RECORD_BYTES)
-    if found is None:
-        raise StoreError(f"{SURVEY} of {task.output.path} is gone: run the same command again")
-    return list(found["tiles"])
+    survey = task.output.objects.get_json(SURVEY, RECORD_BYTES)
+    if survey is None:
+        raise StoreError(f"{SURVEY} of {task.output.path} is missing: run the same command again")
+    return list(survey["tiles"])
 
 
 def read_block(source: PointsSource, tile_digests: Sequence[str], task: StageTask, block: int) -> Arrays:

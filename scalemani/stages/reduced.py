@@ -28,7 +28,7 @@ from scalemani.stages.arrays.landmarks import StoredReduced
 from scalemani.stages.shared.landmark_maps import (
     components_read,
     stored_landmark_weights,
-    tell_of_unseen_components,
+    warn_of_unseen_components,
     weights_at,
 )
 
@@ -104,7 +104,7 @@ def disk(sizes: Sizes) -> Disk:
 def run(work: StageWork) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
     task = work.task
-    tell_of_unseen_components(work)
+    warn_of_unseen_components(work)
     work.map_blocks(reduced_part)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.

@@ -6,7 +6,7 @@ from scalemani.engine.needs import Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageWork
 from scalemani.stages.arrays.points import StoredWeights
-from scalemani.stages.shared.beside_points import given_beside, memory_beside, store_in_work_order
+from scalemani.stages.shared.beside_points import memory_beside, side_data_part, store_in_work_order
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -16,6 +16,6 @@ def memory(sizes: Sizes) -> Memory:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Write the weights, in blocks of points in work order."""
-    given = given_beside(work, "weights").values
-    weights = store_in_work_order(work, StoredWeights.weights, given)
+    values = side_data_part(work, "weights").values
+    weights = store_in_work_order(work, StoredWeights.weights, values)
     return {"total_weight": float(weights.sum()), "largest_weight": float(weights.max())}

@@ -1,7 +1,7 @@
 """Points and sketches in work order: sorted by cell, so that a cell is a range of rows and near rows near points.
 
 Points that are appended to a run come behind the others, sorted by cell, as long as they are few. All blocks but the
-last of the earlier run are then taken over as they are, and what is known by work row stays true.
+last of the earlier run are then reused, and what is known by work row stays true.
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,10 +21,10 @@ from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.stages.shared.appended import take_earlier_blocks
 
-RUN_ROWS = 2**26  # of runs at work in a process, at most: their row numbers take 2 GB
-# Times as many points as were sorted by cell, and stretches a cell: what reads rows near each other then still finds
-# most of them so, and sorting all of them anew costs each of the goes that have led there a few hundredths.
-MOST_GROWTH, MOST_STRETCHES = 1.25, 16
+RANGE_ROWS = 2**26  # of block ranges at work in a process, at most: their row numbers take 2 GB
+# Times as many points as were sorted by cell, and ranges of rows a cell: what reads rows near each other then still has
+# most of them so, and sorting all of them again costs a few hundredths of each of the appends before it.
+MOST_GROWTH, MOST_RANGES = 1.25, 16
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -49,7 +49,7 @@ def memory(sizes: Sizes) -> Memory:
         steps={
             "order": grouping(dimensions.n_points, "row numbers") + Memory(earlier),
             # Row numbers as stored, sorted, their places, and the blocks they are in.
-            "rows": Memory({"row numbers of the runs at work": 4 * min(numbers, array("int64", RUN_ROWS))}),
+            "rows": Memory({"row numbers of the runs at work": 4 * min(numbers, array("int64", RANGE_ROWS))}),
         },
     )
 
@@ -64,7 +64,7 @@ def disk(sizes: Sizes) -> Disk:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Fix the order, then write points and sketches in it; pixels and neighbours that are given stay in their order."""
+    """Fix the order, then write points and sketches in it; pixels and precomputed neighbours stay in their order."""
     task, dimensions, stored = work.task, work.task.dimensions, StoredWorkPoints
     if not task.output.committed("whole"):
         task.output.write_whole(order_of(work))
@@ -85,8 +85,8 @@ def run(work: StageWork) -> dict[str, Any]:
         return {}
     task.output.create(dimensions.n_points, [points, sketch])
     if stored(task.output).sorted_by_cell:
-        # One run for every task, and no more rows in a process than RUN_ROWS.
-        most = RUN_ROWS // dimensions.block_rows // work.in_one_process
+        # One block range for every task, and no more rows in a process than RANGE_ROWS.
+        most = RANGE_ROWS // dimensions.block_rows // work.in_one_process
         work.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // work.at_once)))
     else:
         take_earlier_blocks(work)
@@ -95,24 +95,24 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def order_of(work: StageWork) -> Arrays:
-    """Return which input row each work row is, and where cells begin, or where the stretches of cells do.
+    """Return which input row each work row is, and where cells begin, or where the row ranges of cells do.
 
-    Pixels and neighbours that are given are one cell, in the order that they came in.
+    Pixels and precomputed neighbours are one cell, in the order that they came in.
     """
     task, stored, n_points = work.task, StoredWorkPoints, work.task.dimensions.n_points
     if task.params.points.metric == PRECOMPUTED or task.params.neighbors.by_window:
         return {stored.input_rows: np.arange(n_points), stored.cell_offsets: np.array([0, n_points])}
     partition = task.stored(StoredPartition)
     n_cells = len(partition.centroids.read())
-    kept = None if task.earlier is None else kept_order(task.earlier, partition.cells.read(), n_cells)
-    if kept is None:
+    extended = None if task.earlier is None else extended_order(task.earlier, partition.cells.read(), n_cells)
+    if extended is None:
         order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, work.workspace().empty)
         return {stored.input_rows: order, stored.cell_offsets: offsets}
-    order, (offsets, of_cells) = kept
+    order, (offsets, of_cells) = extended
     return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}
 
 
-def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, Stretches] | None:
+def extended_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, Stretches] | None:
     """Return the order of an earlier run with the appended points behind it; None where these have become too many.
 
     Parameters
@@ -120,17 +120,17 @@ def kept_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tupl
     cells : (N,) int, the cell of each point, in input order
     """
     before = earlier.stored(StoredWorkPoints)
-    known = before.stretches
+    known = before.cell_ranges
     if len(cells) > MOST_GROWTH * known.offsets[n_cells]:
         return None
-    behind, stretches = known.continued(cells[earlier.n_points :])
-    if len(stretches.cells) > MOST_STRETCHES * n_cells:
+    behind, ranges = known.continued(cells[earlier.n_points :])
+    if len(ranges.cells) > MOST_RANGES * n_cells:
         return None
-    return np.append(before.input_rows.read(), earlier.n_points + behind), stretches
+    return np.append(before.input_rows.read(), earlier.n_points + behind), ranges
 
 
 def appended_block(task: StageTask, block: int) -> Arrays:
-    """Return a block that was not taken over: rows of the earlier run, and appended points behind them."""
+    """Return a block that was not reused: rows of the earlier run, and appended points behind them."""
     (start, stop), earlier = task.dimensions.rows(block), task.earlier_results
     border = max(start, min(stop, earlier.n_points))
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(start, stop))
@@ -148,7 +148,7 @@ def pixels_block(task: StageTask, block: int) -> Arrays:
 
 
 def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the blocks of a run, sparse ones without sketches, which one pass over all points collects."""
+    """Yield the blocks of a range, sparse ones without sketches, which one pass over all points collects."""
     dimensions, stored, (first, last) = task.dimensions, task.stored(StoredPoints), task.dimensions.rows_of(blocks)
     order = StoredWorkPoints(task.output).input_rows.read_rows(slice(first, last))
     if dimensions.sparse:

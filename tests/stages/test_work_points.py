@@ -46,7 +46,7 @@ def test_appended_points_come_behind_the_others_sorted_by_cell(goes, go):
     np.testing.assert_array_equal(order[n_before:], n_before + np.argsort(cells[n_before:], kind="stable"))
     np.testing.assert_array_equal(found.points.read(), points[order])
     np.testing.assert_array_equal(found.sketch.read()[:n_before], before.sketch.read())
-    offsets, of_cells = found.stretches
+    offsets, of_cells = found.cell_ranges
     np.testing.assert_array_equal(np.repeat(of_cells, np.diff(offsets)), cells[order])
 
 
@@ -83,9 +83,9 @@ def test_many_goes_end_in_an_order_by_cell_anew(goes, monkeypatch):
     cells = stored(goes[1][2])[1]
     task = EarlierResults(BOUNDS[1], {"work_points": earlier.group})
     n_cells = int(cells.max()) + 1
-    assert work_points.kept_order(task, cells, n_cells) is not None
-    monkeypatch.setattr(work_points, "MOST_STRETCHES", 2)
-    assert work_points.kept_order(task, cells, n_cells) is None
+    assert work_points.extended_order(task, cells, n_cells) is not None
+    monkeypatch.setattr(work_points, "MOST_RANGES", 2)
+    assert work_points.extended_order(task, cells, n_cells) is None
 
 
 @pytest.mark.parametrize(

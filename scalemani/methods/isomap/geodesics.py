@@ -20,7 +20,7 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components
+from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components
 from scalemani.store.invariants.models import (
     NO_SHORTCUTS,
     NOT_ONE_PLACE,
@@ -153,7 +153,7 @@ def disk(sizes: Sizes) -> Disk:
 def run(work: StageWork) -> dict[str, Any]:
     """Find the distances from all landmarks; certify the longest."""
     output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
-    tell_of_unseen_components(work)
+    warn_of_unseen_components(work)
     work.map_blocks(distances_from_some, count=output.n_parts(n_landmarks))
     n_points = work.task.dimensions.n_points
     n_sampled = min(n_points, n_sampled_points(n_landmarks))

@@ -25,7 +25,7 @@ from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredReduction, component_values, embedding_rows
 from scalemani.stages.arrays.landmarks import StoredLandmarkWeights
 from scalemani.stages.arrays.points import StoredClasses
-from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
 from scalemani.stages.shared.output import write_embedding
 from scalemani.stages.shared.tiles import added
 from scalemani.store.invariants.spectral import CENTRED
@@ -93,7 +93,7 @@ def memory(sizes: Sizes) -> Memory:
 def run(work: StageWork) -> dict[str, Any]:
     """Find the directions and project the points; certify how far apart they hold the classes, how exactly."""
     task, output = work.task, StoredKernelDiscriminants(work.task.output)
-    tell_of_unseen_components(work)
+    warn_of_unseen_components(work)
     if not task.output.committed(output.SOLVED):
         found: KernelSums = work.fold_blocks(sums_of_block, added)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)

@@ -22,7 +22,7 @@ from scalemani.kernels.spectral.reduced import TreeSum, diagonal_product, symmet
 from scalemani.methods.lle.kernels import locally_linear_components, subtract_transposed
 from scalemani.methods.lle.reconstruction_weights import StoredReconstructionWeights
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_values, score_rows
-from scalemani.stages.shared.landmark_maps import components_read, tell_of_unseen_components, weights_at
+from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
 from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
 from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
@@ -86,7 +86,7 @@ def memory(sizes: Sizes) -> Memory:
 def run(work: StageWork) -> dict[str, Any]:
     """Sum, solve and embed; certify how exact coordinates are, and how many eigenvalues are zero to rounding."""
     task, output = work.task, StoredLocalReconstruction(work.task.output)
-    tell_of_unseen_components(work)
+    warn_of_unseen_components(work)
     found: LocalSums = fold_tiles(work, sums_of_tiles, added, TILES_TOGETHER)
     n_components = task.params.n_components
     solution, pairs, n_zero = locally_linear_components(

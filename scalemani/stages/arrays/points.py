@@ -212,8 +212,8 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
         return not self.group.holds(self.stretch_offsets.path)
 
     @property
-    def stretches(self) -> Stretches:
-        """The stretches of work rows of one cell: the cells, where all rows are sorted by these."""
+    def cell_ranges(self) -> Stretches:
+        """The ranges of work rows of one cell: the cells, where all rows are sorted by these."""
         if self.sorted_by_cell:
             return stretches_of_sorted(self.cell_offsets.read())
         return Stretches(self.stretch_offsets.read(), self.stretch_cells.read())

@@ -1,6 +1,6 @@
 """The nonlinear embedding in input order: a descent on the driver, from the spectral embedding or another start.
 
-W and the positions are held in memory. The descent is kept every few seconds: one that was killed goes on from there
+W and the positions are held in memory. The descent is saved every few seconds: one that was killed resumes there
 and ends the same to the last bit.
 """
 
@@ -34,7 +34,7 @@ from scalemani.kernels.spectral.pieces import side_by_side
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
-from scalemani.stages.shared.beside_points import given_beside, in_work_order
+from scalemani.stages.shared.beside_points import in_work_order, side_data_part
 from scalemani.stages.shared.output import in_input_order, write_embedding
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
@@ -45,11 +45,11 @@ def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | No
 
     Points that start where others do are parted by a little noise, drawn by input row.
     """
-    task, asked = work.task, work.task.params.layout
-    if asked.init == GIVEN_START:
+    task, params = work.task, work.task.params.layout
+    if params.init == GIVEN_START:
         return continued_start(work, rows)
     order = task.stored(StoredWorkPoints).input_rows.read()
-    positions = STARTS[asked.init](task, order)
+    positions = STARTS[params.init](task, order)
     if masses is None:
         positions -= positions.mean(axis=0)
         deviations = positions.std(axis=0)
@@ -59,45 +59,45 @@ def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | No
         positions -= np.average(positions, axis=0, weights=by_input)
         deviations = np.sqrt(np.average(positions**2, axis=0, weights=by_input))
     positions /= np.where(deviations > 0, deviations, 1.0)
-    positions += asked.jitter * noise(task)
-    positions *= asked.start_deviation or 1.0
+    positions += params.jitter * noise(task)
+    positions *= params.start_deviation or 1.0
     return np.ascontiguousarray(positions[order])
 
 
 def continued_start(work: StageWork, rows: AffinityRows) -> np.ndarray:
-    """Return the coordinates (N, d) that are given, in work order; points without any start among their neighbours.
+    """Return the coordinates (N, d) of the input, in work order; points without any start among their neighbours.
 
-    All are brought to the deviation asked for, if one is, by one factor: the shape stays.
+    All are brought to the requested deviation, if there is one, by one factor: the shape stays.
     """
-    task, asked = work.task, work.task.params.layout
-    positions = given_start(work)
+    task, params = work.task, work.task.params.layout
+    positions = init_coordinates(work)
     filled = spread_to_neighbors(rows, positions)
     deviation = float(np.sqrt(positions.var(axis=0).mean()))
     order = task.stored(StoredWorkPoints).input_rows.read()
-    positions[filled] += asked.jitter * (deviation or 1.0) * noise(task)[order[filled]]
-    if asked.start_deviation is not None and deviation > 0:
-        positions = (positions - positions.mean(axis=0)) * (asked.start_deviation / deviation)
+    positions[filled] += params.jitter * (deviation or 1.0) * noise(task)[order[filled]]
+    if params.start_deviation is not None and deviation > 0:
+        positions = (positions - positions.mean(axis=0)) * (params.start_deviation / deviation)
     return positions
 
 
-def given_start(work: StageWork) -> np.ndarray:
-    """Return a copy of the coordinates (N, d) that are given, in work order; NaN where there are none."""
-    return in_work_order(work, given_beside(work, "init").coordinates)
+def init_coordinates(work: StageWork) -> np.ndarray:
+    """Return a copy of the coordinates (N, d) of the input, in work order; NaN where there are none."""
+    return in_work_order(work, side_data_part(work, "init").coordinates)
 
 
-def beside_still(given: np.ndarray, positions: np.ndarray) -> np.ndarray:
-    """Return positions (N, d) moved as a whole to where points that were kept still had been given, to the bit."""
-    known = ~np.isnan(given[:, 0])
-    return np.where(known[:, np.newaxis], given, positions + (given[known] - positions[known]).mean(axis=0))
+def aligned_with_still(init: np.ndarray, positions: np.ndarray) -> np.ndarray:
+    """Return positions (N, d) moved as a whole so that points that were fixed are where they started, to the bit."""
+    known = ~np.isnan(init[:, 0])
+    return np.where(known[:, np.newaxis], init, positions + (init[known] - positions[known]).mean(axis=0))
 
 
-def moved_share(given: np.ndarray, positions: np.ndarray) -> tuple[int, float]:
+def moved_share(init: np.ndarray, positions: np.ndarray) -> tuple[int, float]:
     """Return how many points had a position, and how far they are from it.
 
     That is the root mean square distance, as a share of that from their middle at the end; both maps are centred.
     """
-    known = ~np.isnan(given[:, 0])
-    before, after = given[known], positions[known]
+    known = ~np.isnan(init[:, 0])
+    before, after = init[known], positions[known]
     before -= before.mean(axis=0)
     after -= after.mean(axis=0)
     size = np.linalg.norm(after)
@@ -186,40 +186,40 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Descend to a minimum, write the embedding in input order, certify the errors of the forces at its end."""
-    task, asked = work.task, work.task.params.layout
-    objective = objective_of(str(asked.objective))
+    task, params = work.task, work.task.params.layout
+    objective = objective_of(str(params.objective))
     with threads(work.executor.workers) as side_by_side:
         graph = task.stored(StoredSymmetricAffinities)
         rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
         problem = problem_of(rows, objective, task.params.descent.strength, side_by_side.over, masses)
-        given = given_start(work) if asked.init == GIVEN_START else None
-        if given is not None and asked.freeze:
-            problem = replace(problem, still=~np.isnan(given[:, 0]))
+        init = init_coordinates(work) if params.init == GIVEN_START else None
+        if init is not None and params.freeze:
+            problem = replace(problem, still=~np.isnan(init[:, 0]))
         shape = rows.n_points, task.params.n_components
-        method = chosen_method(asked.repulsion, objective.kernel, *shape, asked.exact_up_to)
+        method = chosen_method(params.repulsion, objective.kernel, *shape, params.exact_up_to)
         state, curve, stopped = run_descent(work, problem, method)
-        sums, forces = sums_at_end(problem, method, asked.tolerance, state, task.params.seed)
+        sums, forces = sums_at_end(problem, method, params.tolerance, state, task.params.seed)
         errors = forces.errors
-        if errors.least_tolerance > asked.tolerance:
-            work.warn(f"{task.stage}: {coarse_forces(errors, asked.tolerance)}", ShortfallWarning)
+        if errors.least_tolerance > params.tolerance:
+            work.warn(f"{task.stage}: {coarse_forces(errors, params.tolerance)}", ShortfallWarning)
         certificates = {
             "iterations": state.iteration,
             "stopped": stopped,
             "objective": problem.value(state.positions, sums),
             "gradient_norm": state.gradient_norm,
             "repulsion": method,
-            "repulsion_tolerance": asked.tolerance * state.tolerance_factor,
+            "repulsion_tolerance": params.tolerance * state.tolerance_factor,
             "force_error": errors.whole,
             "force_standard_error": errors.standard_error,
             "worst_decile_force_error": errors.worst_decile,
             "worst_decile_standard_error": errors.worst_decile_standard_error,
         }
     positions = state.positions
-    if given is not None:
-        positions = beside_still(given, positions) if asked.freeze else positions
-        certificates["started"], certificates["moved"] = moved_share(given, positions)
+    if init is not None:
+        positions = aligned_with_still(init, positions) if params.freeze else positions
+        certificates["started"], certificates["moved"] = moved_share(init, positions)
     write_embedding(work, StoredLayout.embedding, positions, others=rows_of_forces(forces))
     sample: Arrays = {StoredLayout.force_rows: forces.rows, StoredLayout.force_weights: forces.weights}
     task.output.write_whole({StoredLayout.curve: curve, **sample})
@@ -239,8 +239,8 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     Checkpoints and snapshots are stored meanwhile; the curve has the iterations whose objective was computed.
     """
     task, progress, checkpoints = work.task, work.executor.progress, Checkpoints(work.task.output)
-    asked, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
-    phases = phases_of(asked, problem.n_copies)
+    params, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
+    phases = phases_of(params, problem.n_copies)
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
     curve = stored["curve"].tolist() if stored else []
     progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration")
@@ -254,7 +254,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
             curve.append([state.iteration, state.value, state.gradient_norm])
         objective = curve[-1][1] if curve else float("nan")
         progress.iterate(state.iteration, objective, functools.partial(in_input_order, task, state.positions))
-        if asked.snapshots and state.iteration % asked.snapshots == 0:
+        if params.snapshots and state.iteration % params.snapshots == 0:
             unit, folder = (
                 name(state.iteration) for name in (StoredLayout.snapshot_unit, StoredLayout.snapshot_folder)
             )
@@ -271,7 +271,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
             )
             noted, before, compiled = now, state.iteration, COMPILING.total
     converged = has_converged(state, phases)
-    if not converged and asked.converged != 0:  # else what was asked for is to go to the end
+    if not converged and params.converged != 0:  # else the request is to use all iterations
         work.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
     return state, curve_of(curve), "converged" if converged else "max_iterations"
 

@@ -109,7 +109,7 @@ def visited_cells(task: StageTask, start: int, stop: int, current: Round) -> np.
 
 def ranges_of_cells(task: StageTask) -> Stretches:
     """Return the ranges of work rows of one cell."""
-    return work_points_of(task).stretches
+    return work_points_of(task).cell_ranges
 
 
 def nearby_cells(task: StageTask, n_nearest: int) -> np.ndarray:

@@ -113,7 +113,7 @@ def chosen_probes(task: StageTask, true: np.ndarray) -> int:
     if task.earlier is not None:
         return probes_of_earlier(task)
     near = nearest_cells(task.once(query_vectors, False), centroids, tuning.most_probes)
-    cells = work_points_of(task).stretches.cells_of(true)
+    cells = work_points_of(task).cell_ranges.cells_of(true)
     n_cells = cells_to_visit(near, cells, 1 - tuning.missed * (1 - tuning.recall))
     return min(max(n_cells, tuning.least_probes), len(centroids))
 

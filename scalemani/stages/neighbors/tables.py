@@ -95,7 +95,7 @@ def listed_by_cell(
     ----------
     sketches : (N, s) float32, theirs in work order
     """
-    ranges = stored.stretches
+    ranges = stored.cell_ranges
     if stored.sorted_by_cell:
         return SketchesByCell(sketches, ranges.offsets, None)
     rows, offsets = ranges.by_cell(n_cells)

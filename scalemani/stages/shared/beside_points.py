@@ -1,4 +1,4 @@
-"""Values that are given beside the points: found among what a stage is given, brought into work order, and stored."""
+"""Side data, values that accompany the points: read from the input of a stage, brought into work order, and stored."""
 
 from typing import Any
 
@@ -30,7 +30,7 @@ def memory_of_merged(sizes: Sizes) -> Memory:
     return Memory({"points of the rows, their first rows and weights": array("int64", sizes.n_given_rows) + of_points})
 
 
-def given_beside(work: StageWork, part: str) -> Any:
+def side_data_part(work: StageWork, part: str) -> Any:
     """Return the part of `SideData` of a name that the points of a stage have.
 
     Raises
@@ -38,10 +38,10 @@ def given_beside(work: StageWork, part: str) -> Any:
     ValueError
         Where there is none: a run plans stages that read side data with points that have them.
     """
-    found = None if work.points is None else getattr(side_data_of(work.points.source), part)
-    if found is None:
+    values = None if work.points is None else getattr(side_data_of(work.points.source), part)
+    if values is None:
         raise ValueError(f"the stage `{work.task.stage}` was started without {part}")
-    return found
+    return values
 
 
 def in_work_order(work: StageWork, values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What a comparison of rows by products takes beside them."""
+"""What a comparison of rows by products takes next to them."""
 
 from scalemani.engine.needs import Terms, array
 from scalemani.engine.sizes import Sizes

@@ -36,12 +36,12 @@ def weights_at(task: StageTask, rows: np.ndarray) -> sp.csr_matrix:
 
 
 def components_read(sizes: Sizes) -> Memory:
-    """Return what `tell_of_unseen_components` takes."""
+    """Return what `warn_of_unseen_components` takes."""
     component = {"component of each point": array("int32", sizes.dimensions.n_points)}
     return Memory(steps={"components": Memory(component)})
 
 
-def tell_of_unseen_components(work: StageWork) -> None:
+def warn_of_unseen_components(work: StageWork) -> None:
     """Warn of components without a landmark, whose points are made of landmarks that no edge leads to."""
     task = work.task
     if StoredComponents.STAGE not in task.inputs:
@@ -72,8 +72,8 @@ def components_of_landmarks(task: StageTask, labels: np.ndarray) -> np.ndarray:
     stored = task.stored(StoredLandmarks)
     rows = stored.anchor_rows.read()[:, 0] if stored.off_data else stored.rows.read()
     input_rows = task.stored(StoredWorkPoints).input_rows
-    found = []
+    components = []
     for block in range(task.dimensions.n_blocks):
         start, stop = task.dimensions.rows(block)
-        found.append(np.unique(labels[start:stop][np.isin(input_rows.read_block(block), rows)]))
-    return np.unique(np.concatenate(found))
+        components.append(np.unique(labels[start:stop][np.isin(input_rows.read_block(block), rows)]))
+    return np.unique(np.concatenate(components))

@@ -1,4 +1,4 @@
-"""Sums over all points beside their rows of Z, in one pass: Z^T Y, Z^T Z, and sums of the points of each class."""
+"""Sums over all points and their rows of Z, in one pass: Z^T Y, Z^T Z, and sums of the points of each class."""
 
 import operator
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from scalemani.stages.arrays.points import StoredClasses, points_in_order
 from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
 
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
-PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
+PARTS_AT_ONCE = 3  # of a process: its sum, the one that is added, and one on its way
 COPIES_OF_BLOCK = 3  # as read, decoded, and a tile in float64
 
 

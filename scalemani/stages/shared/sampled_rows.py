@@ -52,12 +52,12 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     together = np.array_split(blocks, min(MOST_PARTS, len(blocks)))
     bounds = np.searchsorted(ascending, [part[0] * task.dimensions.block_rows for part in together])
     parts = np.split(ascending, bounds[1:])
-    runs = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
-    found = work.fold(rows_of_blocks, operator.add, runs)
+    ranges = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
+    points = work.fold(rows_of_blocks, operator.add, ranges)
     places = inverse_order(order)
-    return sp.vstack(found, format="csr")[places] if sp.issparse(found[0]) else np.concatenate(found)[places]
+    return sp.vstack(points, format="csr")[places] if sp.issparse(points[0]) else np.concatenate(points)[places]
 
 
-def rows_of_blocks(task: StageTask, run: RowsOfBlocks) -> list[Points]:
+def rows_of_blocks(task: StageTask, part: RowsOfBlocks) -> list[Points]:
     """Return a list of the points at the rows of a `RowsOfBlocks`."""
-    return [StoredPoints(task.inputs["points"]).points.gather(run.rows)]
+    return [StoredPoints(task.inputs["points"]).points.gather(part.rows)]

@@ -34,18 +34,18 @@ def tiles_with_room(
     Parameters
     ----------
     per_query : rows that a query looks at, at most
-    copied : returns what a tile looks at, or None where that is more rows than it is told
+    copied : returns what a tile looks at, or None where that is more rows than its second argument
     """
     most_rows = max(per_query, most_bytes // 2 // row_bytes)
     size = max(1, most_bytes // 2 // (per_query * NUMBER_BYTES))
     start = 0
     while start < n_queries:
         tile = slice(start, min(start + size, n_queries))
-        found = copied(tile, most_rows)
-        if found is None:
+        copies = copied(tile, most_rows)
+        if copies is None:
             size = max(1, (tile.stop - tile.start) // 2)
             continue
-        yield tile, found
+        yield tile, copies
         start = tile.stop
 
 
@@ -77,7 +77,7 @@ def propose_by_tiles(
         return propose_neighbors(sketches, start, known, visited, NeighborLists(indices, fresh), limits, n_candidates)
 
     def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, NeighborLists, NeighborLists, np.ndarray] | None:
-        """Return known rows, which lists are visited, these lists, and rows: all that is looked at is numbered anew.
+        """Return known rows, which lists are visited, these lists, and rows: all that is looked at is renumbered.
 
         The numbers are in the order of the rows: to the kernel there are no other rows.
         """
@@ -94,12 +94,12 @@ def propose_by_tiles(
 
     per_query = 1 + known.shape[1] + visited.indices.shape[1] * indices.shape[1]
     row_bytes = sketches.dtype.itemsize * sketches.shape[1]
-    found = np.empty((len(limits), n_candidates), np.int32)
+    proposed = np.empty((len(limits), n_candidates), np.int32)
     for tile, (near, places, far, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
         first = int(np.searchsorted(rows, start + tile.start))
         candidates = propose_neighbors(sketches[rows], first, near, places, far, limits[tile], n_candidates)
-        found[tile] = np.where(candidates < 0, candidates, rows[candidates])
-    return found
+        proposed[tile] = np.where(candidates < 0, candidates, rows[candidates])
+    return proposed
 
 
 def refine_by_tiles(
@@ -116,7 +116,7 @@ def refine_by_tiles(
     ----------
     points : (N, D), dense as they are compared in a metric, or sparse as mapped for it; in memory or in files
     candidates : (n, c) int32, rows of all points; -1 for none
-    known : the neighbours (n, k) that were found before
+    known : the neighbours (n, k) of the round before
 
     Returns
     -------
@@ -134,20 +134,20 @@ def refine_by_tiles(
 
     parts, per_query = [], 1 + candidates.shape[1]
     for tile, (rows, places) in tiles_with_room(len(candidates), per_query, row_bytes, SETTLED_BYTES, copied):
-        own, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
+        before, labels = Neighbors(*(part[tile] for part in known)), rows.astype(np.int32)
         both = points[start + tile.start : start + tile.stop], points[rows]
         queries, others = (compared_rows(part, metric) for part in both)
         if sp.issparse(others):
             compressed = compressed_rows(queries), compressed_rows(others, queried=False)
-            parts.append(refine_neighbors(distance, *compressed, labels, places, own))
+            parts.append(refine_neighbors(distance, *compressed, labels, places, before))
         else:
-            parts.append(refine_neighbors(distance, queries, others, labels, places, own))
+            parts.append(refine_neighbors(distance, queries, others, labels, places, before))
     return joined(parts)
 
 
 def joined(parts: list[tuple[Neighbors, np.ndarray]]) -> tuple[Neighbors, np.ndarray]:
     """Return the neighbours of consecutive tiles, and which of them are new, as those of one."""
-    indices, distances = (np.concatenate([found[field] for found, _ in parts]) for field in (0, 1))
+    indices, distances = (np.concatenate([neighbors[field] for neighbors, _ in parts]) for field in (0, 1))
     return Neighbors(indices, distances), np.concatenate([fresh for _, fresh in parts])
 
 

@@ -1,4 +1,4 @@
-"""Sums over tiles of rows: tiles are the same whatever blocks they lie in, so that bits do not depend on these."""
+"""Sums over tiles of rows: tiles are the same for any block size, so that bits do not depend on these."""
 
 import operator
 from collections.abc import Callable, Iterator

@@ -64,7 +64,7 @@ def test_a_reader_gives_the_array_that_is_described_in_every_way_to_read(stored,
 
 def test_work_points_are_the_points_in_the_order_of_their_cells(reader_of):
     points, work, partition = reader_of(StoredPoints), reader_of(StoredWorkPoints), reader_of(StoredPartition)
-    order, offsets = work.input_rows.read(), work.stretches.offsets
+    order, offsets = work.input_rows.read(), work.cell_ranges.offsets
     assert sorted(order) == list(range(N_POINTS))
     np.testing.assert_array_equal(work.points.read(), points.points.read()[order])
     sizes = np.bincount(partition.cells.read(), minlength=len(offsets) - 1)

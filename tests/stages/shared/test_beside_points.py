@@ -12,7 +12,7 @@ from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels, with_weights
 from scalemani.stages import classes, weights
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.shared.beside_points import given_beside, in_work_order, memory_beside, store_in_work_order
+from scalemani.stages.shared.beside_points import in_work_order, memory_beside, side_data_part, store_in_work_order
 from scalemani.store.groups import StageGroup
 
 N_POINTS = 2500
@@ -63,8 +63,8 @@ def test_tables_are_brought_into_work_order_as_copies(work_of):
 def test_every_part_of_the_side_data_is_found(work_of):
     source = with_labels(with_weights(open_points(POINTS), GIVEN), LABELS)
     work = work_of("weights", source)
-    np.testing.assert_array_equal(given_beside(work, "weights").values, GIVEN)
-    assert given_beside(work, "labels") is source.side.labels
+    np.testing.assert_array_equal(side_data_part(work, "weights").values, GIVEN)
+    assert side_data_part(work, "labels") is source.side.labels
 
 
 @pytest.mark.parametrize("source", [None, open_points(POINTS)])
