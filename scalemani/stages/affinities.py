@@ -89,9 +89,9 @@ def sampled_bandwidth(task: StageTask, nth: int) -> float:
     return typical_bandwidth(distances.astype(np.float64) ** 2, nth)
 
 
-def sigma_of(group: StageGroup, asked: AffinitiesParams) -> float:
-    """Return the sigma of Gaussian affinities: as asked for, or as the stage chose it."""
-    return float(StoredAffinities(group).sigma.read_once()) if asked.sigma is None else asked.sigma
+def sigma_of(group: StageGroup, params: AffinitiesParams) -> float:
+    """Return the sigma of Gaussian affinities: as requested, or as the stage chose it."""
+    return float(StoredAffinities(group).sigma.read_once()) if params.sigma is None else params.sigma
 
 
 def entropic_certificates(work: StageWork) -> dict[str, Any]:
@@ -142,14 +142,14 @@ def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> n
 
 def weight_certificates(work: StageWork) -> dict[str, Any]:
     """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
-    task, asked = work.task, work.task.params.affinities
+    task, params = work.task, work.task.params.affinities
     at_floor, effective = work.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
     share = at_floor / (task.dimensions.n_points * task.params.affinity_neighbors)
-    gaussian = {"sigma": sigma_of(task.output, asked)} if asked.kind == "gaussian" else {}
+    gaussian = {"sigma": sigma_of(task.output, params)} if params.kind == "gaussian" else {}
     if share > MUCH_AT_FLOOR:
-        nth = min(asked.bandwidth_neighbor, task.params.affinity_neighbors)
+        nth = min(params.bandwidth_neighbor, task.params.affinity_neighbors)
         work.warn(
-            f"affinities: {share:.0%} of the edges are too long for their bandwidth to tell them apart and have the "
+            f"affinities: {share:.0%} of the edges are too long for their bandwidth to distinguish them and have the "
             f"least weight there is; the median distance to neighbour {nth} is {sampled_bandwidth(task, nth):.3g}"
             + (f", affinities.sigma {gaussian['sigma']:.3g}: raise it, or leave it open" if gaussian else "")
         )
@@ -164,33 +164,33 @@ def block_of_weights(task: StageTask, block: int) -> tuple[int, float]:
 
 def affinities_block(task: StageTask, block: int) -> Arrays:
     """Return the affinities of one block."""
-    asked = task.params.affinities
+    params = task.params.affinities
     start, _ = task.dimensions.rows(block)
     graph = task.stored(StoredNeighbors)
     indices, distances = graph.read_graph_block(block, task.params.affinity_neighbors)
     squared = distances.astype(np.float64) ** 2
-    if asked.kind == "gaussian":
-        values = gaussian_affinities(squared, sigma_of(task.output, asked))
+    if params.kind == "gaussian":
+        values = gaussian_affinities(squared, sigma_of(task.output, params))
         return {StoredAffinities.values: values.astype(np.float32)}
-    if asked.kind == "self-tuning":
-        values = self_tuning_affinities(squared, asked.bandwidth_neighbor)
+    if params.kind == "self-tuning":
+        values = self_tuning_affinities(squared, params.bandwidth_neighbor)
         return {StoredAffinities.values: values.astype(np.float32)}
-    if asked.kind == "uniform":
+    if params.kind == "uniform":
         return {StoredAffinities.values: np.ones(squared.shape, np.float32)}
-    search: Any = {"solver": asked.solver, "order": asked.order, "tol": asked.tolerance}
+    search: Any = {"solver": params.solver, "order": params.order, "tol": params.tolerance}
     search["rows"] = RowsOfData(indices, start, task.params.seed)
-    counts, twins = multiplicities(task, block, indices), {}
+    counts, copies = multiplicities(task, block, indices), {}
     if counts is None:
-        found = entropic_affinities(squared, task.params.perplexity, **search)
+        affinities = entropic_affinities(squared, task.params.perplexity, **search)
     else:
-        found, of_copies = repeated_affinities(squared, task.params.perplexity, counts, **search)
-        twins = {StoredAffinities.twins: of_copies}
+        affinities, of_copies = repeated_affinities(squared, task.params.perplexity, counts, **search)
+        copies = {StoredAffinities.twins: of_copies}
     return {
-        **twins,
-        StoredAffinities.values: found.values.astype(np.float32),
-        StoredAffinities.beta: found.beta,
-        StoredAffinities.iterations: found.iterations,
-        StoredAffinities.saturated: found.saturated.astype(np.uint8),
+        **copies,
+        StoredAffinities.values: affinities.values.astype(np.float32),
+        StoredAffinities.beta: affinities.beta,
+        StoredAffinities.iterations: affinities.iterations,
+        StoredAffinities.saturated: affinities.saturated.astype(np.uint8),
         StoredAffinities.duplicated: (squared[:, 0] == 0).astype(np.uint8),
-        StoredAffinities.residuals: found.residuals,
+        StoredAffinities.residuals: affinities.residuals,
     }

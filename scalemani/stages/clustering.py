@@ -57,7 +57,7 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
-    task, asked, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
+    task, params, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
     cut = task.once(cut_of)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
         centers, passes, moved = run_kmeans(work, cut) if cut.by_kmeans else (np.zeros((1, 1)), 0, 0.0)
@@ -73,8 +73,8 @@ def run(work: StageWork) -> dict[str, Any]:
     work.map_blocks(labels_block)
     sizes = work.fold_blocks(sizes_in_block, operator.add)
     passes, moved = int(output.passes.read()), float(output.moved.read())
-    found = {"passes": passes, "settled": moved <= asked.settled, "sizes": sizes.tolist()}
-    return {**found, **tell_of_pieces(work, cut)} if cut.n_pieces > 1 else found
+    certificates = {"passes": passes, "settled": moved <= params.settled, "sizes": sizes.tolist()}
+    return {**certificates, **warn_of_pieces(work, cut)} if cut.n_pieces > 1 else certificates
 
 
 class Cut(NamedTuple):
@@ -125,12 +125,12 @@ def cut_of(task: StageTask) -> Cut:
     return Cut(1, width, pieces, groups)
 
 
-def tell_of_pieces(work: StageWork, cut: Cut) -> dict[str, Any]:
+def warn_of_pieces(work: StageWork, cut: Cut) -> dict[str, Any]:
     """Say how pieces have become clusters where these are not as many, and return it as certificates."""
     n_clusters = work.task.params.clustering.n_clusters
     if cut.n_pieces != n_clusters:
         how = (
-            f"each is a cluster, but the largest, which its own eigenvectors cut into {cut.n_clusters}"
+            f"each is a cluster, but the largest, which its eigenvectors cut into {cut.n_clusters}"
             if cut.n_pieces < n_clusters
             else "clusters are groups of pieces, of about equal sizes, which no affinity has joined"
         )
@@ -150,10 +150,10 @@ def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
 
 def run_kmeans(work: StageWork, cut: Cut) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    task, asked, moved, passes = work.task, work.task.params.clustering, np.inf, 0
+    task, params, moved, passes = work.task, work.task.params.clustering, np.inf, 0
     chosen = unit_rows(landmark_coordinates(task, cut))
-    centers = kmeans(chosen, cut.n_clusters, task.params.seed, asked.n_restarts).centers
-    while passes < asked.most_passes and moved > asked.settled:
+    centers = kmeans(chosen, cut.n_clusters, task.params.seed, params.n_restarts).centers
+    while passes < params.most_passes and moved > params.settled:
         stored = StoredClustering.pass_centers.numbered(passes)
         task.output.write_whole({stored: centers}, stored.name)
         part = fold_tiles(work, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
@@ -174,8 +174,8 @@ def tile_parts(number: int, task: StageTask, tiles: range) -> Iterator[LloydPart
         rows, (start, _) = task.stored(StoredEmbedding).embedding.read_block(block), task.dimensions.rows(block)
         rows = unit_rows(rows[:, : cut.width])
         for tile in range(part.start, part.stop, TILE_ROWS):
-            own = rows[tile : tile + TILE_ROWS]
-            yield lloyd_part(own[cut.pieces[start + tile : start + tile + len(own)] == 0], centers)
+            tile_rows = rows[tile : tile + TILE_ROWS]
+            yield lloyd_part(tile_rows[cut.pieces[start + tile : start + tile + len(tile_rows)] == 0], centers)
 
 
 def sizes_in_block(task: StageTask, block: int) -> np.ndarray:

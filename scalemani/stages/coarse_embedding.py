@@ -29,29 +29,29 @@ def disk(sizes: Sizes) -> Disk:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Solve the coarse graphs from the coarsest up; vectors on graphs that were kept are kept too."""
+    """Solve the coarse graphs from the coarsest up; vectors on reused graphs are reused too."""
     task, workspace = work.task, work.workspace()
     stored = task.stored(StoredCoarseGraphs)
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
-        kept = kept_vectors(task, stored)
-        task.output.write_whole({StoredCoarseEmbedding.vectors: kept})
-        return {"vectors": kept.shape[1]}
+        vectors = reused_vectors(task, stored)
+        task.output.write_whole({StoredCoarseEmbedding.vectors: vectors})
+        return {"vectors": vectors.shape[1]}
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
     work.executor.progress.start(task.stage, stored.read_count(stored.levels, "levels"), "graph")
-    found = Multilevel(stored.read_levels(workspace.empty), workspace).eigenvectors(width, task.params.seed)
-    task.output.write_whole({StoredCoarseEmbedding.vectors: found})
-    return {"vectors": found.shape[1]}
+    vectors = Multilevel(stored.read_levels(workspace.empty), workspace).eigenvectors(width, task.params.seed)
+    task.output.write_whole({StoredCoarseEmbedding.vectors: vectors})
+    return {"vectors": vectors.shape[1]}
 
 
-def kept_vectors(task: StageTask, kept: StoredCoarseGraphs) -> np.ndarray:
+def reused_vectors(task: StageTask, graphs: StoredCoarseGraphs) -> np.ndarray:
     """Return the vectors (n, m) float32 of the earlier run, for the degrees that its nodes have come to.
 
-    They are as many as are iterated: beside them a refinement starts from what the earlier one has found.
+    They are as many as are iterated: a refinement starts from these and from the vectors of the earlier one.
     """
     groups = task.earlier_results.groups
     before = StoredCoarseGraphs(groups[StoredCoarseGraphs.STAGE]).read_degrees()
     stored = StoredCoarseEmbedding(groups[StoredCoarseEmbedding.STAGE]).vectors.read()
     vectors = np.ascontiguousarray(stored[:, : n_columns(task.params.n_components, task.dimensions.n_points)])
     # D^-1/2 u, the coordinates of nodes, stay.
-    vectors *= np.sqrt(kept.read_degrees() / before)[:, np.newaxis]
+    vectors *= np.sqrt(graphs.read_degrees() / before)[:, np.newaxis]
     return vectors

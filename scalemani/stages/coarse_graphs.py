@@ -41,7 +41,7 @@ from scalemani.stages.shared.appended import rows_of_appended
 MERGED_OF_PARTS, MERGED_OF_FIRST = 0.22, 0.15  # added to s
 SHARE_OF_NEXT_PARTS, SHARE_OF_NEXT = 1.1, 1.05  # of s
 MOST_GROWTH = 1.1  # times as many points as the graphs were made of: then more passes cost half of what is saved
-MOST_CROWDED = 0.01  # of all points; appended points that are among themselves need aggregates of their own
+MOST_CROWDED = 0.01  # of all points; appended points that are among themselves need new aggregates
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -92,16 +92,16 @@ def disk(sizes: Sizes) -> Disk:
 def run(work: StageWork) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
     workspace = work.workspace()
-    kept = None if work.task.earlier is None else kept_graphs(work, workspace)
-    if kept is not None:
-        labels, levels, made_of = kept
+    reused = None if work.task.earlier is None else reused_graphs(work, workspace)
+    if reused is not None:
+        labels, levels, made_of = reused
         return {**write_graphs(work, labels, levels), StoredCoarseGraphs.MADE_OF: made_of}
     labels, rows = first_coarse_graph(work, workspace)
     return write_graphs(work, labels, coarser(rows, workspace))  # each is made once that before it is written
 
 
 def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
-    """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return what is told of them."""
+    """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return their certificates."""
     nodes, nonzeros, output = [], [], work.task.output
     output.write_whole({StoredCoarseGraphs.labels: labels})
     for number, level in enumerate(levels, 1):
@@ -137,7 +137,7 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
     return labels, coarse_graph(summed, aggregates.count, workspace)
 
 
-def kept_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
+def reused_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
     """Return labels, coarse graphs of the earlier run and the points they were made of; None where too many are new."""
     task, earlier = work.task, work.task.earlier_results
     stored = earlier.stored(StoredCoarseGraphs)

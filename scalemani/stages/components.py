@@ -84,47 +84,49 @@ def pairs_at_once(sizes: Sizes) -> int:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Count the components, then as asked: bridge them, keep the largest, leave them, raise DisconnectedGraphError."""
+    """Count the components, then by `disconnected`: bridge them, select the largest, leave them, or raise an error."""
     task = work.task
     empty = work.workspace().empty
-    found, roots = components_of_graph(task, empty)
-    n_components, wanted = len(found.sizes), task.params.components.disconnected
-    largest = np.sort(found.sizes)[::-1][:REPORTED_SIZES].tolist()
-    if n_components > 1 and wanted == "error":
+    parts, roots = components_of_graph(task, empty)
+    n_components, disconnected = len(parts.sizes), task.params.components.disconnected
+    largest = np.sort(parts.sizes)[::-1][:REPORTED_SIZES].tolist()
+    if n_components > 1 and disconnected == "error":
         raise DisconnectedGraphError(
             f"the neighbour graph has {n_components} components (largest: {largest}): {what_helps(task)}, or "
             "components.disconnected=largest to embed the largest alone"
         )
-    keeps_largest = n_components > 1 and wanted == "largest"
-    if keeps_largest:
+    selects_largest = n_components > 1 and disconnected == "largest"
+    if selects_largest:
         input_rows = task.stored(StoredWorkPoints).input_rows.read()
-        kept = np.sort(input_rows[found.labels == np.argmax(found.sizes)]).astype(np.int64)
-        task.output.write_whole({StoredComponents.kept_rows: kept}, StoredComponents.KEPT_UNIT)
+        rows_of_largest = np.sort(input_rows[parts.labels == np.argmax(parts.sizes)]).astype(np.int64)
+        task.output.write_whole({StoredComponents.kept_rows: rows_of_largest}, StoredComponents.LARGEST_UNIT)
         work.warn(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
-            f"{len(kept)} of {task.dimensions.n_points} points, is embedded, the others are left out"
+            f"{len(rows_of_largest)} of {task.dimensions.n_points} points, is embedded, the others are left out"
         )
     rows, distances = Bridges(np.empty((0, 2), np.int64), np.empty(0))
-    if n_components > 1 and wanted == "connect":
+    if n_components > 1 and disconnected == "connect":
         searched = has_coordinates(task.params.points.metric)
-        rows, distances = searched_bridges(work, found, empty) if searched else known_bridges(work, found)
+        rows, distances = searched_bridges(work, parts, empty) if searched else listed_bridges(work, parts)
     task.output.write_whole(
         {
-            StoredComponents.labels: found.labels,
+            StoredComponents.labels: parts.labels,
             StoredComponents.bridge_rows: rows,
             StoredComponents.bridge_distances: distances,
             StoredComponents.bridge_weights: bridge_weights(task, rows, roots),
         }
     )
     certificates = {"components": n_components, "largest_components": largest, "bridges": len(rows)}
-    return {**certificates, "left_out": task.dimensions.n_points - len(kept)} if keeps_largest else certificates
+    if selects_largest:
+        certificates["left_out"] = task.dimensions.n_points - len(rows_of_largest)
+    return certificates
 
 
-def searched_bridges(work: StageWork, found: Components, empty: Empty) -> Bridges:
+def searched_bridges(work: StageWork, parts: Components, empty: Empty) -> Bridges:
     """Return bridges that join all components of points, by a search for their closest pairs."""
-    asked, joined, cells, rounds = work.task.params.components, found, cells_with_radii(work), []
+    params, joined, cells, rounds = work.task.params.components, parts, cells_with_radii(work), []
     while len(joined.sizes) > 1:
-        of_each = max(1, min(asked.queries_per_component, asked.most_queries // len(joined.sizes)))
+        of_each = max(1, min(params.queries_per_component, params.most_queries // len(joined.sizes)))
         queries = bridge_queries(joined.labels, of_each, empty)
         nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
         bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
@@ -132,20 +134,20 @@ def searched_bridges(work: StageWork, found: Components, empty: Empty) -> Bridge
     return Bridges(*map(np.concatenate, zip(*rounds, strict=True)))
 
 
-def known_bridges(work: StageWork, found: Components) -> Bridges:
+def listed_bridges(work: StageWork, parts: Components) -> Bridges:
     """Return bridges by the distances that are known of lists: theirs, and those of closest pairs of a whole matrix.
 
     Components between which none is known stay apart.
     """
-    task, given = work.task, None if work.points is None else side_data_of(work.points.source).pairs
-    neighbors, known = task.stored(StoredNeighbors), [] if given is None else [given.bridges]
+    task, pairs = work.task, None if work.points is None else side_data_of(work.points.source).pairs
+    neighbors, known = task.stored(StoredNeighbors), [] if pairs is None else [pairs.bridges]
     lists, lengths = neighbors.indices(neighbors.final_step), neighbors.distances(neighbors.final_step)
     for block in range(task.dimensions.n_blocks):
         ends = lists.read_block(block).astype(np.int64)
         starts = np.repeat(np.arange(*task.dimensions.rows(block)), ends.shape[1])
-        pairs = np.column_stack([starts, ends.ravel()])
-        known.append(nearest_pairs(found.labels, pairs, lengths.read_block(block).ravel().astype(np.float64)))
-    return spanning_pairs(found.labels, Bridges(*map(np.concatenate, zip(*known, strict=True))))
+        edges = np.column_stack([starts, ends.ravel()])
+        known.append(nearest_pairs(parts.labels, edges, lengths.read_block(block).ravel().astype(np.float64)))
+    return spanning_pairs(parts.labels, Bridges(*map(np.concatenate, zip(*known, strict=True))))
 
 
 def what_helps(task: StageTask) -> str:
@@ -209,12 +211,14 @@ def nearest_of_other_components(
     distances : (q,) float64, these distances, in the units of the points
     """
     task, sketch = work.task, work.task.stored(StoredWorkPoints).sketch
-    points, own = sketch.gather(queries), labels[queries]
-    within = reach(points, own, labels, cells)
+    points, labels_there = sketch.gather(queries), labels[queries]
+    within = reach(points, labels_there, labels, cells)
 
     def nearest_in_block(block: int) -> tuple[np.ndarray, np.ndarray]:
         start, stop = task.dimensions.rows(block)
-        return nearest_in_cells(points, own, within, sketch.read_block(block), labels[start:stop], start, cells)
+        return nearest_in_cells(
+            points, labels_there, within, sketch.read_block(block), labels[start:stop], start, cells
+        )
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
@@ -225,8 +229,8 @@ def nearest_of_other_components(
 def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:
     """Return the weight of each bridge: the mean over its ends of the affinity of the farthest neighbour.
 
-    A bridge then weighs no more than any edge that was chosen for being near. It never vanishes beside them, nor
-    beside the degrees of its ends, of which `roots` (N,) are the square roots. Where edges have no affinity, bridges
+    A bridge then weighs no more than any edge that was chosen for being near. It never vanishes next to them, nor
+    next to the degrees of its ends, of which `roots` (N,) are the square roots. Where edges have no affinity, bridges
     have none: zeros.
     """
     ends, inverse = np.unique(rows, return_inverse=True)

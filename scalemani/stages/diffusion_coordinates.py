@@ -19,7 +19,7 @@ from scalemani.stages.shared.output import create_embedding, pieces_read
 def diffusion_scales(eigenvalues: np.ndarray, time: float) -> np.ndarray:
     """Return |mu|^time (d,) of each column, mu = 1 - lambda; exactly one for time 0.
 
-    The sign of mu^time would only turn a column that has no sign of its own, and is none where `time` is no integer.
+    The sign of mu^time would only turn a column whose sign is arbitrary, and is none where `time` is no integer.
     """
     return np.abs(1.0 - eigenvalues) ** time
 
@@ -50,6 +50,6 @@ def scaled_block(task: StageTask, block: int) -> Arrays:
     scales = factors(task)
     if stored.in_pieces:
         pieces = stored.pieces.read_once()[slice(*task.dimensions.rows(block))]
-        own = diffusion_scales(stored.piece_eigenvalues.read_once(), task.params.diffusion_coordinates.time)
-        scales = own[pieces]
+        of_pieces = diffusion_scales(stored.piece_eigenvalues.read_once(), task.params.diffusion_coordinates.time)
+        scales = of_pieces[pieces]
     return {StoredDiffusionCoordinates.embedding: stored.embedding.read_block(block) * scales}

@@ -1,4 +1,4 @@
-"""The finished neighbour graph in input order: what users of the graph alone are given."""
+"""The finished neighbour graph in input order: what users of the graph alone read."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -42,15 +42,15 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def graph_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the blocks of a run in input order."""
+    """Yield the blocks of a range in input order."""
     input_rows = task.stored(StoredWorkPoints).input_rows.read_once()
     neighbors = task.stored(StoredNeighbors)
     first, last = task.dimensions.rows_of(blocks)
-    wanted = inverse_order(input_rows)[first:last]
-    indices = neighbors.indices(neighbors.final_step).gather(wanted)
-    distances = neighbors.distances(neighbors.final_step).gather(wanted)
+    work_rows = inverse_order(input_rows)[first:last]
+    indices = neighbors.indices(neighbors.final_step).gather(work_rows)
+    distances = neighbors.distances(neighbors.final_step).gather(work_rows)
     for block in blocks:
         start, stop = task.dimensions.rows(block)
         inside = slice(start - first, stop - first)
-        found = convert_distances(task.params.points.metric, distances[inside])
-        yield block, {StoredGraph.indices: input_rows[indices[inside]], StoredGraph.distances: found}
+        converted = convert_distances(task.params.points.metric, distances[inside])
+        yield block, {StoredGraph.indices: input_rows[indices[inside]], StoredGraph.distances: converted}

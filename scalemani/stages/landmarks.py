@@ -30,7 +30,7 @@ from scalemani.kernels.rows.equal_rows import equal_rows_among
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.shared.beside_points import given_beside
+from scalemani.stages.shared.beside_points import side_data_part
 from scalemani.stages.shared.sampled_rows import SampledRows
 
 
@@ -122,9 +122,9 @@ def run(work: StageWork) -> dict[str, Any]:
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
     points = SampledRows(work)
     if params.landmarks.method == GIVEN_LANDMARKS:
-        landmarks, rows, found = Selected(given_beside(work, "landmarks").points, None)
+        landmarks, rows, found = Selected(side_data_part(work, "landmarks").points, None)
     elif params.landmarks.method == GIVEN_ROWS:
-        landmarks, rows, found = landmarks_among(points, given_beside(work, "landmarks").points)
+        landmarks, rows, found = landmarks_among(points, side_data_part(work, "landmarks").points)
     else:
         landmarks, rows, found = selected_landmarks(points, choice_of(params)._replace(advance=progress.advance))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}

@@ -67,11 +67,11 @@ def memory(sizes: Sizes) -> Memory:
 
 
 def run(work: StageWork) -> dict[str, Any]:
-    """Train the axes and the cells on a sample, or take those of an earlier run; then find the cell of every point."""
+    """Train the axes and the cells on a sample, or take those of an earlier run; then assign every point to a cell."""
     task = work.task
     if not task.output.committed("whole"):
         work.executor.progress.start(task.stage, 1, "model")
-        # All that was found by the models of an earlier run stays true.
+        # Results by the models of an earlier run stay true.
         known = None if task.earlier is None else task.earlier.stored(StoredPartition)
         basis, centroids = trained_models(work) if known is None else (known.basis, known.centroids.read())
         task.output.write_whole(
@@ -113,12 +113,14 @@ def sketched_together(dimensions: Dimensions, cache_bytes: int = 0) -> int:
 def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
     """Return the mean, the axes and the centroids that a sample of the points gives."""
     task = work.task
-    asked, dimensions = task.params.partition, task.dimensions
-    rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, asked.sample_points)
+    params, dimensions = task.params.partition, task.dimensions
+    rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, params.sample_points)
     step = sketched_together(dimensions, task.cache_bytes)
-    chosen = rows_of_basis(len(rows), dimensions.n_features, asked.most_basis_rows)
+    chosen = rows_of_basis(len(rows), dimensions.n_features, params.most_basis_rows)
     sample = gathered_rows(work, rows) if len(rows) <= step else None
-    basis = fit_sketch(gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], asked.sketch_dimensions)
+    basis = fit_sketch(
+        gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], params.sketch_dimensions
+    )
     parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
@@ -142,7 +144,7 @@ def nearest_cell_block(task: StageTask, block: int) -> Arrays:
 
 
 def earlier_cells(earlier: EarlierResults | None, start: int, stop: int) -> np.ndarray:
-    """Return the cells of those of the points from `start` to `stop` whose cells an earlier run has found."""
+    """Return the cells of those of the points from `start` to `stop` whose cells an earlier run has stored."""
     if earlier is None or start >= earlier.n_points:
         return np.empty(0, np.int32)
     cells = earlier.stored(StoredPartition).cells

@@ -32,7 +32,7 @@ from scalemani.stages.shared.landmark_maps import (
     weights_at,
 )
 
-# Of the products of a row of W with Z, so many fall on entries of their own: 0.04 on surfaces, 0.23 on digits and on
+# Of the products of a row of W with Z, so many fall on separate entries: 0.04 on surfaces, 0.23 on digits and on
 # counts of words, 0.42 without any structure.
 DISTINCT_OF_ROW = 0.9  # for each neighbour of a point and landmark of it, of which W has up to two
 COPIES_OF_W, COPIES_OF_Z, COPIES_OF_PRODUCT, COPIES_OF_PART = 2, 3, 1.5, 3  # as scipy makes products of them
@@ -40,7 +40,7 @@ PARTS = (StoredReduced.AFFINITY_PART, StoredReduced.MASS_PART)
 SUMMED_TOGETHER = 64  # parts, by a worker; a power of two, so that the tree of all sums is that of one process
 PARTS_IN_MEMORY = 7  # partial sums on the way up the tree of one of A~ and B~, and the other
 LARGE_SUM_BYTES = 2**28  # of partial sums; where there are more they are added to a dense one
-DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on entries of their own
+DISTINCT = 1.2  # of the products by the root of how many points use a landmark, the share on separate entries
 REPEATED = 1.5  # by the root of the number of blocks, how many of these meet the same entry
 WITH_SUMS = 1.7  # of the entries of parts, with those of their sum
 ROWS_REACHED = 8  # rows of Z that the neighbours of a block are, for each row of the block, without any structure
@@ -158,6 +158,6 @@ def reduced_part(task: StageTask, block: int) -> Arrays:
     graph = affinity_graph(task.inputs)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)
     reached, renumbered = graph.on_reached(affinities)
-    own = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
-    affinity = weighted_product(own, renumbered, weights_at(task, reached))
-    return part_arrays(symmetric_triangle(affinity), symmetric_triangle(diagonal_product(own, degrees)))
+    weights = stored_landmark_weights(task.inputs).read_matrix(block, task.params.n_landmarks)
+    affinity = weighted_product(weights, renumbered, weights_at(task, reached))
+    return part_arrays(symmetric_triangle(affinity), symmetric_triangle(diagonal_product(weights, degrees)))

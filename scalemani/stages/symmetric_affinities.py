@@ -1,10 +1,10 @@
-"""W = (P + P^T) / 2 with the bridges between components: the one transpose of the graph, by runs of target blocks.
+"""W = (P + P^T) / 2 with the bridges between components: the one transpose of the graph, by ranges of target blocks.
 
 Where affinities follow classes, entries between points of different ones are lowered once all else is summed. Where W
-was given in the place of points, its rows are those that were given.
+replaces the points, its rows are those of the input.
 
-Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a run of blocks
-and streams the whole graph past them; how many blocks a run has is a matter of memory and leaves no trace.
+Each block of rows of W is one sparse matrix in CSR form with its degrees. A task holds the edges into a block range
+and streams the whole graph past them; how many blocks a range has is a matter of memory and leaves no trace.
 """
 
 from collections.abc import Iterator, Sequence
@@ -90,7 +90,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.neighbors.by_window:
         return {**pixel_affinities(kind_of_pixels(task.params)).write(work), **certificates(work)}
     if task.params.affinities.precomputed:
-        work.map_blocks(given_block)
+        work.map_blocks(precomputed_block)
         return certificates(work)
     work.map_block_ranges(symmetric_blocks, work.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1)))
     return certificates(work)
@@ -112,12 +112,12 @@ def block_extremes(task: StageTask, block: int) -> tuple[int, float, float]:
 
 
 def symmetric_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
-    """Yield the rows of W of each block of a run."""
+    """Yield the rows of W of each block of a range."""
     edges: dict[int, list[DirectedEdges]] = {block: [] for block in blocks}
     for source in range(task.dimensions.n_blocks):
         first, block_rows = task.dimensions.rows(source)[0], task.dimensions.block_rows
-        found = incoming_edges(*edges_of_block(task, source), first, block_rows, blocks)
-        for block, part in zip(blocks, found, strict=True):
+        parts = incoming_edges(*edges_of_block(task, source), first, block_rows, blocks)
+        for block, part in zip(blocks, parts, strict=True):
             edges[block].append(part)
     bridges = bridge_edges(task)
     for block in blocks:
@@ -131,8 +131,8 @@ def rows_of_block(task: StageTask, block: int, incoming: DirectedEdges, bridges:
     return stored_rows(task, symmetric_rows(*edges_of_block(task, block), start, incoming, more), block)
 
 
-def given_block(task: StageTask, block: int) -> Arrays:
-    """Return the rows of W of a block as they were given."""
+def precomputed_block(task: StageTask, block: int) -> Arrays:
+    """Return the rows of W of a block as they were passed."""
     rows = sp.csr_matrix(task.stored(StoredPoints).points.read_block(block))
     return stored_rows(
         task, SymmetricRows(rows.indptr.astype(np.int64), rows.indices.astype(np.int32), rows.data), block

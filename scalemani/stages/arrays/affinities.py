@@ -99,12 +99,12 @@ class StoredComponents(StoredStage, stage="components"):
         "the rows of the largest component, ascending; stored where that alone is embedded",
         "input row",
     ).with_invariants(STRICTLY_ASCENDING, LARGEST_COMPONENT)
-    KEPT_UNIT: ClassVar = "kept_rows"
+    LARGEST_UNIT: ClassVar = "kept_rows"
 
     @property
     def keeps_largest(self) -> bool:
         """Whether the largest component alone is embedded, and points are left out."""
-        return self.group.committed(self.KEPT_UNIT)
+        return self.group.committed(self.LARGEST_UNIT)
 
 
 class StoredAffinityMatrix(StoredStage):
@@ -182,8 +182,8 @@ class StoredAffinityMatrix(StoredStage):
 
         def fill(block: int) -> None:
             _, block_indices, block_values = self.read_rows(block)
-            own = slice(ends[block] - len(block_indices), ends[block])
-            indices[own], values[own] = block_indices, block_values
+            inside = slice(ends[block] - len(block_indices), ends[block])
+            indices[inside], values[inside] = block_indices, block_values
 
         run(over(fill, range(n_blocks)))
         return AffinityRows(indptr, indices, values)

@@ -1,6 +1,6 @@
 """Embeddings of all points and of new ones, clusters, and the coarse graphs that refinement starts from.
 
-Rows of embeddings and clusters are in the order that was given.
+Rows of embeddings and clusters are in input order.
 """
 
 from typing import ClassVar
@@ -207,7 +207,7 @@ class StoredLayout(StoredStage, stage="layout"):
 
     @property
     def snapshot_iterations(self) -> list[int]:
-        """The iterations after which positions were kept, ascending."""
+        """The iterations after which positions were stored, ascending."""
         return sorted(int(unit.removeprefix(SNAPSHOTS)) for unit in self.group.units if unit.startswith(SNAPSHOTS))
 
     def snapshot(self, iteration: int) -> ArrayReader:
@@ -295,7 +295,7 @@ class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
     levels = Whole(
         "", "int64", "the number of levels; where it is missing, the certificate `levels` says it", "level"
     ).with_invariants(NUMBER_OF_LEVELS)
-    MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were kept
+    MADE_OF: ClassVar = "made_of"  # a certificate: how many points there were when graphs were made that were reused
     NODES: ClassVar = "nodes"  # certificates: of each graph, the finest first
     NONZEROS: ClassVar = "nonzeros"
 
@@ -307,8 +307,8 @@ class StoredCoarseGraphs(StoredStage, stage="coarse_graphs"):
 
     def points_when_made(self, n_points: int) -> int:
         """Return how many of the `n_points` there were when the graphs were made; the others have joined them."""
-        kept = self.MADE_OF in self.group.record["certificates"]
-        return self.group.certificate(self.MADE_OF, int) if kept else n_points
+        reused = self.MADE_OF in self.group.record["certificates"]
+        return self.group.certificate(self.MADE_OF, int) if reused else n_points
 
     @property
     def graph_sizes(self) -> tuple[tuple[int, int], ...] | None:

@@ -1,4 +1,4 @@
-"""The neighbour graph in work order, round by round, and what users are given of it in input order."""
+"""The neighbour graph in work order, round by round, and what users read of it in input order."""
 
 from dataclasses import replace
 from typing import ClassVar, NamedTuple

@@ -120,7 +120,7 @@ class StoredAffinityWeights(StoredStage, stage="affinity_weights"):
 
 
 def sparse_weights(indices: np.ndarray, values: np.ndarray, n_landmarks: int) -> sp.csr_matrix:
-    """Return rows of Z in CSR form on the arrays given: (n, L) from (n, K_Z) each."""
+    """Return rows of Z in CSR form on the arrays themselves: (n, L) from (n, K_Z) each."""
     indptr = np.arange(0, indices.size + 1, indices.shape[1], dtype=np.int32)
     return sp.csr_matrix((values.ravel(), indices.ravel(), indptr), shape=(len(indices), n_landmarks), copy=False)
 

@@ -1,6 +1,6 @@
 """Points in input order, the cells they lie in, points in work order, sorted by cell, and what accompanies them.
 
-Digests of tiles of rows tell whether points are what the survey of a run saw.
+Digests of tiles of rows show whether points are what the survey of a run saw.
 
 Groups of sparse points hold CSR parts, a set for every block, and the number of features; `points` reads either kind.
 """
@@ -44,7 +44,7 @@ from scalemani.store.invariants.values import (
 from scalemani.store.objects import digest
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
-WHATEVER_GIVEN = "points are whatever was given; their digest is the key"
+ANY_POINTS = "points are whatever was given; their digest is the key"
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
 
 
@@ -80,7 +80,7 @@ def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
         meaning = f"of sparse points in {order}: {says}"
         return ArrayDescription(stage, name, "part", (dim,), dtype, units, meaning, (folder,), invariants)
 
-    given = order == "input order"
+    of_input = order == "input order"
     begins = "where each row of the block begins and ends among its nonzeros"
     columns = (in_count(number_in("the number of features", stage, "n_features")), columns_ascend("indptr"))
 
@@ -91,8 +91,8 @@ def sparse_points(stage: str, folder: str, order: str) -> SparseDescription:
         ),
         replace(
             part("values", "nonzero", AS_POINTS, "as given", "the nonzeros, as the metric of the run maps them"),
-            invariants=(FINITE,) if given else (SAME_NONZEROS,),
-            no_invariant=WHATEVER_GIVEN if given else "",
+            invariants=(FINITE,) if of_input else (SAME_NONZEROS,),
+            no_invariant=ANY_POINTS if of_input else "",
         ),
         ArrayDescription(
             stage,
@@ -133,7 +133,7 @@ class StoredPoints(StoredRows, stage="points"):
         "rows, where these were given",
         "as given",
         name="points",
-    ).of_any_numbers(WHATEVER_GIVEN)
+    ).of_any_numbers(ANY_POINTS)
     SPARSE: ClassVar = sparse_points("points", "block-N", "input order")
 
 
@@ -170,7 +170,7 @@ class StoredPartition(StoredStage, stage="partition"):
 
     @property
     def basis(self) -> SketchBasis:
-        """The axes of the sketches, kept in this process."""
+        """The axes of the sketches, shared in this process."""
         mean, axes, scale = (array.read_once() for array in (self.mean, self.axes, self.scale))
         return SketchBasis(mean, axes, float(scale))
 
@@ -253,11 +253,11 @@ class StoredClasses(StoredStage, stage="classes"):
     )
 
 
-UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store tells of any change
+UNREAD = ""  # the digest of a tile that was surveyed for an earlier run, whose store shows any change
 
 
 def tile_digests(rows: Points) -> list[str]:
-    """Return the digest of every tile of rows, whatever the block they are read in."""
+    """Return the digest of every tile of rows, for any blocks they are read in."""
     if not sp.issparse(rows):
         rows = np.ascontiguousarray(rows)
         return [digest(rows[start : start + TILE_ROWS].data) for start in range(0, len(rows), TILE_ROWS)]
@@ -270,8 +270,8 @@ def check_unchanged(rows: Points, start: int, digests: Sequence[str]) -> Points:
     tile = start // TILE_ROWS
     if digests[tile] == UNREAD:
         return rows
-    found = tile_digests(rows)
-    if found != list(digests[tile : tile + len(found)]):
+    read = tile_digests(rows)
+    if read != list(digests[tile : tile + len(read)]):
         raise DataError(
             f"rows from {start} on changed while they were read: run again when nothing writes to the points"
         )

@@ -86,13 +86,13 @@ def block_sums(task: StageTask, block: int) -> ResidualSums:
     """Return the sums over the rows of one block."""
     graph, vectors = affinity_graph(task.inputs), task.once(vectors_table)
     affinities, degrees = graph.read_matrix(block, task.dimensions.n_points), graph.degrees(block)[:, np.newaxis]
-    own = vectors[slice(*task.dimensions.rows(block))]
+    block_vectors = vectors[slice(*task.dimensions.rows(block))]
     if not isinstance(vectors, np.ndarray):  # of a table in a file, the rows that the block reaches are read
         reached, affinities = graph.on_reached(affinities)
         vectors = vectors[reached]
     values = task.stored(StoredLandmarkEmbedding).eigenvalues.read_once()
-    missed = degrees * (1.0 - values) * own - affinities @ vectors
-    return ResidualSums((degrees * own**2).sum(axis=0), (missed**2 / degrees).sum(axis=0))
+    missed = degrees * (1.0 - values) * block_vectors - affinities @ vectors
+    return ResidualSums((degrees * block_vectors**2).sum(axis=0), (missed**2 / degrees).sum(axis=0))
 
 
 def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
@@ -108,9 +108,9 @@ def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
     """Return the work rows (last - first,) int64 of input rows, by one pass over the order, some rows at a time."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return np.arange(first, last)
-    order, found = task.stored(StoredWorkPoints).input_rows, np.empty(last - first, int)
+    order, places = task.stored(StoredWorkPoints).input_rows, np.empty(last - first, int)
     for part in slices(task.dimensions.n_points, ORDER_ROWS):
         input_rows = order.read_rows(part)
         inside = np.flatnonzero((input_rows >= first) & (input_rows < last))
-        found[input_rows[inside] - first] = part.start + inside
-    return found
+        places[input_rows[inside] - first] = part.start + inside
+    return places

@@ -1,4 +1,4 @@
-"""The embedding of a graph in pieces: each by its own eigenvectors, one after the other, in memory or mapped files."""
+"""The embedding of a graph in pieces: each by its eigenvectors, one after the other, in memory or mapped files."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -48,25 +48,25 @@ def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Com
     parents, roots = separate_items(dimensions.n_points, empty), workspace.as_large(np.sqrt(degrees))
     for block in range(dimensions.n_blocks):
         join_rows(parents, stored.read_rows(block), dimensions.rows(block)[0], roots)
-    found = components(parents, empty)
-    return numbered_by_size(found) if len(found.sizes) > 1 else None
+    pieces = components(parents, empty)
+    return numbered_by_size(pieces) if len(pieces.sizes) > 1 else None
 
 
-def rows_by_piece(work: StageWork, found: Components, order: np.ndarray, workspace: Workspace) -> Rows:
+def rows_by_piece(work: StageWork, pieces: Components, order: np.ndarray, workspace: Workspace) -> Rows:
     """Return W with rows by piece, in `order` (N,), columns counted from the first row of their piece.
 
     Edges between pieces, which rounding alone would count, are left out.
     """
-    places, firsts = inverse_order(order), np.cumsum(found.sizes) - found.sizes
+    places, firsts = inverse_order(order), np.cumsum(pieces.sizes) - pieces.sizes
     counts = np.zeros(len(order), np.int64)
-    for rows, lengths, _, _ in edges_inside(work, found.labels):
+    for rows, lengths, _, _ in edges_inside(work, pieces.labels):
         counts[places[rows]] = lengths
     bounds = workspace.as_large(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
     columns, weights = workspace.empty((bounds[-1],), np.int32), workspace.empty((bounds[-1],), np.float32)
-    for rows, lengths, ends, values in edges_inside(work, found.labels):
+    for rows, lengths, ends, values in edges_inside(work, pieces.labels):
         begins = bounds[places[rows]] - (np.cumsum(lengths) - lengths)
         targets = np.repeat(begins, lengths) + np.arange(len(ends))
-        columns[targets] = places[ends] - firsts[found.labels[ends]]
+        columns[targets] = places[ends] - firsts[pieces.labels[ends]]
         weights[targets] = values
     return bounds, columns, weights
 
@@ -83,16 +83,16 @@ def edges_inside(work: StageWork, labels: np.ndarray) -> Iterator[tuple[slice, n
 
 
 def embed_pieces(
-    work: StageWork, found: Components, target: PieceTarget, workspace: Workspace
+    work: StageWork, pieces: Components, target: PieceTarget, workspace: Workspace
 ) -> tuple[np.ndarray, PieceMap, dict[str, Any]]:
     """Return the vectors (N, d) in work order, the map of the largest piece, and certificates; store the pieces.
 
     Columns that a small piece has no eigenvector for are zero, and their eigenvalues 1.
     """
-    n_pieces, width = len(found.sizes), target.n_components
-    order, bounds = group_large(found.labels.__getitem__, len(found.labels), n_pieces, workspace.empty)
-    rows = rows_by_piece(work, found, order, workspace)
-    vectors = workspace.zeros((len(found.labels), width), np.float64)
+    n_pieces, width = len(pieces.sizes), target.n_components
+    order, bounds = group_large(pieces.labels.__getitem__, len(pieces.labels), n_pieces, workspace.empty)
+    rows = rows_by_piece(work, pieces, order, workspace)
+    vectors = workspace.zeros((len(pieces.labels), width), np.float64)
     values, maps = np.ones((n_pieces, width)), []
     work.executor.progress.start(work.task.stage, n_pieces, "piece")
     for piece in range(n_pieces):
@@ -100,19 +100,19 @@ def embed_pieces(
         solved = piece_map(row_slice(rows, first, stop), target, workspace)
         count = len(solved.eigenvalues)
         vectors[order[first:stop], :count], values[piece, :count] = solved.vectors, solved.eigenvalues
-        kept = placed_guards(solved.following, order[first:stop], len(vectors), workspace) if piece == 0 else UNKNOWN
-        maps.append(solved._replace(vectors=solved.vectors if piece == 0 else solved.vectors[:0], following=kept))
+        guards = placed_guards(solved.following, order[first:stop], len(vectors), workspace) if piece == 0 else UNKNOWN
+        maps.append(solved._replace(vectors=solved.vectors if piece == 0 else solved.vectors[:0], following=guards))
         work.executor.progress.advance()
-    by_input = in_input_order(work.task, found.labels[:, np.newaxis]).astype(np.int32)[:, 0]
+    by_input = in_input_order(work.task, pieces.labels[:, np.newaxis]).astype(np.int32)[:, 0]
     stored: Arrays = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
     work.task.output.write_whole(stored, StoredEmbedding.PIECES_UNIT)
-    tell_of_pieces(work, found.sizes)
+    warn_of_pieces(work, pieces.sizes)
     certificates = {
         "residual": max(float(solved.residuals.max(initial=0.0)) for solved in maps),
         "near_zero_eigenvalues": sum(count_near_zero(solved.eigenvalues) for solved in maps),
         "pieces": n_pieces,
-        "largest_pieces": found.sizes[:REPORTED_SIZES].tolist(),
-        "small_piece_points": int(found.sizes[found.sizes <= width].sum()),
+        "largest_pieces": pieces.sizes[:REPORTED_SIZES].tolist(),
+        "small_piece_points": int(pieces.sizes[pieces.sizes <= width].sum()),
     }
     return vectors, maps[0], certificates
 
@@ -126,7 +126,7 @@ def placed_guards(following: Following, rows: np.ndarray, n_points: int, workspa
     return following._replace(vectors=placed)
 
 
-def tell_of_pieces(work: StageWork, sizes: np.ndarray) -> None:
+def warn_of_pieces(work: StageWork, sizes: np.ndarray) -> None:
     """Say into how many pieces the graph falls, by their sizes (P,), and what that means for the result."""
     params = work.task.params
     means = (
@@ -137,6 +137,6 @@ def tell_of_pieces(work: StageWork, sizes: np.ndarray) -> None:
     remedy = "give more neighbours a point" if params.given_instead else "raise neighbors.n_neighbors"
     work.warn(
         f"{work.task.stage}: the graph has {len(sizes)} pieces that no edge joins (largest: "
-        f"{sizes[:REPORTED_SIZES].tolist()}); each is embedded from its own eigenvectors: {means}; {remedy} where that "
+        f"{sizes[:REPORTED_SIZES].tolist()}); each is embedded from its eigenvectors: {means}; {remedy} where that "
         "should be one graph"
     )

@@ -36,7 +36,7 @@ from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks
 
 CHECKPOINT_SECONDS = 10.0
-START_BITS = 16  # that are kept of what landmarks give a refinement to start from
+START_BITS = 16  # that are retained of what landmarks give a refinement to start from
 
 
 def vector_dtype(params: Resolved) -> type:
@@ -46,15 +46,15 @@ def vector_dtype(params: Resolved) -> type:
 
 
 def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
-    """Return the vectors refined to the residual asked for, or as far as the passes allowed go."""
-    task, asked, graph = work.task, work.task.params.embedding, StreamedGraph(work, workspace)
-    work.executor.progress.start(task.stage, asked.max_passes, "pass")
-    wanted = task.params.n_components
+    """Return the vectors refined to the requested residual, or as far as the allowed passes go."""
+    task, params, graph = work.task, work.task.params.embedding, StreamedGraph(work, workspace)
+    work.executor.progress.start(task.stage, params.max_passes, "pass")
+    n_requested = task.params.n_components
     stored = task.stored(StoredCoarseGraphs)
     labels = stored.labels.read(workspace.empty)
     transfer = Transfer(labels, graph.degrees, stored.read_degrees(), workspace)
 
-    @functools.cache  # a start that is good enough asks for no correction
+    @functools.cache  # a start that is good enough needs no correction
     def correction() -> tuple[Multilevel, np.ndarray]:
         coarse = Multilevel(stored.read_levels(workspace.empty), workspace)
         return coarse, workspace.as_large(jacobi_shares(graph.loops()))
@@ -67,21 +67,21 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
     checkpoints = Checkpoints(task.output)
     state = stored_state(checkpoints, task.dimensions.n_points, workspace)
     if state is None:
-        width = n_columns(wanted, task.dimensions.n_points)
+        width = n_columns(n_requested, task.dimensions.n_points)
         state = initial_state(start_vectors(task, graph, transfer), problem, width)
     else:
         work.executor.progress.advance(state.passes)
-    for following in refinement(state, problem, wanted, task.params.residual, asked.max_passes):
+    for following in refinement(state, problem, n_requested, task.params.residual, params.max_passes):
         state = following
         if checkpoints.due(CHECKPOINT_SECONDS):
             checkpoints.save(state.arrays())
-    values, vectors = refined_embedding(state, graph.degrees, wanted, workspace)
-    if len(state.values) > wanted:
-        guards = guard_vectors(state, wanted, workspace)
-        beyond = Following(state.values[wanted:], state.residuals[wanted:], guards)
-    else:  # few points have no vectors beside those wanted
+    values, vectors = refined_embedding(state, graph.degrees, n_requested, workspace)
+    if len(state.values) > n_requested:
+        guards = guard_vectors(state, n_requested, workspace)
+        beyond = Following(state.values[n_requested:], state.residuals[n_requested:], guards)
+    else:  # few points have no more vectors than those requested
         beyond = following_value(whole_matrix(task), state.values, state.vectors)
-    return Solved(vectors, values, state.residuals[:wanted], beyond, state.passes)
+    return Solved(vectors, values, state.residuals[:n_requested], beyond, state.passes)
 
 
 def stored_state(checkpoints: Checkpoints, n_points: int, workspace: Workspace) -> RefinementState | None:
@@ -101,10 +101,10 @@ def stored_state(checkpoints: Checkpoints, n_points: int, workspace: Workspace) 
 
 
 def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> np.ndarray:
-    """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and of others beside them."""
+    """Return the vectors u (N, n) that refinement starts from: those of the coarse graph, and others."""
     empty = graph.workspace.empty
     coarse = task.stored(StoredCoarseEmbedding).vectors.read(empty)
-    others = vectors_beside(task, coarse.shape[1], graph.workspace)
+    others = other_vectors(task, coarse.shape[1], graph.workspace)
     start = empty((len(graph.degrees), coarse.shape[1] + others.shape[1]), vector_dtype(task.params))
     transfer.prolong(coarse, start[:, : coarse.shape[1]])
     for panel in panels(len(start)):
@@ -112,10 +112,10 @@ def start_vectors(task: StageTask, graph: StreamedGraph, transfer: Transfer) -> 
     return start
 
 
-def vectors_beside(task: StageTask, n_coarse: int, workspace: Workspace) -> np.ndarray:
-    """Return the vectors v (N, n) that a start has beside those of the coarse graph.
+def other_vectors(task: StageTask, n_coarse: int, workspace: Workspace) -> np.ndarray:
+    """Return the vectors v (N, n) that a start has in addition to those of the coarse graph.
 
-    They are the landmarks' where the solver asks for these; those of an earlier run where points were appended to it;
+    They are the landmarks' where the solver uses these; those of an earlier run where points were appended to it;
     else random ones where the coarse graph has too few nodes.
     """
     if task.params.embedding.by_landmarks:

@@ -31,7 +31,7 @@ def guards_of(solved: Solved) -> Arrays:
 
 
 def values_of(solved: Solved, n_components: int) -> Arrays:
-    """Return eigenvalues and residuals as they are stored: of those kept, and of those that follow."""
+    """Return eigenvalues and residuals as they are stored: of the embedding's, and of those that follow."""
     values, residuals = np.ones(n_components), np.zeros(n_components)
     count = len(solved.eigenvalues)  # fewer where the largest piece has too few points
     values[:count], residuals[:count] = solved.eigenvalues, solved.residuals

@@ -48,14 +48,14 @@ class StreamedGraph:
         return np.asarray(energies.sum(axis=0) / lengths)
 
     def loops(self) -> np.ndarray:
-        """Return the diagonal (N,) of S: zero, as no point is its own neighbour, but where copies of it are."""
-        found, dimensions = np.zeros(len(self.degrees)), self._work.task.dimensions
+        """Return the diagonal (N,) of S: zero, as no point is a neighbour of itself, except where it has copies."""
+        diagonal, dimensions = np.zeros(len(self.degrees)), self._work.task.dimensions
         if StoredWeights.STAGE in self._work.task.inputs:
             for block in range(dimensions.n_blocks):
                 start, stop = dimensions.rows(block)
-                found[start:stop] = self._stored.read_matrix(block, dimensions.n_points).diagonal(start)
-            found /= self.degrees
-        return found
+                diagonal[start:stop] = self._stored.read_matrix(block, dimensions.n_points).diagonal(start)
+            diagonal /= self.degrees
+        return diagonal
 
     def _rows(self, block: int) -> Rows:
         if block in self._known:

@@ -1,4 +1,4 @@
-"""Warnings about eigenvalues that are zero, and columns that no residual tells from the next."""
+"""Warnings about eigenvalues that are zero, and columns that no residual separates from the next."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def warn_of_parts(work: StageWork, n_zero: int) -> None:
     work.warn(
         f"{work.task.stage}: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
         f"the only one: the graph falls into {n_zero} parts that next to nothing joins, and the embedding is one basis "
-        f"of many of the vectors that tell these apart; {remedy}",
+        f"of many of the vectors that separate these; {remedy}",
         ShortfallWarning,
     )
 
@@ -43,9 +43,9 @@ def known_of_angle(accuracy: SubspaceAccuracy) -> str:
 
 
 def warn_of_angle(work: StageWork, accuracy: SubspaceAccuracy, last: float) -> None:
-    """Say that the subspace is not told from its neighbours, and what tells it; not of the start of a descent.
+    """Warn that the subspace is not separated from its neighbours, and say what separates it; not of a descent's start.
 
-    `last` is the largest eigenvalue kept: gaps are no wider than that where those at hand are not in order.
+    `last` is the largest eigenvalue of the embedding: gaps are no wider than that where those at hand are not in order.
     """
     params = work.task.params
     angle = accuracy.angle_bound
