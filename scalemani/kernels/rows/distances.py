@@ -65,7 +65,7 @@ def squared_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit:
 
 
 def set_row_distance(queries: Rows, query: int, rows: Rows, row: int, limit: float) -> float:
-    """Return the Jaccard distance of a row of one table and a row of another, whatever the limit.
+    """Return the Jaccard distance of a row of one table and a row of another, with any limit.
 
     For compiled code; the tables hold sets as `metrics.compared_rows` returns them, both dense or both sparse.
     """

@@ -1,6 +1,6 @@
 """Metrics as geometry: rows are mapped so that a metric is a function of the Euclidean distance of mapped rows.
 
-Each row is mapped on its own, in float64, so that its bits do not depend on what else is mapped with it. The function
+Each row is mapped separately, in float64, so that its bits do not depend on what else is mapped with it. The function
 is any that ascends. Mapped rows of Jaccard bound distances that are computed from packed bits.
 
 Metrics that are no such function, as Canberra's, compare rows as they are: `scalemani.kernels.rows.comparisons`.

@@ -1,7 +1,7 @@
 """Distances as objects that kernels take: what a search compares, computed for two rows of tables.
 
 Searches compare reduced distances, which have the order of distances and are quicker to compute: squares of Euclidean
-ones. `Distance` is a type of its own for compiled code, one for each distance, so that kernels are compiled for each
+ones. `Distance` is one type for each distance in compiled code, so that kernels are compiled for each
 and a pair of rows is compared without a choice. Functions of two rows are in `scalemani.kernels.rows.comparisons`.
 """
 
@@ -25,7 +25,7 @@ OPTIONS = {"nogil": True, "error_model": "numpy"}
 class Distance:
     """How two rows of tables are compared: coordinates by Euclidean distances, sets by Jaccard's, others by a function.
 
-    Distances of the first two are bounded from below by coordinates, their own or those of rows that are mapped.
+    Distances of the first two are bounded from below by coordinates, theirs or those of rows that are mapped.
     """
 
     name: str
@@ -42,11 +42,11 @@ SETS = Distance("sets")  # rows as `metrics.compared_rows` returns them; reduced
 
 
 def distance_by(function: Callable[[np.ndarray, np.ndarray], float]) -> Distance:
-    """Return the distance that a function returns of two dense rows (D,) float64; it is its own reduced distance."""
-    own = inlined_sums(function)
+    """Return the distance that a function returns of two dense rows (D,) float64; it is the reduced distance too."""
+    compiled = inlined_sums(function)
 
     def of_tables(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
-        return float(own(queries[query], rows[row]))
+        return float(compiled(queries[query], rows[row]))
 
     FUNCTIONS[function.__name__] = inlined(of_tables)
     return Distance(function.__name__)

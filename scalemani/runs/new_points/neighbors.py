@@ -159,7 +159,7 @@ class InputNeighbors:
         """
         if compared := no_coordinates(self.metric):
             raise ConfigError(
-                f"neighbours of new points are found by coordinates, and {compared}: make a graph of all points"
+                f"neighbours of new points are searched by coordinates, and {compared}: make a graph of all points"
             )
         check_features(points, len(self.index.basis.mean))
         dtype = np.result_type(points.dtype, self.index.dtype)
