@@ -66,7 +66,7 @@ class Search:
 
     Products of dense points are made in float32, and choose for which points distances are computed in float64, by
     differences: the bound of their rounding is on top of what is looked within. Where a metric compares rows, SciPy
-    computes its distances, whose squares stand in the place of squared Euclidean ones.
+    computes its distances, whose squares replace squared Euclidean ones.
 
     Attributes
     ----------

@@ -186,7 +186,7 @@ def _contains(indices: np.ndarray, index: int) -> bool:
     return False
 
 
-def found_shares(neighbors: Neighbors, true_distances: np.ndarray) -> np.ndarray:
+def recall_by_row(neighbors: Neighbors, true_distances: np.ndarray) -> np.ndarray:
     """Return the share of neighbours that are no farther than the true k-th neighbour: ties count.
 
     Parameters

@@ -90,7 +90,7 @@ class PairSums(Protocol):
 
 
 class ApproximateSums(PairSums, Protocol):
-    """Sums over pairs that a method adds, made for a tolerance or by a number of their own."""
+    """Sums over pairs that a method adds, made for a tolerance or by a separate number."""
 
     @classmethod
     def for_tolerance(cls, kernel: str, tolerance: float, over: Mapper = map) -> PairSums:

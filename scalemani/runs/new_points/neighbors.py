@@ -18,7 +18,7 @@ from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
-from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, no_neighbors, refine_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, recall_by_row, refine_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
@@ -83,7 +83,7 @@ class NeighborIndex:
         true = no_neighbors(points.shape[0], n_neighbors)
         for rows in slices(len(self.sketches), ROWS_OF_TRUTH):
             true = self._nearest_among(points, rows, true, limits)
-        return float(np.mean(found_shares(neighbors, true.distances)))
+        return float(np.mean(recall_by_row(neighbors, true.distances)))
 
     def _comparable(self, points: Points) -> Points:
         """Return points in the dtype in which they are compared, sparse where the training points are."""

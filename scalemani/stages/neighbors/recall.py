@@ -16,7 +16,7 @@ from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
-from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_by_row
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
@@ -97,7 +97,7 @@ def measured_recall(task: StageTask, number: int) -> Measure:
     output = StoredNeighbors(task.output)
     rows, step = task.once(sampled).rows, round_step(number)
     lists = Neighbors(output.indices(step).gather(rows), output.distances(step).gather(rows))
-    return mean_of(found_shares(lists, output.true_distances.read()), task.dimensions.n_points)
+    return mean_of(recall_by_row(lists, output.true_distances.read()), task.dimensions.n_points)
 
 
 def chosen_probes(task: StageTask, true: np.ndarray) -> int:

@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors.rerank import Neighbors, found_shares, merge_neighbors, no_neighbors, refine_neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_by_row, refine_neighbors
 from scalemani.kernels.rows.reduced import COORDINATES
 
 
@@ -121,13 +121,13 @@ def test_merged_lists_are_the_sorted_union_without_repeats(seed, k, n_first, n_s
 
 def test_neighbours_as_far_as_the_true_last_one_count_as_found():
     true, rows = np.array([[1.0, 2.0, 2.0], [1.0, 1.0, 3.0]]), np.array([[4, 1, 7], [3, 0, 2]])
-    assert found_shares(Neighbors(rows, true), true).tolist() == [1.0, 1.0]
+    assert recall_by_row(Neighbors(rows, true), true).tolist() == [1.0, 1.0]
     found = Neighbors(np.array([[4, 1, 7], [3, 0, -1]]), np.array([[1.0, 2.0, 2.0], [1.0, 3.1, np.inf]]))
-    np.testing.assert_allclose(found_shares(found, true), [1.0, 1 / 3])
-    assert found_shares(Neighbors(rows, true.astype(np.float32)), true).tolist() == [1.0, 1.0]
+    np.testing.assert_allclose(recall_by_row(found, true), [1.0, 1 / 3])
+    assert recall_by_row(Neighbors(rows, true.astype(np.float32)), true).tolist() == [1.0, 1.0]
 
 
 def test_a_neighbour_that_is_listed_twice_counts_once():
     true = np.array([[1.0, 2.0, 2.0, 3.0]])
     found = Neighbors(np.array([[5, 8, 8, 5]]), np.array([[1.0, 2.0, 2.0, 1.0]]))
-    assert found_shares(found, true).tolist() == [0.5]
+    assert recall_by_row(found, true).tolist() == [0.5]

@@ -13,7 +13,7 @@ from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
-from scalemani.kernels.neighbors.rerank import Neighbors, found_shares
+from scalemani.kernels.neighbors.rerank import Neighbors, recall_by_row
 from scalemani.kernels.neighbors.rounds import Round
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
@@ -170,7 +170,7 @@ def test_sketches_are_rounded_where_near_neighbours_stay_apart(finished, tmp_pat
         assert unit == float(groups["partition"].read("scale"))
     finally:
         PROCESS.free()
-    recalls = [found_shares(*pair).mean() for pair in sampled_distances(apart)]
+    recalls = [recall_by_row(*pair).mean() for pair in sampled_distances(apart)]
     assert recalls[-1] - recalls[0] > 0.02
 
 
