@@ -16,7 +16,7 @@ from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_large
-from scalemani.kernels.neighbors.cells import Stretches
+from scalemani.kernels.neighbors.cells import CellRanges
 from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.stages.arrays.points import FEATURES, StoredPartition, StoredPoints, StoredWorkPoints
 from scalemani.stages.shared.appended import take_earlier_blocks
@@ -112,7 +112,7 @@ def order_of(work: StageWork) -> Arrays:
     return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}
 
 
-def extended_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, Stretches] | None:
+def extended_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, CellRanges] | None:
     """Return the order of an earlier run with the appended points behind it; None where these have become too many.
 
     Parameters

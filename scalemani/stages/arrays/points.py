@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from scalemani.engine.reading import ArrayReader, Rows, SparseRowsReader, StoredStage, Whole
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.neighbors.cells import Stretches, stretches_of_sorted
+from scalemani.kernels.neighbors.cells import CellRanges, cell_ranges_of_sorted
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.sketches import SketchBasis
 from scalemani.store.groups import StageGroup
@@ -212,11 +212,11 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
         return not self.group.holds(self.stretch_offsets.path)
 
     @property
-    def cell_ranges(self) -> Stretches:
+    def cell_ranges(self) -> CellRanges:
         """The ranges of work rows of one cell: the cells, where all rows are sorted by these."""
         if self.sorted_by_cell:
-            return stretches_of_sorted(self.cell_offsets.read())
-        return Stretches(self.stretch_offsets.read(), self.stretch_cells.read())
+            return cell_ranges_of_sorted(self.cell_offsets.read())
+        return CellRanges(self.stretch_offsets.read(), self.stretch_cells.read())
 
 
 class StoredWeights(StoredStage, stage="weights"):

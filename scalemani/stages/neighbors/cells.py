@@ -6,7 +6,7 @@ from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CELLS_PER_NEARBY_CELL, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
-from scalemani.kernels.neighbors.cells import Stretches, nearest_cells, nearest_nearby_cells
+from scalemani.kernels.neighbors.cells import CellRanges, nearest_cells, nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.kernels.neighbors.rounds import Round, without_known
 from scalemani.stages.arrays.graph import StoredNeighbors
@@ -107,7 +107,7 @@ def visited_cells(task: StageTask, start: int, stop: int, current: Round) -> np.
     return np.ascontiguousarray(probes[:, current.first :])
 
 
-def ranges_of_cells(task: StageTask) -> Stretches:
+def ranges_of_cells(task: StageTask) -> CellRanges:
     """Return the ranges of work rows of one cell."""
     return work_points_of(task).cell_ranges
 
