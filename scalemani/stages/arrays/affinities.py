@@ -50,7 +50,7 @@ from scalemani.store.schema import ArrayDescription
 
 
 class StoredAffinities(StoredStage, stage="affinities"):
-    """The affinity of every edge of the graph, in work order, and how it was found."""
+    """The affinity of every edge of the graph, in work order, and how it was computed."""
 
     values = Rows(
         "point neighbor",
@@ -81,7 +81,7 @@ class StoredAffinities(StoredStage, stage="affinities"):
 
 
 class StoredComponents(StoredStage, stage="components"):
-    """The connected components of the graph, the bridges that join them, or the rows of the one that is kept."""
+    """The connected components of the graph, the bridges that join them, or the rows of the one that is embedded."""
 
     labels = Whole(
         "point", "int32", "the component of each work row, numbered by their first rows", "component"

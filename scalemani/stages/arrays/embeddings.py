@@ -216,7 +216,7 @@ class StoredLayout(StoredStage, stage="layout"):
 
 
 class StoredReduction(StoredStage):
-    """An embedding of all points by the solution of a small eigenproblem, which a method has a stage of its own for."""
+    """An embedding of all points by the solution of a small eigenproblem, for which a method has a stage."""
 
     embedding: ClassVar[Rows]
     eigenvalues: ClassVar[Whole]

@@ -78,7 +78,7 @@ def recall_unit(number: int) -> str:
 
 
 class StoredGivenLists(StoredStage, stage="given_lists"):
-    """Neighbour lists of another library that accompany the points; computed where they were given."""
+    """Neighbour lists of another library that accompany the points; stored where they were passed."""
 
     indices = Rows(
         "point neighbor", "int32", "the neighbours of each point as given, -1 behind them for none", "work row"

@@ -29,7 +29,7 @@ from scalemani.store.schema import AS_LANDMARKS
 
 
 class StoredLandmarks(StoredStage, stage="landmarks"):
-    """The landmarks: points among the points, or, off the data, points beside them."""
+    """The landmarks: points of the data, or points off the data."""
 
     rows = Whole("landmark", "int64", "the row of each landmark, ascending; on the data", "input row").with_invariants(
         in_count(POINTS), STRICTLY_ASCENDING

@@ -44,7 +44,7 @@ from scalemani.store.invariants.values import (
 from scalemani.store.objects import digest
 from scalemani.store.schema import AS_COLUMNS, AS_POINTS, ArrayDescription, DtypeRule
 
-ANY_POINTS = "points are whatever was given; their digest is the key"
+ANY_POINTS = "points are any numbers; their digest is the key"
 FEATURES = "features"  # the name of the unit that sparse points have and dense ones have not
 
 
@@ -231,7 +231,7 @@ def stored_weights(inputs: Mapping[str, StageGroup]) -> ArrayReader | None:
 
 
 class StoredDuplicates(StoredStage, stage="duplicates"):
-    """Which of the distinct points each row given is; computed where equal rows are one, or rows with gaps left out."""
+    """Which of the distinct points each input row is; computed where equal rows are one, or rows with gaps left out."""
 
     points = Whole(
         "given_row",
