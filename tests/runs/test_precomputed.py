@@ -228,7 +228,7 @@ def test_fewer_neighbours_than_given_are_the_nearest_and_more_are_refused(points
     expected = sm.LaplacianEigenmaps(n_neighbors=15, perplexity=5, solver="exact").fit(points)
     np.testing.assert_allclose(fewer.embedding_, expected.embedding_, atol=1e-6)
     with pytest.raises(
-        ConfigError, match=r"neighbors\.n_neighbors must be at most 30, the neighbours a point that are"
+        ConfigError, match=r"neighbors\.n_neighbors must be at most 30, the neighbours a point in the input"
     ):
         sm.TSNE(metric="precomputed", n_neighbors=31).fit(graph)
 

@@ -100,7 +100,7 @@ def unchanged_stages(folder, method):
 
 def test_what_it_holds_is_not_computed_again(old):
     opened = open_run(old)
-    points, params = StoredPoints(group(old, "points")).points.read(), opened.params
+    points, params = StoredPoints(group(old, "points")).points.read(), Parameters.of(opened.params)
     reused = unchanged_stages(old, "t-sne")
     plan = plan_run(open_points(points), old, "t-sne", params, Executor(workers=1), BLOCK_ROWS)
     assert "points" in reused

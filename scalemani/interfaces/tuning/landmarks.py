@@ -292,7 +292,8 @@ def sampled_errors(comparison: Comparison, landmarks: np.ndarray) -> np.ndarray:
     one_block = dimensions.block_rows * dimensions.row_bytes  # stays in memory for the tiles that follow
     points = RowsOfArray(comparison.run.stored(StoredPoints).points, dimensions.n_points, one_block)
     prepared, kernel = prepare_landmarks(landmarks), nystrom_kernel(landmarks, comparison.sigma)
-    n_neighbors, added = comparison.run.params.landmark_neighbors, comparison.requested.landmark_weights.regularization
+    params = comparison.requested.as_resolved(comparison.run.method)
+    n_neighbors, added = params.landmark_neighbors, params.landmark_weights.regularization
     errors = np.empty((3, len(rows)))
 
     def measure(tile: slice) -> None:
