@@ -64,7 +64,7 @@ def rows_of(features: int, options: Options) -> list[dict[str, Any]]:
     finished, rows = open_run(options.run), []
     for name, record in finished.records().items():
         own = record["projected_memory"] - PROCESS_BYTES, record["peak_memory"] - record["memory_before"]
-        written, said = on_disk(Path(finished.group(name).objects.root)), plan.planned(name).disk.stored
+        written, said = on_disk(Path(finished.group(name).objects.root)), sum(plan.planned(name).disk.stored.values())
         rows.append(
             {
                 "features": features,
