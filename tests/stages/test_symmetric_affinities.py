@@ -28,7 +28,7 @@ def test_edges_that_come_scattered_take_no_more_than_is_planned_for_them():
     finally:
         tracemalloc.stop()
     rows = BLOCK_ROWS * N_SOURCES // N_TARGETS  # a block of the plan has as many edges as end in one here
-    params = Parameters().with_values({"neighbors": {"n_neighbors": K}})
+    params = Parameters().with_values({"neighbors": {"n_neighbors": K}}).resolved("laplacian-eigenmaps")
     planned = incoming(Sizes(Dimensions(N_SOURCES * rows, 3, "float32", rows), params), N_TARGETS)
     assert held <= planned
     assert sum(len(join_edges(of_block).targets) for of_block in gathered) == N_SOURCES * BLOCK_ROWS * K

@@ -203,10 +203,8 @@ def test_no_module_above_the_records_names_an_array_by_a_literal(folder):
                 continue
             name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
             literal = [one for one in call.args if isinstance(one, ast.Constant | ast.JoinedStr) and name in READERS]
-            named = [one for one in literal if not isinstance(getattr(one, "value", ""), int)]
-            if name == "array" and isinstance(
-                call.func, ast.Name
-            ):  # of `scalemani.engine.needs`, whose first is a dtype
+            named = [one for one in literal if not isinstance(getattr(one, "value", ""), int | float)]
+            if name == "array" and isinstance(call.func, ast.Name):  # that of `engine.needs` begins with a dtype
                 named = [one for one in named if one.value not in np.sctypeDict]
             assert not named, (path, call.lineno)
             assert name not in ("ArrayDescription", "RowArray", "ArrayReader"), (path, call.lineno)
