@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from scalemani.config.stages import Names, Route
 
-METHODS_PACKAGE = "scalemani.methods"
+# Not named in full: compiled functions follow from the modules that their files name.
+METHODS_PACKAGE = f"{__name__.partition('.')[0]}.methods"
 # The folder of each method, and the public names in its `interface`.
 METHODS: dict[str, tuple[str, ...]] = {
     "pca": ("LandmarkPCA",),
@@ -70,21 +71,21 @@ class ArgumentExtension(Extension):
 
 @dataclass(frozen=True)
 class MeaningsExtension(Extension):
-    """What certificates of a stage mean: a dictionary of `scalemani.interfaces.report.certificates.Meaning`."""
+    """What certificates of a stage mean: a dictionary of `interfaces.report.certificates.Meaning`."""
 
     load: Load
 
 
 @dataclass(frozen=True)
 class PlacementExtension(Extension):
-    """How new points of runs with a stage are placed: a `PlacerOf` of `scalemani.runs.new_points.placements`."""
+    """How new points of runs with a stage are placed: a `PlacerOf` of `runs.new_points.placements`."""
 
     load: Load
 
 
 @dataclass(frozen=True)
 class LandmarkExtension(Extension):
-    """A rule of landmarks, of `landmarks.method`: a `PlannedRule` of `scalemani.stages.landmarks`.
+    """A rule of landmarks, of `landmarks.method`: a `PlannedRule` of `stages.landmarks`.
 
     `off_data` says that its landmarks are no points, `sampled` that it reads landmarks.sample_points, and `one_by_one`
     that each landmark takes so long that the progress counts them.
@@ -98,9 +99,9 @@ class LandmarkExtension(Extension):
 
 @dataclass(frozen=True)
 class RepulsionExtension(Extension):
-    """Sums of repulsion, of `layout.repulsion`: `ApproximateSums` of `scalemani.kernels.repulsion.pair_sums`.
+    """Sums of repulsion, of `layout.repulsion`: `ApproximateSums` of `kernels.repulsion.pair_sums`.
 
-    `kernels` are those that it sums; `argument` of `scalemani.repulsion` decides the sums in place of a tolerance;
+    `kernels` are those that it sums; `argument` of `sm.repulsion` decides the sums in place of a tolerance;
     `finer` says that it is tried where the mesh does not meet a tolerance and exact sums take too long.
     """
 
@@ -112,7 +113,7 @@ class RepulsionExtension(Extension):
 
 @dataclass(frozen=True)
 class OrderExtension(Extension):
-    """An order of rows, of `affinities.order`: a `RowOrder` of `scalemani.kernels.affinities.entropic`.
+    """An order of rows, of `affinities.order`: a `RowOrder` of `kernels.affinities.entropic`.
 
     `by_graph` says that it needs the neighbours of the rows.
     """
@@ -123,7 +124,7 @@ class OrderExtension(Extension):
 
 @dataclass(frozen=True)
 class PixelsExtension(Extension):
-    """A kind of affinities between pixels: `PixelAffinities` of `scalemani.stages.arrays.affinities`."""
+    """A kind of affinities between pixels: `PixelAffinities` of `stages.arrays.affinities`."""
 
     load: Load
 
@@ -138,7 +139,7 @@ class SolverExtension(Extension):
 
 @dataclass(frozen=True)
 class ReductionExtension(Extension):
-    """A solver that makes its own Z in the place of `landmark_weights`: a `Reduction` of `scalemani.engine.sizes`."""
+    """A solver that makes its own Z in the place of `landmark_weights`: a `Reduction` of `engine.sizes`."""
 
     load: Load
     stages: Route

@@ -212,7 +212,7 @@ def test_coincident_and_far_points_are_finite():
         ({"repulsion": "fft"}, ConfigError, "unknown repulsion"),
         ({"tolerance": 0.0}, ConfigError, "tolerance"),
         ({"embedding": np.zeros((20, 5)), "repulsion": "grid"}, ConfigError, "use 'exact'"),
-        ({"method": "t-sne", "repulsion": "fgt"}, ConfigError, "Gaussian kernel"),
+        ({"method": "t-sne", "repulsion": "fgt"}, ConfigError, "sums the kernel gaussian"),
         ({"method": "epanechnikov-ee", "repulsion": "grid"}, ConfigError, "use 'exact'"),
     ],
 )

@@ -174,7 +174,7 @@ def test_snapshots_are_kept_on_request(roll, reference):
         ({"strength": 0.0}, "layout.strength"),
         ({"strength": float("nan")}, "layout.strength"),
         ({"strength": 1e300}, "layout.strength"),
-        ({"repulsion": "fgt"}, "Gaussian kernel"),
+        ({"repulsion": "fgt"}, "sums the kernel gaussian"),
         ({"tolerance": 1e-9, "repulsion": "grid"}, "tolerance"),
         ({"learning_rate": -1.0}, "layout.learning_rate"),
         ({"converged": 1.5}, "layout.converged"),
