@@ -5,6 +5,7 @@ to a place it has yet to count. Processors without such instructions move the la
 cache are for kernels that visit rows out of order: a row of neighbours is a dozen lines of cache.
 """
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -12,6 +13,7 @@ import llvmlite.binding
 import numba
 import numpy as np
 from llvmlite import ir
+from numpy.typing import DTypeLike
 
 from scalemani.kernels.machine.compile import compiled, emitted, in_plain_mode, numbers_at
 
@@ -185,3 +187,62 @@ def prefetch_row(matrix: np.ndarray, row: int) -> None:
     address = matrix.ctypes.data + row * matrix.strides[0]
     for offset in range(0, matrix.strides[0], CACHE_LINE_BYTES):
         prefetch_line(address + offset)
+
+
+def reference_lowest_bit(word: int) -> int:
+    """Return the number of the lowest bit of a word that is set."""
+    return (int(word) & -int(word)).bit_length() - 1
+
+
+@in_plain_mode(reference_lowest_bit)
+@emitted(numba.types.int64, numba.types.int64)
+def lowest_bit(builder: Any, word: Any) -> Any:
+    """Emit what `reference_lowest_bit` does."""
+    return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
+
+
+NEAR_LANES = 4 * LANES_AT_ONCE
+
+
+def reference_near_lanes(sums: int, reaches: int, reach: float, least: float, dtype: DTypeLike) -> int:
+    """Return which of 64 sums, with the greater of a reach of theirs and of one for all, are not below `least`: bits.
+
+    Parameters
+    ----------
+    sums, reaches : addresses of 64 numbers of a dtype
+    """
+    read, own = (numbers_at(place, (NEAR_LANES,), dtype) for place in (sums, reaches))
+    one = np.dtype(dtype).type
+    near = read + np.maximum(own, one(reach)) >= one(least)
+    return int((near.astype(np.int64) << np.arange(NEAR_LANES)).sum(dtype=np.int64))
+
+
+@in_plain_mode(functools.partial(reference_near_lanes, dtype=np.int32))
+@emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.int32, numba.types.int32)
+def near_integers(builder: Any, sums: Any, reaches: Any, reach: Any, least: Any) -> Any:
+    """Emit what `reference_near_lanes` does, of int32."""
+    return _near_lanes(builder, sums, reaches, reach, least, builder.icmp_signed, builder.add)
+
+
+@in_plain_mode(functools.partial(reference_near_lanes, dtype=np.float32))
+@emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.float32, numba.types.float32)
+def near_singles(builder: Any, sums: Any, reaches: Any, reach: Any, least: Any) -> Any:
+    """Emit what `reference_near_lanes` does, of float32."""
+    return _near_lanes(builder, sums, reaches, reach, least, builder.fcmp_ordered, builder.fadd)
+
+
+def _near_lanes(
+    builder: Any, sums: Any, reaches: Any, reach: Any, least: Any, compare: Callable[..., Any], add: Callable[..., Any]
+) -> Any:
+    vector, bits = ir.VectorType(reach.type, LANES_AT_ONCE).as_pointer(), place_number(0)
+    for_all, lowest = spread(builder, reach), spread(builder, least)
+    for number in range(NEAR_LANES // LANES_AT_ONCE):
+        offset = place_number(number * LANES_AT_ONCE * ITEM_BYTES)
+        read, own = (
+            builder.load(builder.inttoptr(builder.add(place, offset), vector), align=ITEM_BYTES)
+            for place in (sums, reaches)
+        )
+        greater = builder.select(compare(">", own, for_all), own, for_all)
+        near = builder.bitcast(compare(">=", add(read, greater), lowest), ir.IntType(LANES_AT_ONCE))
+        bits = builder.or_(bits, builder.shl(builder.zext(near, bits.type), place_number(number * LANES_AT_ONCE)))
+    return bits

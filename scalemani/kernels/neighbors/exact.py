@@ -1,12 +1,19 @@
-"""Exact nearest neighbours: products of float32 tiles bound squared distances from below, exact distances settle.
+"""Exact nearest neighbours: products of bytes bound squared distances from below, exact distances settle.
 
-A tile is some hundred queries times as many rows. Their vectors a, b are the sketches, or all coordinates about the
-middle of the rows; neither are ever farther apart than the points. BLAS multiplies a tile, and a compiled loop compares
-|a|^2 + |b|^2 - 2 a.b, 64 entries at a time, with what the lists of both sides still take. The distance of what is near
-enough is computed in float64 (of integers exactly), and ties go to the smaller index. So neither tiles and their order
-nor BLAS change a bit of the result.
+Coordinates about the middle of the rows are rounded to whole steps, and it is known how far off each row is. Products
+of the rounded rows, which are integers, tell which pairs may be near enough for the list of either side; a compiled
+loop looks at 64 of them at a time. Rows that may be near gather in a pool of each list. When a pool is full it is
+settled, nearest first: distances are computed in float64 (of integers exactly), and ties go to the smaller index. So
+neither tiles and their order nor the processor change a bit of the result.
 
-Rounding: a product of n terms in float32 is off by at most n u |a| |b|, u = 2^-24, in any order of summation [Higham,
+Where rows are nearer to each other than steps tell, as in tight clusters far apart, and for sets, BLAS multiplies
+float32 vectors in place of bytes: all coordinates, or the sketches of sets. Neither are ever farther apart than points.
+
+Bounds of bytes: rows a, b are off by e and f steps, and their rounded rows are x steps apart. Of a list that ends at r
+steps, x <= r + e + f for every row that belongs to it, and x^2 <= (1 + t)(r + e)^2 + (1 + 1/t) f^2 for any share t: no
+term needs both rows.
+
+Bounds of float32: a product of n terms is off by at most n u |a| |b|, u = 2^-24, in any order of summation [Higham,
 Accuracy and Stability of Numerical Algorithms, 2002, section 3.1]. Since 2 |a| |b| <= |a|^2 + |b|^2, squared lengths
 that are lowered by n u of themselves, and some more for their rounding, give a bound of what is computed.
 """
@@ -17,33 +24,55 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import Mapper, run, slices
-from scalemani.kernels.machine.compile import compiled, compiled_sums, square_of
+from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined, inlined_sums, square_of
 from scalemani.kernels.machine.forks import cached_property
+from scalemani.kernels.machine.instructions import ITEM_BYTES, lowest_bit, near_integers, near_singles
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
-from scalemani.kernels.rows.byte_products import byte_panels, has_byte_products, multiply_bytes, step_of_rows
+from scalemani.kernels.rows.byte_products import (
+    MOST_STEPS,
+    PANEL_ROWS,
+    ByteRows,
+    byte_rows,
+    has_byte_products,
+    in_blocks,
+    multiply_blocks,
+    multiply_bytes,
+    step_of_rows,
+    uses_tiles,
+)
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.products import middle_of_rows
 from scalemani.kernels.rows.reduced import COORDINATES, Distance, distance_of, reduced_distance, reduced_of
-from scalemani.kernels.rows.sketches import IN_SIGHT, rounded_sketches
-from scalemani.kernels.rows.smallest import insert_neighbor
+from scalemani.kernels.rows.sketches import IN_SIGHT
+from scalemani.kernels.rows.smallest import bound_within, insert_neighbor
 
-MOST_ROWS, LEAST_ROWS = 512, 128  # of a tile: its products stay in the second-level cache, and BLAS at its speed
-TILE_BYTES = 2**20  # of coordinates in float32
-TERMS_AT_ONCE = 1024  # of a product: sums of more are sums of such sums, which rounds less
+LEAST_ROWS, MOST_ROWS, TILES = 256, 4096, 16  # of a tile, and as many tiles as there are where these allow it
+MULTIPLIED_ROWS = 256  # of both sides, which stay in the second-level cache with their products
+TERMS_AT_ONCE = 1024  # of a product in float32: sums of more are sums of such sums, which rounds less
 UNIT_ROUNDOFF = 2.0**-24
 # In addition to those of n terms, 16 roundings: of squared lengths, of the comparison, and of sketches as far as they
 # are off by less than 1e-5 of their lengths, some 20 times what is seen.
 MORE_ROUNDINGS = 16
-REACH_SLACK = 1.002  # of squared distances: (x + e)^2 <= 1.001 x^2 + 1001 e^2, e the rounding of two vectors
-UNDERFLOW = np.float32(1e-35)  # of products, in squares of the unit of length
+SHARE_OF_VECTORS = 0.002  # of squared distances: (x + e)^2 <= 1.001 x^2 + 1001 e^2, e the rounding of two vectors
+SHARE_OF_BYTES = 1 / 48  # where two vectors are off by 2 in 100
+MORE_DISTANCE = 1.0 + 1e-6  # than a list tells: it is rounded to float32
+MORE_OFF = 1.0 + 1e-9  # than is computed in float64
+FARTHEST_OFF = 2.0**29  # squares, in steps: with what is off by more all pairs are looked at
+WHOLE = 4.0  # squares, that halves of both rows were rounded down by at most
+SPARE_SHARE = 5  # of the width, that a bound of it may be too wide
+LEAST_UNIT = 1e-300
+FARTHEST = 1e100  # that a row may be off, so that squares are finite
+ROUNDED_OFF = 2.0**-50  # of a length, that coordinates are rounded by
+LONGEST = 11_000.0  # steps of a row: the squared distance of two is less than 2**29
+EVERYTHING, NOTHING = 2**30, -(2**30)  # that a list takes, in squares of steps
+UNDERFLOW = 1e-35  # of products, in squares of the unit of length
 LANES = 64
-TRIED_ROWS = 16  # of a tile, evenly spread: which vectors leave few pairs?
-SETTLED_COST = 6  # times a product of the same length
-COST_OF_BYTES = 1 / 6  # times a product in float32
-ROUNDED_SHARE = 1 / 48  # of squared distances, that rounding to bytes may take: where two vectors are off by 2 in 100
-MARGIN_OF_ERRORS = 1e-5  # that float32 takes from what vectors are off
+SAMPLED_ROWS = 512  # whose coordinates tell the step
+MOST_SINGLE = 1e37  # squared distance, below which float32 does not overflow
+TRIED_ROWS = 32  # of a tile, evenly spread: do bytes leave few pairs?
+MOST_LEFT = 8  # rows for each that is listed: more are settled as slowly as float32 is multiplied
 
 
 class SketchedRows(NamedTuple):
@@ -59,51 +88,21 @@ class SketchedRows(NamedTuple):
         return self._replace(points=self.points[rows], sketches=self.sketches[rows])
 
 
-class Bounded(NamedTuple):
-    """Twice the products (n, m) float32 of two sides, and (n,) and (m,) float32 whose sums less these bound squares."""
+class Frame(NamedTuple):
+    """The middle (D,) of points, the unit of length of their vectors about it, and the step of bytes in this unit."""
 
-    products: np.ndarray
-    squares: tuple[np.ndarray, np.ndarray]
+    middle: np.ndarray
+    scale: float
+    step: float
 
 
-class Tile:
-    """Some rows, and what belongs to their vectors, for all products that they take part in: `n_pairs` until now.
+class Bounds(NamedTuple):
+    """What bounds the distances of rows beside their products, in squares of `unit`."""
 
-    Which vectors are multiplied, the `way`, is decided at pairs 1, 2, 3, 5, 9 and so on.
-
-    The coordinates are computed again for each product: together they take as much as the points.
-    """
-
-    def __init__(self, rows: SketchedRows, middle: np.ndarray, step: float) -> None:
-        self.points, self.sketches, self.scale, self.distance = rows
-        self.middle, self.step = middle, step
-        self.n_pairs = self.way = 0
-
-    def coordinates(self) -> np.ndarray:
-        """Return all coordinates (n, D) float32 about the middle, in the unit of the sketches."""
-        return about(self.middle, self.points, self.scale)
-
-    @cached_property
-    def squares_of_sketches(self) -> np.ndarray:
-        """(n,) float32, see `lowered_squares`."""
-        return lowered_squares(self.sketches)
-
-    @cached_property
-    def squares_of_coordinates(self) -> np.ndarray:
-        """(n,) float32, see `lowered_squares`."""
-        return lowered_squares(self.coordinates())
-
-    @cached_property
-    def rounded(self) -> tuple[np.ndarray, np.ndarray]:
-        """All coordinates in whole steps, (n, D) int8, and (n,) float32, see `lowered_squares_of_bytes`."""
-        vectors = self.coordinates()
-        codes = rounded_sketches(vectors, self.step)
-        return codes, lowered_squares_of_bytes(vectors, codes, self.step)
-
-    @cached_property
-    def panels(self) -> np.ndarray:
-        """The rounded coordinates, as they are multiplied with others."""
-        return byte_panels(self.rounded[0])
+    halves: np.ndarray  # (n or more,) int32 or float32, half of squared lengths, lowered by what rows are off
+    off: np.ndarray  # (n,) float64, how far rows are off
+    unit: float
+    share: float  # of squared distances, that is left for what rows are off
 
 
 class Lists(NamedTuple):
@@ -112,27 +111,64 @@ class Lists(NamedTuple):
     labels: np.ndarray  # (n,) int64, the indices of the rows whose lists these are; -1 for none
     indices: np.ndarray  # (n, k) int
     distances: np.ndarray  # (n, k) float
-    limits: np.ndarray  # (n,) float64, squared distances that are not exceeded
-    bounds: np.ndarray  # (n,) float32, the same for bounds of squared distances, in squares of the unit of length
+    limits: np.ndarray  # (n,) float64, distances that are not exceeded
 
     @classmethod
-    def of(cls, labels: np.ndarray, known: Neighbors, limits: np.ndarray, scale: float) -> "Lists":
+    def of(cls, labels: np.ndarray, known: Neighbors, limits: np.ndarray) -> "Lists":
         """Return a copy of known lists; `limits` (n,) are distances beyond which no neighbour is wanted."""
-        reaches = np.minimum(limits, known.distances[:, -1].astype(np.float64))
-        with np.errstate(over="ignore"):
-            squares, bounds = reaches**2 * LIMIT_SLACK, ((reaches / scale) ** 2 * REACH_SLACK).astype(np.float32)
-        return cls(labels, known.indices.copy(), known.distances.copy(), squares, bounds + UNDERFLOW)
-
-    @classmethod
-    def closed(cls, labels: np.ndarray, like: "Lists") -> "Lists":
-        """Return what stands for the lists of rows that take no neighbours."""
-        shape = len(labels), 1
-        indices, distances = np.empty(shape, like.indices.dtype), np.empty(shape, like.distances.dtype)
-        return cls(labels, indices, distances, np.full(len(labels), -1.0), np.full(len(labels), -np.inf, np.float32))
+        limits = np.minimum(limits, known.distances[:, -1].astype(np.float64))
+        return cls(labels, known.indices.copy(), known.distances.copy(), limits)
 
     def part(self, rows: slice) -> "Lists":
         """Return the lists of consecutive rows, which are filled with these."""
         return Lists(*(field[rows] for field in self))
+
+
+class Tile:
+    """Consecutive rows, and what belongs to their vectors for all products that they take part in."""
+
+    def __init__(self, rows: SketchedRows, place: slice, frame: Frame) -> None:
+        self.rows, self.place, self.frame = rows.part(place), place, frame
+
+    @cached_property
+    def in_bytes(self) -> tuple[ByteRows, Bounds]:
+        """All coordinates in whole steps; sums of products begin with minus the halves."""
+        unit = max(self.frame.scale * self.frame.step, LEAST_UNIT)
+        codes, off = rounded_rows(self.rows.points, self.frame.middle, unit)
+        lowered = np.minimum(off**2 * (1.0 + 1.0 / SHARE_OF_BYTES), FARTHEST_OFF)
+        halves = in_blocks(np.floor((squared_lengths(codes) - lowered) / 2).astype(np.int32))
+        return byte_rows(codes, -halves), Bounds(halves, off, unit, SHARE_OF_BYTES)
+
+    def in_float32(self) -> tuple[np.ndarray, Bounds]:
+        """Sketches of sets, and all coordinates of other points, which are computed again for each product.
+
+        Together these take as much as the points.
+        """
+        points, sketches, scale, distance = self.rows
+        vectors = sketches if distance != COORDINATES else about(self.frame.middle, points, scale)
+        halves = in_blocks(np.float32(0.5) * lowered_squares(vectors))
+        return in_blocks(vectors), Bounds(halves, np.zeros(len(vectors)), scale, SHARE_OF_VECTORS)
+
+
+class Pairs(NamedTuple):
+    """Two tiles whose rows are offered to each other: what is of the one, and of the other."""
+
+    points: tuple[np.ndarray, np.ndarray]  # (n, D) and (m, D), those of all queries and of all rows
+    sides: "Sides"
+    bounds: tuple[Bounds, Bounds]
+    reaches: tuple[np.ndarray, np.ndarray]  # as `reach_of_lists` returns them
+    lists: tuple[Lists, Lists]  # of the other, none if it takes no rows
+    singles: bool  # whether points are float32 coordinates
+
+
+class Sides(NamedTuple):
+    """How a tile is offered to another one."""
+
+    first: int  # number of the first row of the one
+    other_first: int  # and of the other
+    start: int  # index of the row of number 0
+    both: bool  # whether the other takes rows of the one
+    same: bool  # whether both are one tile, whose pairs are offered once
 
 
 def nearest_among(
@@ -163,15 +199,14 @@ def nearest_among(
         return sparse_neighbors(rows.distance, queries.points, query_labels, rows.points, start, known, limits)
     if rows.distance.by_function:
         return compared_neighbors(rows.distance, queries.points, query_labels, rows.points, start, known, limits)
-    lists = Lists.of(query_labels, known, limits, rows.scale)
-    size, about_middle = tile_rows(rows.points.shape[1]), common_unit(rows)
-    others = [(tile, Tile(rows.part(tile), *about_middle)) for tile in slices(rows.points.shape[0], size)]
-    for tile in slices(len(query_labels), size):
-        some, some_lists = Tile(queries.part(tile), *about_middle), lists.part(tile)
-        for place, other in others:
-            labels = np.arange(start + place.start, start + place.stop)
-            search_tile(some, some_lists, other, Lists.closed(labels, some_lists))
-    return Neighbors(lists.indices, lists.distances)
+    search = Search(queries, rows, start, Lists.of(query_labels, known, limits))
+    others = tiles_of(rows, search.frame)
+    for tile in tiles_of(queries, search.frame):
+        for other in others:
+            search.join(tile, other)
+            if other is others[0]:
+                search.choose(tile, other)
+    return search.neighbors
 
 
 def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map) -> Neighbors:
@@ -188,106 +223,113 @@ def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map)
     -------
     Neighbors (n, k) in the dtypes of `known`
     """
-    n_points, n_features = rows.points.shape
-    lists = Lists.of(np.arange(n_points), known, np.full(n_points, np.inf), rows.scale)
-    about_middle = common_unit(rows)
-    tiles = [
-        (Tile(rows.part(tile), *about_middle), lists.part(tile)) for tile in slices(n_points, tile_rows(n_features))
-    ]
+    n_points = len(rows.points)
+    search = Search(rows, rows, 0, Lists.of(np.arange(n_points), known, np.full(n_points, np.inf)))
+    tiles = tiles_of(rows, search.frame)
 
-    def search_pair(pair: tuple[int, int]) -> None:
-        search_tile(*tiles[pair[0]], *tiles[pair[1]])
+    def join_pair(pair: tuple[int, int]) -> None:
+        search.join(tiles[pair[0]], tiles[pair[1]], both=True)
 
-    for pairs in pair_rounds(n_points, n_features):
-        run(map_fn(search_pair, pairs))
-    return Neighbors(lists.indices, lists.distances)
+    for pairs in pair_rounds(len(tiles)):
+        run(map_fn(join_pair, pairs))
+        if (0, 0) in pairs:
+            search.choose(tiles[0], tiles[0])
+    return search.neighbors
 
 
-def pair_rounds(n_points: int, n_features: int) -> list[list[tuple[int, int]]]:
-    """Return rounds of pairs of tiles of so many points: each with itself, then as in a tournament."""
-    count = -(-n_points // tile_rows(n_features))
-    rounds, ring = [[(number, number) for number in range(count)]], list(range(count + count % 2))
+def pair_rounds(n_tiles: int) -> list[list[tuple[int, int]]]:
+    """Return rounds of pairs of so many tiles: each with itself, then as in a tournament."""
+    rounds, ring = [[(number, number) for number in range(n_tiles)]], list(range(n_tiles + n_tiles % 2))
     for _ in range(len(ring) - 1):
         opposite = zip(ring[: len(ring) // 2], reversed(ring), strict=False)
-        rounds.append([pair for pair in opposite if max(pair) < count])
+        rounds.append([pair for pair in opposite if max(pair) < n_tiles])
         ring = [ring[0], ring[-1], *ring[1:-1]]
     return rounds
 
 
-def tile_rows(n_features: int) -> int:
-    """Return how many queries and rows a tile of points with so many features has."""
-    return min(max(TILE_BYTES // (4 * n_features) // LANES * LANES, LEAST_ROWS), MOST_ROWS)
+def tile_rows(n_rows: int) -> int:
+    """Return how many of so many rows a tile has."""
+    return min(max(-(-n_rows // TILES // LEAST_ROWS) * LEAST_ROWS, LEAST_ROWS), MOST_ROWS)
 
 
-def common_unit(rows: SketchedRows) -> tuple[np.ndarray, float]:
-    """Return the middle (D,) of points and the step of their coordinates in bytes; sets, whose words are none, have 0.
+def tiles_of(rows: SketchedRows, frame: Frame) -> list[Tile]:
+    """Return rows cut into tiles."""
+    n_rows = len(rows.points)
+    return [Tile(rows, place, frame) for place in slices(n_rows, tile_rows(n_rows))]
+
+
+def frame_of(rows: SketchedRows) -> Frame:
+    """Return a frame of points; of sets, whose words are no coordinates, it has no step.
 
     Any would do: neighbours do not depend on it.
     """
     if rows.distance != COORDINATES or not len(rows.points):
-        return np.zeros(rows.points.shape[1]), 0.0
+        return Frame(np.zeros(rows.points.shape[1]), rows.scale, 0.0)
     middle = middle_of_rows(rows.points)
-    some = np.ascontiguousarray(rows.points[:: -(-len(rows.points) // MOST_ROWS)])
-    return middle, step_of_rows(about(middle, some, rows.scale))
+    some = np.ascontiguousarray(rows.points[:: -(-len(rows.points) // SAMPLED_ROWS)])
+    return Frame(middle, rows.scale, float(step_of_rows(about(middle, some, rows.scale), LONGEST)))
 
 
-def search_tile(one: Tile, lists: Lists, other: Tile, others: Lists) -> None:
-    """Offer some rows to the lists of others, and those to theirs; rows that are offered to themselves are one object.
+class Search:
+    """Lists of queries among rows, which tiles of both fill."""
 
-    Those vectors are multiplied whose products, and distances of the pairs that these leave, cost least.
-    """
-    if one.n_pairs & (one.n_pairs - 1) == 0:  # lists come to take less, the more slowly the fuller they are
-        one.way = cheapest_way(one, lists, other, others)
-    one.n_pairs += 1
-    products, squares = (by_sketches, by_bytes, by_coordinates)[one.way](one, other, slice(None))
-    if one is other:
-        products[np.tri(len(products), dtype=bool)] = np.nan  # each pair once, and none with itself
-    settle_near(one.distance, products, squares, (one.points, other.points), lists, others, one.scale)
+    def __init__(self, queries: SketchedRows, rows: SketchedRows, start: int, lists: Lists) -> None:
+        self.points, self.distance = (queries.points, rows.points), rows.distance
+        self.start, self.lists, self.frame = start, lists, frame_of(rows)
+        self.by_bytes = rows.distance == COORDINATES
+        self.singles = self.by_bytes and rows.points.dtype == np.float32
 
+    @property
+    def neighbors(self) -> Neighbors:
+        """The lists as they are."""
+        return Neighbors(self.lists.indices, self.lists.distances)
 
-def by_sketches(one: Tile, other: Tile, rows: slice) -> Bounded:
-    """Return twice the products (n, m) float32 of sketches, of some rows of one tile, and their `lowered_squares`."""
-    products = multiplied(np.ascontiguousarray(one.sketches[rows]), other.sketches)
-    return Bounded(products, (one.squares_of_sketches[rows], other.squares_of_sketches))
+    def join(self, one: Tile, other: Tile, both: bool = False) -> None:
+        """Offer the rows of the other tile to the lists of the one, and if `both` the other way round too.
 
+        A tile that is joined with itself offers each pair once.
+        """
+        sides = Sides(one.place.start, other.place.start, self.start, both, one is other)
+        lists = self.lists.part(one.place), self.lists.part(other.place if both else slice(0, 0))
+        (rows, one_bounds), (columns, other_bounds) = self._table(one), self._table(other)
+        bounds = one_bounds, other_bounds
+        if isinstance(rows, ByteRows) and isinstance(columns, ByteRows) and has_byte_products():
+            table, by_tiles = (rows.rows, columns.panels, columns.starts), uses_tiles(one.rows.points.shape[1])
+            if (one is other or not both) and np.isinf(lists[0].limits).any():
+                limit_lists(table, by_tiles, bounds, lists[0], self.start + other.place.start)
+            pairs = Pairs(self.points, sides, bounds, reaches_of(lists, bounds), lists, self.singles)
+            join_bytes(table, by_tiles, self.distance, pairs)
+            return
+        pairs = Pairs(self.points, sides, bounds, reaches_of(lists, bounds), lists, self.singles)
+        for part in slices(len(bounds[0].halves), MULTIPLIED_ROWS):
+            for place in slices(len(bounds[1].halves), MULTIPLIED_ROWS):
+                if isinstance(rows, ByteRows) and isinstance(columns, ByteRows):
+                    products = multiply_bytes(rows.part(part), columns.part(place))
+                else:
+                    products = multiplied(rows[part], columns[place]) - bounds[1].halves[place]
+                offer_near(products, part.start, place.start, self.distance, pairs)
 
-def by_bytes(one: Tile, other: Tile, rows: slice) -> Bounded:
-    """Return what `by_sketches` does, of all coordinates in whole steps."""
-    (codes, squares), (_, other_squares) = one.rounded, other.rounded
-    products, unit = multiply_bytes(codes[rows], other.panels), np.float32(2.0 * (1.0 - ROUNDED_SHARE) * one.step**2)
-    products = np.multiply(products[:, : len(other_squares)], unit, dtype=np.float32)
-    return Bounded(products, (squares[rows], other_squares))
+    def choose(self, one: Tile, other: Tile) -> None:
+        """Multiply float32 from now on if bytes leave many pairs of two tiles, by lists that the one has filled."""
+        if not self.by_bytes or len(one.rows.points) < TRIED_ROWS:
+            return
+        (rows, bounds), (columns, _) = one.in_bytes, other.in_bytes
+        tried = np.arange(TRIED_ROWS) * (len(bounds.off) // TRIED_ROWS)
+        products = multiply_bytes(rows._replace(count=TRIED_ROWS, rows=rows.rows[tried]), columns)[:, : columns.count]
+        reaches = reach_of_lists(self.lists.part(one.place).limits, bounds)
+        left = products + reaches[tried, np.newaxis] >= bounds.halves[tried, np.newaxis]
+        if np.count_nonzero(left) > MOST_LEFT * TRIED_ROWS * self.lists.indices.shape[1]:
+            self.by_bytes = False
 
-
-def by_coordinates(one: Tile, other: Tile, rows: slice) -> Bounded:
-    """Return what `by_sketches` does, of all coordinates."""
-    products = multiplied(one.coordinates()[rows], other.coordinates())
-    return Bounded(products, (one.squares_of_coordinates[rows], other.squares_of_coordinates))
-
-
-def cheapest_way(one: Tile, lists: Lists, other: Tile, others: Lists) -> int:
-    """Return whether sketches, bytes or coordinates are multiplied: 0, 1 or 2, by the pairs of some rows.
-
-    Of sets, whose words hold no coordinates, it is sketches.
-    """
-    n_terms, n_features = one.sketches.shape[1], one.points.shape[1]
-    if n_terms >= n_features or one.distance != COORDINATES:
-        return 0
-    costs, tried = [np.inf, np.inf, n_features], slice(None, None, -(-len(one.sketches) // TRIED_ROWS))
-    limits = np.maximum.outer(lists.bounds[tried], others.bounds)
-    products_of_bytes = n_features * (COST_OF_BYTES if has_byte_products() else 1.0)
-    for way, least, multiply in ((0, n_terms, by_sketches), (1, products_of_bytes, by_bytes)):
-        if least < min(costs):
-            products, squares = multiply(one, other, tried)
-            costs[way] = least + SETTLED_COST * n_features * np.mean(np.add.outer(*squares) - products <= limits)
-    return int(np.argmin(costs))
+    def _table(self, tile: Tile) -> tuple[ByteRows | np.ndarray, Bounds]:
+        return tile.in_bytes if self.by_bytes else tile.in_float32()
 
 
 def multiplied(vectors: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return twice the products (n, m) float32 of vectors (n, s) and (m, s) float32."""
-    doubled, products = 2.0 * vectors, None
+    """Return the products (n, m) float32 of vectors (n, s) and (m, s) float32."""
+    products = None
     for terms in slices(vectors.shape[1], TERMS_AT_ONCE):
-        part = doubled[:, terms] @ others[:, terms].T
+        part = vectors[:, terms] @ others[:, terms].T
         products = part if products is None else np.add(products, part, out=products)
     return products
 
@@ -300,21 +342,9 @@ def lowered_squares(vectors: np.ndarray) -> np.ndarray:
     return squares.astype(np.float32)
 
 
-def lowered_squares_of_bytes(vectors: np.ndarray, codes: np.ndarray, step: float) -> np.ndarray:
-    """Return what `lowered_squares` does, of vectors in whole steps (n, s) int8, by how far off each of these is.
-
-    Where vectors are off by e together, and d of distance x in steps, d^2 >= (x - e)^2 >= (1 - t) x^2 - (1 / t - 1) e^2
-    for any share t, and e^2 is at most twice the sum of both squares. No other term needs both vectors.
-    """
-    in_steps = step * codes.astype(np.float32)
-    lengths, off = squared_lengths(in_steps), squared_lengths(vectors - in_steps)
-    squares = (1.0 - ROUNDED_SHARE) * lengths - 2.0 * (1.0 / ROUNDED_SHARE - 1.0) * (1.0 + MARGIN_OF_ERRORS) * off
-    return (squares - MORE_ROUNDINGS * UNIT_ROUNDOFF * (squared_lengths(vectors) + lengths)).astype(np.float32)
-
-
 @compiled_sums
 def squared_lengths(vectors: np.ndarray) -> np.ndarray:
-    """Return the squared lengths (n,) float64 of vectors (n, s) float32."""
+    """Return the squared lengths (n,) float64 of vectors (n, s) float32 or int8."""
     squares = np.zeros(vectors.shape[0])
     for i in range(vectors.shape[0]):
         for d in range(vectors.shape[1]):
@@ -336,80 +366,221 @@ def about(middle: np.ndarray, points: np.ndarray, scale: float) -> np.ndarray:
     return vectors
 
 
-@compiled
-def settle_near(
-    distance: Distance,
-    products: np.ndarray,
-    squares: tuple[np.ndarray, np.ndarray],
-    points: tuple[np.ndarray, np.ndarray],
-    lists: Lists,
-    others: Lists,
-    scale: float,
-) -> None:
-    """Insert the rows of a tile that are near enough into the lists of both sides.
+@compiled_sums
+def rounded_rows(points: np.ndarray, middle: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (n, D) about a middle (D,) float64 in whole units up to 127: (n, D) int8, and how far off, (n,)."""
+    codes, off = np.empty(points.shape, np.int8), np.empty(points.shape[0])
+    for i in range(np.uint64(points.shape[0])):
+        squares, lengths = 0.0, 0.0
+        for d in range(np.uint64(points.shape[1])):
+            coordinate = (np.float64(points[i, d]) - middle[d]) / unit
+            steps = min(max(np.rint(coordinate), -MOST_STEPS), MOST_STEPS)
+            codes[i, d] = np.int8(steps)
+            squares += square_of(coordinate - steps)
+            lengths += square_of(coordinate)
+        off[i] = min(np.sqrt(squares) * MORE_OFF + np.sqrt(lengths) * ROUNDED_OFF, FARTHEST)
+    return codes, off
+
+
+def reaches_of(lists: tuple[Lists, Lists], bounds: tuple[Bounds, Bounds]) -> tuple[np.ndarray, np.ndarray]:
+    """Return what the lists of both sides take."""
+    return reach_of_lists(lists[0].limits, bounds[0]), reach_of_lists(lists[1].limits, bounds[1])
+
+
+def reach_of_lists(limits: np.ndarray, bounds: Bounds) -> np.ndarray:
+    """Return what lists take, of the dtype and length of the halves: what is not below minus it may be near enough.
 
     Parameters
     ----------
-    distance : how points are compared
-    products : (n, m) float32, twice the products of the vectors of both sides; NaN for a pair that is left out
-    squares : (n,) and (m,) float32, from `lowered_squares`
-    points : (n, D) and (m, D)
-    lists, others : of n and m rows
+    limits : (n,) float64, distances that are not exceeded; of none, nothing is taken
     """
-    one_squares, other_squares = squares
-    one_points, other_points = points
-    # Fields taken in a loop would be counted as references.
-    one_labels, one_indices, one_distances, one_limits, one_bounds = lists
-    other_labels, other_indices, other_distances, other_limits, other_bounds = others
-    rounded = np.empty(1, one_distances.dtype)
-    lanes, n_rows = np.uint64(LANES), np.uint64(products.shape[1])
-    for i in range(np.uint64(products.shape[0])):
-        square, j = one_squares[i], np.uint64(0)
-        while j < n_rows:
-            if j + lanes <= n_rows and not _any_near(
-                products, i, j, square, other_squares, one_bounds[i], other_bounds
-            ):
-                j += lanes
-                continue
-            last = min(j + lanes, n_rows)
-            while j < last:
-                near = square + other_squares[j] - products[i, j] <= max(one_bounds[i], other_bounds[j])
-                if near and one_labels[i] != other_labels[j]:
-                    limit, other_limit = one_limits[i], other_limits[j]
-                    exact = reduced_distance(distance, one_points, i, other_points, j, max(limit, other_limit))
-                    rounded[0] = distance_of(distance, exact)  # in the dtype of the lists, so that ties stay ties
-                    if exact <= limit:
-                        insert_neighbor(one_indices, one_distances, i, other_labels[j], rounded[0])
-                        _lower(distance, one_distances, one_limits, one_bounds, i, scale)
-                    if exact <= other_limit:
-                        insert_neighbor(other_indices, other_distances, j, one_labels[i], rounded[0])
-                        _lower(distance, other_distances, other_limits, other_bounds, j, scale)
-                j += np.uint64(1)
+    halves, integral = bounds.halves, bounds.halves.dtype.kind == "i"
+    reaches = np.full(len(halves), NOTHING if integral else -np.inf, halves.dtype)
+    fill_reaches(limits, bounds, integral, reaches)
+    return reaches
 
 
 @compiled
-def _any_near(
-    products: np.ndarray,
-    i: int,
-    first: int,
-    square: float,
-    other_squares: np.ndarray,
-    bound: float,
-    other_bounds: np.ndarray,
-) -> bool:
-    """Return whether one of 64 pairs from `first` on is near enough for one side."""
-    near = np.int32(0)
-    for lane in range(np.uint64(LANES)):
-        j = first + lane
-        near |= np.int32(square + other_squares[j] - products[i, j] <= max(bound, other_bounds[j]))
-    return near != 0
+def fill_reaches(limits: np.ndarray, bounds: Bounds, integral: bool, reaches: np.ndarray) -> None:
+    """Write what lists with such limits take."""
+    off, unit, share = bounds.off, bounds.unit, bounds.share
+    for i in range(limits.size):
+        reaches[i] = whole_reach(reach_of(limits[i], off[i], unit, share), integral)
+
+
+@inlined
+def reach_of(limit: float, off: float, unit: float, share: float) -> float:
+    """Return half of the squared distance of vectors up to which a row belongs to a list, less what the row is off."""
+    radius = limit * MORE_DISTANCE / unit + off
+    return 0.5 * (square_of(radius) * (1.0 + share) - min(square_of(off) * (1.0 + 1.0 / share), FARTHEST_OFF))
+
+
+@inlined
+def whole_reach(reach: float, integral: bool) -> float:
+    """Return a reach as it is compared: a whole number, or what float32 does not round below it."""
+    if integral:
+        return min(max(np.floor(reach) + 1.0, NOTHING), EVERYTHING)
+    return reach * MORE_DISTANCE + UNDERFLOW
 
 
 @compiled
-def _lower(
-    distance: Distance, distances: np.ndarray, limits: np.ndarray, bounds: np.ndarray, i: int, scale: float
+def limit_lists(
+    table: tuple[np.ndarray, np.ndarray, np.ndarray],
+    by_tiles: bool,
+    bounds: tuple[Bounds, Bounds],
+    lists: Lists,
+    other_label: int,
 ) -> None:
-    """Lower what a list takes to its last distance."""
-    reach = np.float64(distances[i, distances.shape[1] - 1])
-    limits[i] = min(limits[i], reduced_of(distance, reach) * LIMIT_SLACK)
-    bounds[i] = min(bounds[i], np.float32(square_of(reach / scale) * REACH_SLACK) + UNDERFLOW)
+    """Lower the limits of lists to what as many rows of another tile as they hold are certainly within.
+
+    Half of the rows that would join lists at first, and leave them again, never do.
+
+    Parameters
+    ----------
+    table, by_tiles, bounds : as in `join_bytes`
+    other_label : the index of the first row of the other tile
+    """
+    rows, panels, starts = table
+    one, other = bounds
+    width = lists.indices.shape[1]
+    lowered, n_others, labels, limits = lowered_by(one), other.off.size, lists.labels, lists.limits
+    # The square of x + f is at most (1 + t) x^2 + (1 + 1/t) f^2; x^2 is a sum of halves and what these were lowered by.
+    growth, by_other, n_known, most_added = 1.0 + one.share, np.full(n_others, np.inf, np.float32), 0, np.float32(0.0)
+    per_product, other_lowered = np.float32(2.0 * growth), lowered_by(other)
+    for j in range(n_others):
+        if other_lowered[j] < FARTHEST_OFF:
+            by_other[j] = np.float32((growth + 1.0) * other_lowered[j])
+            n_known, most_added = n_known + 1, max(most_added, by_other[j])
+    if n_known <= width:
+        return
+    products = np.empty((MULTIPLIED_ROWS // 4, starts.size), np.int32)
+    reached = np.full((1, starts.size), np.inf, np.float32)
+    for first in range(0, rows.shape[0], products.shape[0]):
+        part = rows[first : first + products.shape[0]]
+        multiply_blocks(part, panels, starts, products, by_tiles)
+        for i in range(first, min(first + products.shape[0], one.off.size)):
+            of_row = np.float32(growth * (2.0 * one.halves[i] + lowered[i] + WHOLE))
+            row, least = np.uint64(i - first), np.int32(EVERYTHING)
+            for j in range(np.uint64(n_others)):
+                product = products[row, j]
+                least = min(least, product)
+                reached[np.uint64(0), j] = of_row + by_other[j] - per_product * np.float32(product)
+            itself = labels[i] - other_label
+            if 0 <= itself < n_others:
+                reached[0, itself] = np.inf
+            farthest = of_row + most_added - per_product * np.float32(least)
+            bound = bound_within(reached, 0, n_others, np.float32(0.0), farthest, width, width + width // SPARE_SHARE)
+            within = np.sqrt(max(np.float64(bound), 0.0) * MORE_DISTANCE) + one.off[i]
+            limits[i] = min(limits[i], within * one.unit * MORE_DISTANCE)
+
+
+@compiled
+def lowered_by(bounds: Bounds) -> np.ndarray:
+    """Return by how much squared lengths are lowered: (n,) float64."""
+    lowered = np.empty(bounds.off.size)
+    for i in range(lowered.size):
+        lowered[i] = min(square_of(bounds.off[i]) * (1.0 + 1.0 / bounds.share), FARTHEST_OFF)
+    return lowered
+
+
+@compiled
+def join_bytes(
+    table: tuple[np.ndarray, np.ndarray, np.ndarray], by_tiles: bool, distance: Distance, pairs: Pairs
+) -> None:
+    """Multiply the bytes of two tiles, a part at a time, and offer their rows.
+
+    Parameters
+    ----------
+    table : rows of the one, and panels and starts of the other, as `multiply_blocks` takes them
+    by_tiles : as there
+    """
+    rows, panels, starts = table
+    products = np.empty((MULTIPLIED_ROWS, MULTIPLIED_ROWS), np.int32)
+    for first in range(0, rows.shape[0], MULTIPLIED_ROWS):
+        part = rows[first : first + MULTIPLIED_ROWS]
+        begun = first // MULTIPLIED_ROWS * MULTIPLIED_ROWS if pairs.sides.same else 0
+        for column in range(begun, starts.size, MULTIPLIED_ROWS):
+            last = min(column + MULTIPLIED_ROWS, starts.size)
+            others = panels[column // PANEL_ROWS : last // PANEL_ROWS]
+            multiply_blocks(part, others, starts[column:last], products, by_tiles)
+            written = products[: part.shape[0], : last - column]
+            offer_near(written, first, column, distance, pairs)
+
+
+@compiled
+def offer_near(products: np.ndarray, first: int, column: int, distance: Distance, pairs: Pairs) -> None:
+    """Insert the rows of two tiles that are near enough into the lists of either.
+
+    Parameters
+    ----------
+    products : (r, c) int32 or float32, c a multiple of 64, of rows from `first` on and others from `column` on, less
+        the halves of the others
+    """
+    # Fields taken in a loop would be counted as references.
+    points, sides, bounds, reaches, lists, singles = pairs
+    (queries, rows), (one_reaches, other_reaches), halves = points, reaches, bounds[0].halves
+    labels, indices, distances, limits = lists[0]
+    _, other_indices, other_distances, other_limits = lists[1]
+    off, other_off = bounds[0].off, bounds[1].off
+    first_of_one, other_first, start, both, same = sides
+    lanes, rounded = np.uint64(LANES), np.empty(1, distances.dtype)
+    n_others, integral = np.uint64(other_off.size), bounds[0].share == SHARE_OF_BYTES
+    for i in range(np.uint64(first), min(np.uint64(first + products.shape[0]), np.uint64(off.size))):
+        row, half = i - np.uint64(first), halves[i]
+        for j in range(np.uint64(column), min(np.uint64(column + products.shape[1]), n_others), lanes):
+            if same and j + lanes <= i + np.uint64(1):
+                continue
+            sums_at = products.ctypes.data + row * products.strides[0] + (j - np.uint64(column)) * ITEM_BYTES
+            reaches_at = other_reaches.ctypes.data + j * ITEM_BYTES
+            near = near_lanes(np.int64(sums_at), np.int64(reaches_at), one_reaches[i], half, integral)
+            while near != 0:
+                number = j + np.uint64(lowest_bit(near))
+                near &= near - 1
+                if number >= n_others or (same and number <= i):
+                    continue
+                product = products[row, number - np.uint64(column)]
+                query, other = first_of_one + np.int64(i), other_first + np.int64(number)
+                wanted = product + one_reaches[i] >= half and start + other != labels[i]
+                wanted_by_other = both and product + other_reaches[number] >= half
+                limit = limits[i] if wanted else -1.0
+                if wanted_by_other:
+                    limit = max(limit, other_limits[number])
+                bound = reduced_of(distance, limit) * LIMIT_SLACK if limit >= 0.0 else -1.0
+                if singles and is_beyond(queries, query, rows, other, bound):
+                    continue
+                reduced = reduced_distance(distance, queries, query, rows, other, bound)
+                if reduced > bound:
+                    continue
+                rounded[0] = distance_of(distance, reduced)  # in the dtype of the lists, so that ties stay ties
+                if wanted and rounded[0] <= limits[i] * MORE_DISTANCE:
+                    insert_neighbor(indices, distances, i, start + other, rounded[0])
+                    limits[i] = min(limits[i], np.float64(distances[i, -1]))
+                    reach = reach_of(limits[i], off[i], bounds[0].unit, bounds[0].share)
+                    one_reaches[i] = whole_reach(reach, integral)
+                if wanted_by_other and rounded[0] <= other_limits[number] * MORE_DISTANCE:
+                    insert_neighbor(other_indices, other_distances, number, query, rounded[0])
+                    other_limits[number] = min(other_limits[number], np.float64(other_distances[number, -1]))
+                    reach = reach_of(other_limits[number], other_off[number], bounds[1].unit, bounds[1].share)
+                    other_reaches[number] = whole_reach(reach, integral)
+
+
+@inlined
+def near_lanes(sums: int, reaches: int, reach: float, half: float, integral: bool) -> int:
+    """Return which of 64 pairs may be near enough for either side, as bits; `sums` and `reaches` are addresses."""
+    if integral:
+        return near_integers(sums, reaches, np.int32(reach), np.int32(half))
+    return near_singles(sums, reaches, np.float32(reach), np.float32(half))
+
+
+@inlined_sums
+def is_beyond(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> bool:
+    """Return whether the squared distance of two rows (D,) float32 is certainly above a limit, in half the time.
+
+    A sum of n squares in float32 is off by at most (n + 2) u of itself, u = 2^-24, in any order.
+    """
+    i, j, n_terms, total = np.uint64(query), np.uint64(row), np.uint64(queries.shape[1]), np.float32(0.0)
+    for d in range(n_terms):
+        difference = np.float32(queries[i, d]) - np.float32(rows[j, d])
+        total += difference * difference
+    least = np.float64(total) * (1.0 - np.float64(n_terms + np.uint64(2)) * 2.0 * UNIT_ROUNDOFF) - UNDERFLOW
+    return least > limit and limit < MOST_SINGLE  # where float32 overflows, nothing is known

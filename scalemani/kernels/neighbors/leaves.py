@@ -23,7 +23,7 @@ from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import LANES_AT_ONCE
 from scalemani.kernels.neighbors.cell_index import CellGroups, group_cells, nearest_cells_in_groups
 from scalemani.kernels.neighbors.exact import LANES, squared_lengths
-from scalemani.kernels.rows.byte_products import byte_panels, multiply_bytes, step_of_rows
+from scalemani.kernels.rows.byte_products import ByteRows, byte_rows, multiply_bytes, step_of_rows
 from scalemani.kernels.rows.sketches import rounded_sketches
 from scalemani.kernels.rows.smallest import LARGEST, POOL_MARGIN, append_within, bound_within
 
@@ -59,7 +59,7 @@ class Leaders(NamedTuple):
     """Leaders in whole steps: as they are multiplied, and half of their squared lengths (L,) float32 in steps."""
 
     step: float
-    panels: np.ndarray
+    rows: ByteRows
     halves: np.ndarray
 
 
@@ -69,7 +69,7 @@ def index_leaders(vectors: np.ndarray) -> Leaders | CellGroups:
         return group_cells(vectors)
     step = step_of_rows(vectors)
     codes = rounded_sketches(vectors, step)
-    return Leaders(step, byte_panels(codes), half_squares(codes))
+    return Leaders(step, byte_rows(codes), half_squares(codes))
 
 
 def nearest_leaders(vectors: np.ndarray, leaders: Leaders | CellGroups, overlap: int) -> np.ndarray:
@@ -79,9 +79,10 @@ def nearest_leaders(vectors: np.ndarray, leaders: Leaders | CellGroups, overlap:
     """
     if isinstance(leaders, CellGroups):
         return nearest_cells_in_groups(vectors, leaders, overlap)
-    codes, nearest = rounded_sketches(vectors, leaders.step), Candidates.empty(len(vectors), overlap)
+    coded = byte_rows(rounded_sketches(vectors, leaders.step))
+    nearest = Candidates.empty(len(vectors), overlap)
     for rows in slices(len(vectors), MULTIPLIED_ROWS):
-        products = multiply_bytes(codes[rows], leaders.panels)
+        products = multiply_bytes(coded.part(rows), leaders.rows)
         nearest_by_products(products, leaders.halves, nearest.indices[rows], nearest.squares[rows])
     return nearest.indices
 
@@ -172,9 +173,9 @@ def join_leaf(
         part_vectors = vectors if len(part) == len(vectors) else vectors[part]
         step = step_of_rows(part_vectors)
         codes = rounded_sketches(part_vectors, step)
-        panels, halves = byte_panels(codes), half_squares(codes)
+        coded, halves = byte_rows(codes), half_squares(codes)
         for rows in slices(len(part), MULTIPLIED_ROWS):
-            products = LeafProducts(multiply_bytes(codes[rows], panels), rows.start, halves, step**2)
+            products = LeafProducts(multiply_bytes(coded.part(rows), coded), rows.start, halves, step**2)
             offer_products(products, places[part], labels, limits, *candidates)
 
 

@@ -12,7 +12,7 @@ from scalemani.engine.task import Dimensions, StageTask
 from scalemani.kernels.neighbors.difficulty import Difficulty
 from scalemani.kernels.neighbors.leaves import count_leaders
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MORE_CELLS, draws_wanted
-from scalemani.stages.shared.compared_rows import COPIES_IN_BYTES
+from scalemani.stages.shared.compared_rows import coded
 
 COMPARED_NUMBERS = 1e9  # differences of coordinates: a tenth of a second, far fewer than an exact search takes
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool retains four fifths, more than k
@@ -53,8 +53,8 @@ def paired_bytes(search: StageTask | Sizes) -> int:
     if dimensions.sparse or dimensions.n_points > MOST_PAIRED or compares_rows(search.params.points.metric):
         return 0
     edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
-    coordinates = dimensions.row_bytes + COPIES_IN_BYTES * dimensions.n_features
-    return dimensions.n_points * (coordinates + search.params.n_neighbors * edge + BYTES_OF_LIMITS)
+    of_point = dimensions.row_bytes + search.params.n_neighbors * edge + BYTES_OF_LIMITS
+    return dimensions.n_points * of_point + coded(dimensions.n_points, dimensions.n_features)
 
 
 def n_compared(dimensions: Dimensions) -> int:

@@ -12,7 +12,7 @@ import numpy as np
 from scalemani.config.metrics import METRICS as METRIC_TEXTS
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.neighbors.exact import nearest_among, pair_rounds, paired_neighbors
+from scalemani.kernels.neighbors.exact import nearest_among, pair_rounds, paired_neighbors, tile_rows
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points
@@ -42,7 +42,7 @@ def search_pairs(work: StageWork) -> Neighbors:
     """Return the neighbours of all points, on threads of this process."""
     task, executor = work.task, work.executor
     points = compared_rows(work_points_of(task).points.read(), task.params.points.metric)
-    executor.progress.start(task.stage, len(pair_rounds(*points.shape)), "round")
+    executor.progress.start(task.stage, len(pair_rounds(-(-len(points) // tile_rows(len(points))))), "round")
 
     def map_round(function: Callable[[Any], Any], pairs: Sequence[Any]) -> list[Any]:
         results = executor.over(function, pairs)

@@ -1,6 +1,7 @@
 """Exact search: the neighbours of brute force to the last bit, whatever tiles, sketches and float32 lose."""
 
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
 from unittest.mock import patch
 
 import numpy as np
@@ -11,22 +12,25 @@ from scipy import sparse
 
 from scalemani.kernels.neighbors import exact as search
 from scalemani.kernels.neighbors.exact import (
-    ROUNDED_SHARE,
+    LEAST_ROWS,
+    MOST_ROWS,
     Lists,
+    Search,
     SketchedRows,
-    Tile,
-    by_bytes,
-    cheapest_way,
-    common_unit,
+    is_beyond,
     lowered_squares,
     multiplied,
     nearest_among,
     pair_rounds,
     paired_neighbors,
+    reach_of_lists,
     squared_lengths,
     tile_rows,
+    tiles_of,
 )
 from scalemani.kernels.neighbors.rerank import merge_neighbors, no_neighbors
+from scalemani.kernels.rows import byte_products
+from scalemani.kernels.rows.byte_products import multiply_bytes
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 
@@ -56,7 +60,19 @@ def exact(points, k, n_dims=64, block=None, limits=None):
 
 def in_tiles(n_rows):
     """Cut points into tiles of so many rows."""
-    return patch.object(search, "tile_rows", lambda n_features: n_rows)
+    return patch.object(search, "tile_rows", lambda n_points: n_rows)
+
+
+@contextmanager
+def multiplied_by(way):
+    """Multiply float32 vectors, or bytes in one way."""
+    with ExitStack() as stack:
+        if way == "vectors":
+            stack.enter_context(patch.object(search, "MOST_LEFT", -1))
+        for name in ("lanes", "tiles"):
+            if way != name:
+                stack.enter_context(patch.object(byte_products, f"has_{name}", lambda: False))
+        yield
 
 
 def assert_same(lists, others):
@@ -106,43 +122,40 @@ def test_exact_neighbors_are_those_of_brute_force(points, k, n_dims, block, n_ro
     with in_tiles(n_rows):
         in_blocks = exact(points, k, n_dims, block)
         by_pairs = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
-        with patch.object(search, "cheapest_way", lambda *tiles: 1):
-            of_bytes = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
-    for lists in (in_blocks, by_pairs, of_bytes):
+        with multiplied_by("float32"):
+            by_blas = paired_neighbors(sketched(points, n_dims), no_neighbors(len(points), k))
+    for lists in (in_blocks, by_pairs, by_blas):
         np.testing.assert_array_equal(lists.indices, indices)
         np.testing.assert_array_equal(lists.distances, distances)
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
 @pytest.mark.parametrize("width", [70, 3000])
-def test_neighbours_are_the_same_by_sketches_by_bytes_and_by_all_coordinates(dtype, width):
+def test_neighbours_are_the_same_by_tiles_by_lanes_and_in_float32(dtype, width):
     rng = np.random.default_rng(1)
     points = (100 + 20 * rng.normal(size=(400, 8)) @ rng.normal(size=(8, width)) / 3).clip(0, 255).astype(dtype)
     rows, lists = sketched(points), []
-    for way in range(3):
-        with patch.object(search, "cheapest_way", lambda *tiles, way=way: way), in_tiles(150):
+    for way in ("tiles", "lanes", "float32", "vectors"):
+        with multiplied_by(way), in_tiles(128):
             lists.append(paired_neighbors(rows, no_neighbors(400, 9)))
-    assert_same(lists[0], lists[1])
-    assert_same(lists[0], lists[2])
+    for other in lists[1:]:
+        assert_same(lists[0], other)
     squares = ((points[:, None].astype(float) - points.astype(float)) ** 2).sum(axis=2)
     np.fill_diagonal(squares, np.inf)
     np.testing.assert_array_equal(lists[0].indices, np.argsort(squares, axis=1, kind="stable")[:, :9])
 
 
-@pytest.mark.parametrize(
-    ("n_axes", "width", "spread", "way"), [(4, 900, 1.0, 0), (300, 300, 1.0, 1), (300, 300, 1e6, 2)]
-)
-def test_those_vectors_are_multiplied_that_leave_few_pairs_at_least_cost(n_axes, width, spread, way):
-    """Sketches of wide points with leading axes, else bytes; coordinates where points are nearer than bytes tell."""
-    draws = np.random.default_rng(7)
-    points = draws.normal(size=(1024, n_axes)) @ draws.normal(size=(n_axes, width))
-    rows = sketched((points + spread * (np.arange(1024) // 512)[:, np.newaxis]).astype(np.float64))
-    middle, step = common_unit(rows)
-    tiles = [Tile(rows.part(slice(start, start + 512)), middle, step) for start in (0, 512)]
-    nearest = nearest_among(rows, np.arange(1024), rows, 0, no_neighbors(1024, 5), np.full(1024, np.inf))
-    lists = Lists.of(np.arange(1024), nearest, np.full(1024, np.inf), rows.scale)
-    with patch.object(search, "has_byte_products", lambda: True):
-        assert cheapest_way(tiles[0], lists.part(slice(0, 512)), tiles[0], lists.part(slice(0, 512))) == way
+@pytest.mark.parametrize(("spread", "in_bytes"), [(1.0, True), (1e6, False)])
+def test_bytes_are_multiplied_where_they_leave_few_pairs(spread, in_bytes):
+    """Points of two clusters are nearer to each other than steps of the way between these tell."""
+    points = np.random.default_rng(7).normal(size=(2048, 30)) + spread * (np.arange(2048) % 2)[:, np.newaxis]
+    rows = sketched(points)
+    limits = np.full(len(points), np.inf)
+    filled = Search(rows, rows, 0, Lists.of(np.arange(len(points)), no_neighbors(len(points), 5), limits))
+    tile = tiles_of(rows, filled.frame)[0]
+    filled.join(tile, tile, both=True)
+    filled.choose(tile, tile)
+    assert filled.by_bytes == in_bytes
 
 
 @pytest.mark.parametrize("n_rows", [64, 100])
@@ -156,18 +169,19 @@ def test_pairs_side_by_side_have_the_bits_of_one_after_the_other(n_rows):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
 def test_rounds_hold_every_pair_once_and_no_tile_twice(count):
-    with in_tiles(10):
-        rounds = pair_rounds(10 * count - 3, 5)
+    rounds = pair_rounds(count)
     for pairs in rounds[1:]:
         assert len({tile for pair in pairs for tile in pair}) == 2 * len(pairs)
     pairs = [tuple(sorted(pair)) for pairs in rounds for pair in pairs]
     assert sorted(pairs) == [(i, j) for i in range(count) for j in range(i, count)]
 
 
-def test_tiles_of_wide_points_have_fewer_rows():
-    assert tile_rows(3) == tile_rows(384) == 512
-    assert tile_rows(784) == 320
-    assert tile_rows(50_000) == 128
+@pytest.mark.parametrize("n_rows", [1, 255, 5000, 29_523, 10**6])
+def test_tiles_are_many_where_they_are_not_small(n_rows):
+    rows = tile_rows(n_rows)
+    assert rows % LEAST_ROWS == 0
+    assert LEAST_ROWS <= rows <= MOST_ROWS
+    assert rows in (LEAST_ROWS, MOST_ROWS) or 8 <= n_rows / rows <= 16
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
@@ -175,7 +189,7 @@ def test_tiles_of_wide_points_have_fewer_rows():
 def test_bounds_lie_below_the_distances_and_not_far_below(seed, features, offset):
     vectors = (np.random.default_rng(seed).normal(size=(6, features)) + offset).astype(np.float32)
     squares = lowered_squares(vectors)
-    bounds = squares[:, None] + squares - multiplied(vectors, vectors)
+    bounds = squares[:, None] + squares - 2 * multiplied(vectors, vectors)
     lengths = squared_lengths(vectors)
     distances = np.array([[np.sum((a - b) ** 2) for b in vectors.astype(float)] for a in vectors.astype(float)])
     assert np.all(bounds <= distances)
@@ -184,22 +198,33 @@ def test_bounds_lie_below_the_distances_and_not_far_below(seed, features, offset
 
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([10, 1000]), st.sampled_from([0.0, 3.0]), st.sampled_from([0, 5]))
-def test_bounds_by_bytes_lie_below_the_distances_and_not_far_below(seed, features, offset, far):
+def test_what_bytes_leave_holds_all_rows_within_a_limit_and_few_more(seed, features, offset, far):
     points = np.random.default_rng(seed).normal(size=(60, features)) + offset
     points[:far] *= 50  # whose coordinates are clipped
     rows = sketched(points.astype(np.float32))
-    tile = Tile(rows, *common_unit(rows))
-    products, (squares, others) = by_bytes(tile, tile, slice(None))
-    bounds = squares[:, None] + others - products
-    wide = points.astype(np.float32).astype(float) / rows.scale
-    distances = ((wide[:, None] - wide) ** 2).sum(axis=2)
-    assert np.all(bounds <= distances)
-    off = np.sqrt(features) * tile.step  # two vectors, each by half a step a coordinate
-    near = (
-        bounds[far:, far:]
-        >= (1 - ROUNDED_SHARE) * (np.sqrt(distances[far:, far:]) - off).clip(0) ** 2 - off**2 / ROUNDED_SHARE
-    )
-    assert near.all()
+    held = Search(rows, rows, 0, Lists.of(np.arange(60), no_neighbors(60, 5), np.full(60, np.inf)))
+    (tile,) = tiles_of(rows, held.frame)
+    coded, bounds = tile.in_bytes
+    wide = points.astype(np.float32).astype(float)
+    distances = np.sqrt(((wide[:, None] - wide) ** 2).sum(axis=2))
+    limits = np.sort(distances, axis=1)[:, 10]
+    reaches = reach_of_lists(limits, bounds)[:60, np.newaxis]
+    left = multiply_bytes(coded, coded)[:, :60] + reaches >= bounds.halves[:60, np.newaxis]
+    assert left[distances <= limits[:, np.newaxis]].all()
+    off = bounds.unit * bounds.off  # of two rows, with some room for the share
+    near = distances <= 1.03 * (limits + off)[:, np.newaxis] + 8 * off
+    assert (near | ~left)[far:, far:].all()
+
+
+@settings(max_examples=100, deadline=None, derandomize=True)
+@given(st.integers(0, 2**32 - 1), st.sampled_from([1, 40, 3000]), st.sampled_from([1e-25, 1e-3, 1.0, 1e19]))
+def test_float32_rejects_no_row_within_a_limit_and_most_beyond(seed, features, scale):
+    a, b = (scale * np.random.default_rng(seed).normal(size=(2, features))).astype(np.float32)
+    table = np.stack([a, b])
+    square = float(((a.astype(float) - b.astype(float)) ** 2).sum())
+    assert not is_beyond(table, 0, table, 1, square)
+    if 1e-30 < square < 1e36:
+        assert is_beyond(table, 0, table, 1, 0.999 * square)
 
 
 def test_sparse_points_have_the_neighbours_of_dense_ones():

@@ -77,7 +77,10 @@ def test_candidates_within_parts_are_those_of_brute_force(n_points, width, size,
 def test_candidates_are_the_same_where_a_processor_multiplies_no_bytes():
     points = np.random.default_rng(4).normal(size=(300, 40)).astype(np.float32)
     found = joined(points, 8, 100)
-    with patch.object(byte_products, "has_byte_products", lambda: False):
+    with (
+        patch.object(byte_products, "has_lanes", lambda: False),
+        patch.object(byte_products, "has_tiles", lambda: False),
+    ):
         for one, other in zip(joined(points, 8, 100), found, strict=True):
             np.testing.assert_array_equal(one, other)
 

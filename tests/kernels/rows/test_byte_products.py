@@ -1,5 +1,6 @@
-"""Products of bytes: those of integers, by the instruction where there is one and by float32 where there is none."""
+"""Products of bytes: those of integers, by tiles or lanes where there are such, and by float32 where there are none."""
 
+from contextlib import ExitStack
 from unittest.mock import patch
 
 import numpy as np
@@ -10,59 +11,81 @@ from hypothesis import strategies as st
 from scalemani.kernels.machine.instructions import ITEM_BYTES
 from scalemani.kernels.rows import byte_products
 from scalemani.kernels.rows.byte_products import (
+    BLOCK_ROWS,
     CLIPPED_ROWS,
     MOST_STEPS,
     PANEL_ROWS,
-    ROWS_AT_ONCE,
-    byte_panels,
-    has_byte_products,
+    byte_rows,
+    has_lanes,
+    has_tiles,
     multiply_bytes,
-    plain_multiply_group,
+    plain_multiply_block,
     step_of_rows,
 )
 
-WAYS = [False, pytest.param(True, marks=pytest.mark.skipif(not has_byte_products(), reason="no such instruction"))]
+WAYS = [
+    "float32",
+    pytest.param("lanes", marks=pytest.mark.skipif(not has_lanes(), reason="a processor without AVX-512 VNNI")),
+    pytest.param("tiles", marks=pytest.mark.skipif(not has_tiles(), reason="a processor without AMX")),
+]
 
 
-@pytest.mark.parametrize("by_instruction", WAYS)
+def by(way):
+    """Multiply in one way."""
+    stack = ExitStack()
+    for name in ("lanes", "tiles"):
+        stack.enter_context(patch.object(byte_products, f"has_{name}", lambda name=name: name == way))
+    stack.enter_context(patch.object(byte_products, "LEAST_TERMS", 0))
+    return stack
+
+
+@pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=60, deadline=None, derandomize=True)
 @given(
     seed=st.integers(0, 2**32 - 1),
-    n_rows=st.integers(1, 20),
+    n_rows=st.integers(1, 80),
     n_others=st.integers(1, 150),
-    n_terms=st.one_of(st.integers(1, 40), st.integers(1020, 2100)),
+    n_terms=st.one_of(st.integers(1, 70), st.integers(1020, 2100)),
     extreme=st.booleans(),
 )
-def test_products_are_those_of_integers(by_instruction, seed, n_rows, n_others, n_terms, extreme):
+def test_products_are_those_of_integers(way, seed, n_rows, n_others, n_terms, extreme):
     draws = np.random.default_rng(seed)
     rows, others = (
         draws.integers(-MOST_STEPS, MOST_STEPS + 1, (n, n_terms)).astype(np.int8) for n in (n_rows, n_others)
     )
     if extreme:
         rows[:], others[:] = np.where(rows < 0, -MOST_STEPS, MOST_STEPS), MOST_STEPS
-    with patch.object(byte_products, "has_byte_products", lambda: by_instruction):
-        products = multiply_bytes(rows, byte_panels(others))[:, :n_others]
+    expected = rows.astype(np.int64) @ others.T.astype(np.int64)
+    begun = np.zeros(-(-n_others // 64) * 64, np.int32)
+    begun[:n_others] = draws.integers(-1000, 1000, n_others)
+    with by(way):
+        coded = byte_rows(rows)
+        products = multiply_bytes(coded, byte_rows(others))
+        some = multiply_bytes(coded.part(slice(64, n_rows)), byte_rows(others, begun)) if n_rows > 64 else None
     assert products.dtype == np.int32
-    np.testing.assert_array_equal(products, rows.astype(np.int64) @ others.T.astype(np.int64))
+    assert len(products) == n_rows
+    np.testing.assert_array_equal(products[:, :n_others], expected)
+    if some is not None:
+        np.testing.assert_array_equal(some[:, :n_others], expected[64:] + begun[:n_others])
 
 
 def test_sums_begin_with_what_is_given_and_are_written_nowhere_else():
     draws, n_groups = np.random.default_rng(0), 3
-    rows = draws.integers(-127, 128, (ROWS_AT_ONCE, 4 * n_groups)).astype(np.int8)
-    panel = draws.integers(0, 256, (n_groups, PANEL_ROWS, 4)).astype(np.uint8)
-    begun = np.arange(ROWS_AT_ONCE, dtype=np.int32)
-    products = np.zeros((ROWS_AT_ONCE, 3 * PANEL_ROWS), np.int32)
-    plain_multiply_group(
+    rows = draws.integers(0, 256, (BLOCK_ROWS, 4 * n_groups)).astype(np.uint8)
+    panels = draws.integers(-128, 128, (2, n_groups, PANEL_ROWS, 4)).astype(np.int8)
+    starts = np.arange(BLOCK_ROWS, dtype=np.int32)
+    products = np.zeros((BLOCK_ROWS, 3 * BLOCK_ROWS), np.int32)
+    plain_multiply_block(
         rows.ctypes.data,
-        begun.ctypes.data,
+        panels.ctypes.data,
         n_groups,
-        panel.ctypes.data,
-        products.ctypes.data + ITEM_BYTES * PANEL_ROWS,
+        starts.ctypes.data,
+        products.ctypes.data + ITEM_BYTES * BLOCK_ROWS,
         products.strides[0],
     )
-    expected = begun[:, np.newaxis] + rows.astype(int) @ panel.transpose(0, 2, 1).reshape(-1, PANEL_ROWS)
-    np.testing.assert_array_equal(products[:, PANEL_ROWS : 2 * PANEL_ROWS], expected)
-    products[:, PANEL_ROWS : 2 * PANEL_ROWS] = 0
+    others = panels.transpose(0, 2, 1, 3).reshape(BLOCK_ROWS, -1).astype(int)
+    np.testing.assert_array_equal(products[:, BLOCK_ROWS : 2 * BLOCK_ROWS], starts + rows.astype(int) @ others.T)
+    products[:, BLOCK_ROWS : 2 * BLOCK_ROWS] = 0
     assert not products.any()
 
 
