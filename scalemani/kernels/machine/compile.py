@@ -163,12 +163,15 @@ class Kernel(CPUDispatcher):
             super().add_overload(cres)
 
 
+def _options(fastmath: Set[str] = frozenset(), inlined: bool = False) -> dict[str, Any]:
+    return {"nogil": True, "error_model": "numpy", "fastmath": set(fastmath), "forceinline": inlined}
+
+
 def _decorator(fastmath: Set[str] = frozenset(), inlined: bool = False) -> Callable[[Function], Any]:
     def compile_kernel(function: Function) -> Any:
         if PLAIN:
             return _silent(function)
-        options = {"nopython": True, "nogil": True, "boundscheck": None, "error_model": "numpy"}
-        return Kernel(function, targetoptions={**options, "fastmath": set(fastmath), "forceinline": inlined})
+        return Kernel(function, targetoptions={"nopython": True, "boundscheck": None, **_options(fastmath, inlined)})
 
     return compile_kernel
 
@@ -191,6 +194,9 @@ compiled_fused: Any = _decorator(FUSE)
 # them may be associated differently, and which one a call reaches depends on what was loaded before. Hence inlined.
 inlined_sums: Any = _decorator(REASSOCIATE, inlined=True)
 inlined: Any = _decorator(inlined=True)
+# `jit_options` of what `overload` chooses among: what they leave open numba takes from the first kernel that calls it.
+INLINED_SUMS = _options(REASSOCIATE, inlined=True)
+INLINED = _options(inlined=True)
 
 
 @inlined

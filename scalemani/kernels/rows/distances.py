@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba.extending import overload
 
-from scalemani.kernels.machine.compile import REASSOCIATE, inlined_sums
+from scalemani.kernels.machine.compile import INLINED, INLINED_SUMS, inlined_sums
 from scalemani.kernels.machine.instructions import count_bits, prefetch_row
 from scalemani.kernels.rows.compressed import CompressedRows, set_distance_of_compressed, squared_distance_of_compressed
 
@@ -164,7 +164,7 @@ def _float_sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.f
 
 # numba asks for the annotations of the implementations; what comes here are tables, or numba types of these, and what
 # goes is a function.
-@overload(squared_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+@overload(squared_row_distance, jit_options=INLINED_SUMS)
 def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return squared_distance_of_compressed(queries, query, rows, row)
@@ -174,7 +174,7 @@ def _squared_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row
     return _byte_distance if str(queries.dtype) in BYTE_TYPES else _float_distance
 
 
-@overload(set_row_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+@overload(set_row_distance, jit_options=INLINED_SUMS)
 def _set_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
     def of_compressed(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return set_distance_of_compressed(queries, query, rows, row)
@@ -182,7 +182,7 @@ def _set_row_distance(queries: np.ndarray, query: int, rows: np.ndarray, row: in
     return of_compressed if is_compressed(queries) else _word_set_distance
 
 
-@overload(prefetch_for_distance, jit_options={"nogil": True, "error_model": "numpy"})
+@overload(prefetch_for_distance, jit_options=INLINED)
 def _prefetch_for_distance(rows: np.ndarray, row: int) -> None:
     def of_array(rows: np.ndarray, row: int) -> None:
         if rows.itemsize * rows.shape[1] <= PREFETCH_BYTES:
@@ -199,6 +199,6 @@ def is_compressed(table: Any) -> bool:
     return getattr(table, "instance_class", type(table)) is CompressedRows
 
 
-@overload(sketch_distance, jit_options={"nogil": True, "error_model": "numpy", "fastmath": set(REASSOCIATE)})
+@overload(sketch_distance, jit_options=INLINED_SUMS)
 def _sketch_distance(sketches: np.ndarray, row_a: int, row_b: int) -> np.float32:
     return _byte_sketch_distance if sketches.dtype == numba.int8 else _float_sketch_distance

@@ -15,10 +15,8 @@ from numba.core.datamodel import models
 from numba.core.datamodel.registry import register_default
 from numba.extending import NativeValue, intrinsic, overload, typeof_impl, unbox
 
-from scalemani.kernels.machine.compile import in_plain_mode, inlined, inlined_sums, square_of
+from scalemani.kernels.machine.compile import INLINED, in_plain_mode, inlined, inlined_sums, square_of
 from scalemani.kernels.rows.distances import Rows, set_row_distance, squared_row_distance
-
-OPTIONS = {"nogil": True, "error_model": "numpy"}
 
 
 @dataclass(frozen=True)
@@ -124,7 +122,7 @@ def compares_sets(distance: Distance) -> bool:
 
 
 # numba wants implementations whose arguments have the annotations of what chooses among them.
-@overload(distance_of, jit_options=OPTIONS)
+@overload(distance_of, jit_options=INLINED)
 def _distance_of(distance: Any, reduced: float) -> Any:
     def root(distance: Any, reduced: float) -> float:
         return np.sqrt(reduced)
@@ -135,7 +133,7 @@ def _distance_of(distance: Any, reduced: float) -> Any:
     return as_it_is if name_of(distance) in FUNCTIONS else root
 
 
-@overload(reduced_of, jit_options=OPTIONS)
+@overload(reduced_of, jit_options=INLINED)
 def _reduced_of(distance: Any, value: float) -> Any:
     def square(distance: Any, value: float) -> float:
         return float(square_of(value))
@@ -146,7 +144,7 @@ def _reduced_of(distance: Any, value: float) -> Any:
     return as_it_is if name_of(distance) in FUNCTIONS else square
 
 
-@overload(compares_sets, jit_options=OPTIONS)
+@overload(compares_sets, jit_options=INLINED)
 def _compares_sets(distance: Any) -> Any:
     of_sets = name_of(distance) == SETS.name
 

@@ -51,6 +51,13 @@ places = np.random.default_rng(0).normal(size=(2000, 2))
 sums = [np.asarray(part) for part in scalemani.repulsion(places, kernel="student", method="barnes-hut")]
 result = float.fromhex("0x" + hashlib.sha256(b"".join(part.tobytes() for part in sums)).hexdigest()[:13])
 """
+DISTANCES = """
+import hashlib, numpy as np
+from scalemani.kernels.landmarks.nearest import squares_to as kernel
+points = np.random.default_rng(0).normal(size=(20, 200))
+squares = kernel(points, points, np.tile(np.arange(20), (20, 1)))
+result = float.fromhex("0x" + hashlib.sha256(squares.tobytes()).hexdigest()[:13])
+"""
 REPORT = """
 import json
 print(json.dumps([float(result), sum(kernel.stats.cache_hits.values()), sum(kernel.stats.cache_misses.values())]))
@@ -134,9 +141,10 @@ def test_a_function_that_was_edited_in_another_file_is_compiled_anew(tmp_path, c
     assert run(ENTROPIC, copy.parent, SCALEMANI_CACHE=cache) == [steps, 1, 0]
 
 
-def test_code_that_was_just_compiled_and_code_from_the_cache_add_in_the_same_order(cache):
-    in_first_process, *_ = run(BARNES_HUT, SCALEMANI_CACHE=cache)
-    assert run(BARNES_HUT, SCALEMANI_CACHE=cache)[0] == in_first_process
+@pytest.mark.parametrize("program", [BARNES_HUT, DISTANCES], ids=["functions", "overloads"])
+def test_code_that_was_just_compiled_and_code_from_the_cache_add_in_the_same_order(cache, program):
+    in_first_process, *_ = run(program, SCALEMANI_CACHE=cache)
+    assert run(program, SCALEMANI_CACHE=cache)[0] == in_first_process
 
 
 def test_equal_sources_in_another_folder_share_what_is_compiled(filled, tmp_path):

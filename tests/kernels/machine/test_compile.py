@@ -112,6 +112,20 @@ def test_sums_that_kernels_call_are_inlined():
     assert not called & in_any_order
 
 
+def test_what_kernels_choose_by_type_is_inlined():
+    chosen = {
+        f"{path.stem}.{node.name}": [ast.unparse(option) for option in decorator.keywords]
+        for path in Path(scalemani.__file__).parent.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.FunctionDef)
+        for decorator in node.decorator_list
+        if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "overload"
+    }
+    assert len(chosen) > 5
+    for options in chosen.values():
+        assert options in (["jit_options=INLINED"], ["jit_options=INLINED_SUMS"])
+
+
 def test_kernels_raise_no_float_to_a_power():
     # Numba compiles `**` once a process, as the first kernel permits: bits would depend on the order of kernels.
     powers = {
