@@ -16,8 +16,7 @@ from typing import Any, TypeVar
 
 from scalemani.config.stages import Names, Route
 
-# Not named in full: compiled functions follow from the modules that their files name.
-METHODS_PACKAGE = f"{__name__.partition('.')[0]}.methods"
+METHODS_PACKAGE = "scalemani.methods"
 # The folder of each method, and the public names in its `interface`.
 METHODS: dict[str, tuple[str, ...]] = {
     "pca": ("LandmarkPCA",),

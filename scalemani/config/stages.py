@@ -18,8 +18,6 @@ REFINE, LLL = "refine", "lll"
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
 REFINING_SOLVERS = ("refine", "lll+refine")  # pass over the graph, preconditioned by coarse graphs
 Names = tuple[str, ...]
-# Not named in full: compiled functions follow from the modules that their files name.
-STAGES_PACKAGE = f"{__name__.partition('.')[0]}.stages"
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,7 @@ class Stage:
     by_block: bool = True
     solvers: Names = ()
     optional: bool = False
-    package: str = STAGES_PACKAGE
+    package: str = "scalemani.stages"
     key: Key = Key()
 
 

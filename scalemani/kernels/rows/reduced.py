@@ -5,6 +5,7 @@ ones. `Distance` is one type for each distance in compiled code, so that kernels
 and a pair of rows is compared without a choice. Functions of two rows are in `scalemani.kernels.rows.comparisons`.
 """
 
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -35,6 +36,7 @@ class Distance:
 
 
 FUNCTIONS: dict[str, Any] = {}  # of two tables and two row numbers, by the name of a distance
+FILES: dict[str, str] = {}  # of the functions of two rows that these call
 COORDINATES = Distance("coordinates")  # rows (n, D), dense or sparse; reduced distances are squares
 SETS = Distance("sets")  # rows as `metrics.compared_rows` returns them; reduced distances are Jaccard's, squares too
 
@@ -47,15 +49,16 @@ def distance_by(function: Callable[[np.ndarray, np.ndarray], float]) -> Distance
         return float(compiled(queries[query], rows[row]))
 
     FUNCTIONS[function.__name__] = inlined(of_tables)
+    FILES[function.__name__] = os.path.abspath(function.__code__.co_filename)
     return Distance(function.__name__)
 
 
 class DistanceType(types.Opaque):
-    """The type of a `Distance` in compiled code."""
+    """The type of a `Distance` in compiled code, and the file of the function that is compiled into it."""
 
     def __init__(self, name: str) -> None:
         super().__init__(f"distance {name}")
-        self.distance = name
+        self.distance, self.file = name, FILES.get(name)
 
 
 register_default(DistanceType)(models.OpaqueModel)

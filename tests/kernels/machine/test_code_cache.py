@@ -157,6 +157,26 @@ def test_code_compiled_under_other_settings_is_other_code(filled, variable):
     assert run(LOGARITHM, SCALEMANI_CACHE=filled, NUMBA_NUM_THREADS="1")[1:] == [1, 0]
 
 
+MEASURE = """
+from scalemani.kernels.rows.reduced import distance_by
+@distance_by
+def constant(a, b):
+    return {value}
+"""
+
+
+def test_a_kernel_follows_from_the_function_of_the_distance_that_it_is_called_with(tmp_path, cache):
+    program = f"import sys; sys.path.insert(0, {str(tmp_path)!r})\nimport numpy as np\n"
+    program += "from measure import constant\nfrom scalemani.kernels.neighbors.row_scan import scan_rows as kernel\n"
+    program += "from scalemani.kernels.neighbors.rerank import no_neighbors\nlists = no_neighbors(1, 1)\n"
+    program += "row, numbers = np.zeros((1, 2)), np.full(1, -1)\n"
+    program += "kernel(constant, row, numbers, row, 0, lists, np.full(1, np.inf)); result = lists.distances[0, 0]"
+    for value in (1.0, 2.0):
+        (tmp_path / "measure.py").write_text(MEASURE.format(value=value))
+        assert run(program, SCALEMANI_CACHE=cache) == [value, 0, 1]
+    assert run(program, SCALEMANI_CACHE=cache) == [2.0, 1, 0]
+
+
 NAMED = "from collections import namedtuple\nPair = namedtuple('Pair', '{fields}')\n"
 FIRST = """
 from scalemani.kernels.machine.compile import compiled
