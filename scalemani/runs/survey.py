@@ -23,9 +23,9 @@ from scalemani.io.sources import NeighborLists, PointsSource, PrecomputedAffinit
 from scalemani.io.sources.base import read_rows
 from scalemani.io.sources.side_data import SideData, points_of, side_data_of
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.equal_rows import first_of_equal_rows
+from scalemani.kernels.rows.equal_rows import DIGEST_WORDS, digests_of_rows
 from scalemani.stages.arrays.points import UNREAD, stored_parts, tile_digests
 from scalemani.store.arrays import encoded_bytes
 from scalemani.store.objects import digest
@@ -74,8 +74,8 @@ class SeenRows(NamedTuple):
     """What was seen of some rows.
 
     Digests of tiles, least and largest value of each feature (D,), how many rows of a sample take how many bytes
-    as they are stored, the nonzeros of sparse rows, the dense row that lies farthest out in its block, if one does, and
-    the sampled rows of each block.
+    as they are stored, the nonzeros of sparse rows, the dense row that lies farthest out in its block, if one does, the
+    sampled rows of each block, and `distinct_digests` of the rows.
     """
 
     tiles: list[str]
@@ -86,6 +86,7 @@ class SeenRows(NamedTuple):
     nonzeros: int
     outlier: Outlier | None
     sample: list[Points]
+    distinct: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ class Survey:
     survey of an earlier run has read, constant features, and the extremes of all features.
     `content` identifies the points in any file, of points that were appended to a run those behind it;
     `stored_row_bytes` is about what one takes as stored;
-    `distinct_points` is counted where there are no more points than landmarks by default; else it is all of them.
+    `distinct_points` are counted up to the landmarks of a run by default; where there are as many, it is all points.
     `affinity_components` are the numbers of points in each component of precomputed affinities, largest first.
     `side` is what accompanies the points; `sample` (m, D) some of them, as read, None of few or appended ones.
     """
@@ -137,7 +138,8 @@ def survey(
     ----------
     source : (N, D), the points
     block_rows : rows a block; None chooses them
-    before : the extremes of the first points, as these were stored: blocks of them alone are not read again
+    before : the extremes of the first points, as these were stored: of blocks of them alone, no more is read again
+        than shows that there are as many distinct points as landmarks by default
 
     Raises
     ------
@@ -177,8 +179,8 @@ def survey(
     kind = f"{dtype.str} sparse" if dimensions.sparse else dtype.str
     content = digest(f"{n_points} {n_features} {kind} {' '.join(tiles[n_before // TILE_ROWS :])}".encode())
     stored = SAMPLING_MARGIN * seen.sampled_bytes / seen.sampled_rows
-    few = n_points <= LANDMARKS
-    distinct = len(first_of_equal_rows(read_rows(source, 0, n_points, dimensions.sparse))) if few else n_points
+    distinct = with_earlier_rows(seen.distinct, source, dimensions.rows(first)[0], dimensions.sparse)
+    n_distinct = len(distinct) if len(distinct) < LANDMARKS else n_points
     if dimensions.sparse:
         dimensions = replace(dimensions, nonzeros=seen.nonzeros)
     components = tuple(bare_source.component_sizes.tolist()) if isinstance(bare_source, PrecomputedAffinities) else ()
@@ -188,7 +190,7 @@ def survey(
     sample = None
     if has_sample:
         sample = sp.vstack(seen.sample, "csr") if dimensions.sparse else np.concatenate(seen.sample)
-    return Survey(dimensions, points, content, stored, distinct, side, components, sample)
+    return Survey(dimensions, points, content, stored, n_distinct, side, components, sample)
 
 
 def memory_of_reading(dimensions: Dimensions) -> Memory:
@@ -296,7 +298,32 @@ def survey_block(source: PointsSource, dimensions: Dimensions, sampled: np.ndarr
         outlier, stored = None, sum(map(encoded_bytes, stored_parts(sample)))
     here = sampled[slice(*np.searchsorted(sampled, [start, stop]))] - start
     tiles, sampled_rows = tile_digests(rows), [rows[here]] if len(here) else []
-    return SeenRows(tiles, minima, maxima, sample.shape[0], stored, int(rows.size), outlier, sampled_rows)
+    distinct = distinct_digests(rows)
+    return SeenRows(tiles, minima, maxima, sample.shape[0], stored, int(rows.size), outlier, sampled_rows, distinct)
+
+
+def distinct_digests(rows: Points) -> np.ndarray:
+    """Return digests (m, 2) uint64 of rows that differ, no more than LANDMARKS: the first rows of most points."""
+    distinct = np.empty((0, DIGEST_WORDS), np.uint64)
+    for tile in slices(rows.shape[0], TILE_ROWS):
+        distinct = joined_digests(distinct, digests_of_rows(rows[tile]))
+        if len(distinct) == LANDMARKS:
+            break
+    return distinct
+
+
+def joined_digests(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the digests of either (m, 2), each once, no more than LANDMARKS."""
+    return np.unique(np.concatenate([one, other]), axis=0)[:LANDMARKS]
+
+
+def with_earlier_rows(distinct: np.ndarray, source: PointsSource, n_earlier: int, sparse: bool) -> np.ndarray:
+    """Return distinct digests (m, 2) of appended points with those of earlier ones, as far as LANDMARKS are too few."""
+    for rows in slices(n_earlier, TILE_ROWS):
+        if len(distinct) == LANDMARKS:
+            break
+        distinct = joined_digests(distinct, digests_of_rows(read_rows(source, rows.start, rows.stop, sparse)))
+    return distinct
 
 
 def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
@@ -306,4 +333,5 @@ def combine_seen(one: SeenRows, other: SeenRows) -> SeenRows:
     sampled = one.sampled_rows + other.sampled_rows, one.sampled_bytes + other.sampled_bytes
     extremes = np.minimum(one.minima, other.minima), np.maximum(one.maxima, other.maxima)
     outlier = max(one.outlier, other.outlier, key=lambda outlier: outlier.times if outlier else 0.0)
-    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier, one.sample)
+    distinct = joined_digests(one.distinct, other.distinct)
+    return SeenRows(one.tiles, *extremes, *sampled, one.nonzeros + other.nonzeros, outlier, one.sample, distinct)

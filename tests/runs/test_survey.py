@@ -4,8 +4,11 @@ import json
 
 import numpy as np
 import pytest
+from scipy import sparse
 
+import scalemani as sm
 from scalemani.engine.workers.executor import Executor
+from scalemani.errors import DataError
 from scalemani.io.sources import open_points
 from scalemani.runs.survey import survey
 
@@ -26,7 +29,26 @@ def test_what_is_not_as_it_was_given_is_told(listening, points, block_rows, note
     assert listening.noted == noted
 
 
-def test_points_that_follow_surveyed_ones_are_all_that_is_read_again():
+@pytest.mark.parametrize("form", [np.asarray, sparse.csr_array], ids=["dense", "sparse"])
+def test_distinct_points_are_counted_where_they_are_fewer_than_landmarks_by_default(form):
+    repeated, zeros = np.tile(POINTS[:800], (4, 1)), np.zeros((1, 3))
+    signs = np.concatenate([repeated, zeros, -zeros])
+    assert survey(open_points(form(signs)), Executor(), 1024).distinct_points == 801
+    assert survey(open_points(form(np.tile(POINTS[:999], (3, 1)))), Executor(), 1024).distinct_points == 999
+    assert survey(open_points(form(np.tile(POINTS[:1000], (3, 1)))), Executor(), 1024).distinct_points == 3000
+    before = survey(open_points(form(repeated)), Executor(), 1024).points.extremes
+    appended = open_points(form(np.concatenate([repeated, POINTS[800:900]])))
+    assert survey(appended, Executor(), 1024, before).distinct_points == 900
+
+
+def test_landmarks_that_nobody_counted_are_no_more_than_distinct_points(tmp_path):
+    repeated = np.concatenate([POINTS[:800], POINTS[:400]])
+    assert sm.LandmarkPCA(store=tmp_path / "run").fit(repeated).run_.params.n_landmarks == 800
+    with pytest.raises(DataError, match="1000 landmarks were requested, but these 1200 points have only 800 distinct"):
+        sm.LandmarkPCA(n_landmarks=1000).fit(repeated)
+
+
+def test_points_that_follow_surveyed_ones_are_all_that_is_checked_again():
     points = POINTS.copy()
     points[:, 1], points[:1100, 2] = 7, 8
     whole, before = survey(open_points(points), Executor(), 1024), survey(open_points(points[:1100]), Executor(), 1024)

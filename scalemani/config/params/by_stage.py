@@ -385,7 +385,7 @@ def of_rule(*rules: str) -> Acts:
 class LandmarksParams:
     """The landmarks: how many, and how they are chosen.
 
-    `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000 points. k-means takes
+    `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000. k-means takes
     `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
     compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
     that come with the points, on the data or off it. `given` is resolved to `rows` for those that are points: given by

@@ -83,7 +83,7 @@ class Embedder(Fitted, Shown, RunEstimator):
         Rows with a gap, NaN or none of a masked array or a table: an error, or left out, with NaN in results. New
         points are treated alike.
     n_landmarks : int or None
-        Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000 points.
+        Landmarks, L. None: 1,000, or all distinct points where there are no more than 1,000.
     """
 
     _method: ClassVar[str]

@@ -125,7 +125,7 @@ def compare_landmarks(  # noqa: PLR0913 - what `select_landmarks` takes, and how
     ----------
     points : a run, opened or its folder or URL; or points (N, D), as `open_points` takes them. Points that no run has
         are written to a temporary folder first
-    n_landmarks : L. None: as many as the run has, or 1,000, or all distinct points of fewer
+    n_landmarks : L. None: as many as the run has, or 1,000, or all distinct points where these are fewer
     methods : of `select_landmarks`
     seeds : of the draws; each method is taken with each
     sigma : bandwidth of the kernel exp(-x^2 / 2 sigma^2) that Nystrom's formula approximates, in the unit of the

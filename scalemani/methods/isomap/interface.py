@@ -22,7 +22,7 @@ class LandmarkIsomap(LandmarkEmbedder):
         Dimensions of the embedding, d, below the landmarks. None: two.
     n_landmarks : int or None
         Landmarks, L, each of which takes one search of the whole graph, and 4 or 8 bytes a point in the store. None:
-        1,000, or all distinct points where there are no more than 1,000 points.
+        1,000, or all distinct points where there are no more than 1,000.
     landmarks : str, array (L, D) or (L,), or path, default "random"
         As in `LaplacianEigenmaps`; landmarks are points: rows of X, or equal to some.
     n_neighbors : int or None
