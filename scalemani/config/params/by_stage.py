@@ -2,9 +2,10 @@
 
 None stands for what follows the method and the data: `Parameters.resolved` decides it.
 
-`Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one only where it differs
-from the default here, so that a number can be added without taking what is stored from anybody. Numbers that nobody has
-a reason to change are constants of a table (`ClassVar`), or of the kernel of whose arithmetic they are part.
+`Tuned` numbers were tuned once, and few have a reason to change them. A stage's key holds one, and a parameter that is
+`Unkeyed`, only where it differs from the default here, so that a number can be added without taking what is stored from
+anybody. Numbers that nobody has a reason to change are constants of a table (`ClassVar`), or of the kernel of whose
+arithmetic they are part.
 
 Whoever changes a constant or the default of a tuned number raises the version of the stage in
 `scalemani.config.stages`: `tests/config/params/test_constants.py` holds the two together. New points are never stored,
@@ -35,6 +36,7 @@ from scalemani.config.params.fields import (
     Share,
     Tolerance,
     Tuned,
+    Unkeyed,
     WindowWidth,
     parameters,
 )
@@ -90,11 +92,11 @@ class PointsParams:
     one for these, and warns of squares that are recognised.
     """
 
-    metric: Metric = "euclidean"
+    metric: Unkeyed[Metric] = "euclidean"
     distances: Tuned[
         Annotated[Literal["auto", "distances", "squared", "inner-product"], Acts("points.metric", OneOf(PRECOMPUTED))]
     ] = "auto"
-    missing: Missing = "refuse"
+    missing: Unkeyed[Missing] = "refuse"
 
 
 @parameters()
@@ -167,10 +169,10 @@ class NeighborsParams:
     n_probes: Annotated[Count | None, Acts("neighbors.method", OneOf("partition"))] = None
     max_rounds: Annotated[CountOrZero, SEARCHED] = 6
     sampled_queries: Annotated[int, Field(ge=10), MEASURED] = 1000
-    window: Annotated[WindowWidth, OF_WINDOW] = 11
-    frames: Annotated[CountOrZero, OF_WINDOW, Acts(POINTS, Where("above those of one frame", has_frames))] = 1
-    image_rows: Annotated[Count | None, OF_WINDOW] = None
-    image_columns: Annotated[Count | None, OF_WINDOW] = None
+    window: Unkeyed[Annotated[WindowWidth, OF_WINDOW]] = 11
+    frames: Unkeyed[Annotated[CountOrZero, OF_WINDOW, Acts(POINTS, Where("above those of one frame", has_frames))]] = 1
+    image_rows: Unkeyed[Annotated[Count | None, OF_WINDOW]] = None
+    image_columns: Unkeyed[Annotated[Count | None, OF_WINDOW]] = None
     few_candidates: Tuned[
         Annotated[float, Field(ge=1), SEARCHED, Acts("neighbors.n_neighbors", AtMost(FEW_NEIGHBORS))]
     ] = 3.0
@@ -288,7 +290,7 @@ class AffinitiesParams:
         Count,
         Acts("affinities.kind", Where("self-tuning, or gaussian without affinities.sigma", takes_bandwidth_neighbor)),
     ] = 7
-    n_neighbors: Annotated[Count | None, NO_WINDOW, Acts("affinities.kind", OtherThan(PRECOMPUTED))] = None
+    n_neighbors: Unkeyed[Annotated[Count | None, NO_WINDOW, Acts("affinities.kind", OtherThan(PRECOMPUTED))]] = None
     trees: Tuned[Annotated[Count, OF_TREES]] = 10
     jitter: Tuned[Annotated[Positive, OF_TREES]] = 0.4
 
@@ -360,7 +362,7 @@ class SymmetricAffinitiesParams:
     Points without a label (-1, NaN, empty) keep their affinities. 0 reads no labels; below 1 no edge is lost.
     """
 
-    target_weight: PartOrZero = 0.0
+    target_weight: Unkeyed[PartOrZero] = 0.0
 
 
 @parameters()

@@ -4,6 +4,7 @@ import dataclasses
 import difflib
 import functools
 from collections.abc import Callable
+from enum import Enum
 from typing import Annotated, Any, TypeVar, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
@@ -22,8 +23,17 @@ Part = Annotated[float, Field(gt=0, lt=1)]
 PartOrZero = Annotated[float, Field(ge=0, lt=1)]
 
 Kind = TypeVar("Kind")
-TUNED = "tuned"
-Tuned = Annotated[Kind, TUNED]
+
+
+class Mark(Enum):
+    """What says of a parameter that a key holds it only where it differs from its default."""
+
+    TUNED = "a number that was tuned once, and that few have a reason to change"
+    UNKEYED = "results at the default are those of keys that do not know the parameter"
+
+
+Tuned = Annotated[Kind, Mark.TUNED]
+Unkeyed = Annotated[Kind, Mark.UNKEYED]
 
 MISSPELT = 0.85  # similarity of letters: less have the names of different metrics, such as manhattan and hamming
 ON_A_SPHERE = (
@@ -71,10 +81,14 @@ fields_of: Callable[[Any], Any] = dataclasses.fields  # pydantic's dataclasses a
 values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
 
 
-def tuned_names(table: Any) -> frozenset[str]:
-    """Return the names of a table's tuned numbers."""
-    hints = get_type_hints(type(table), include_extras=True)
-    return frozenset(name for name, hint in hints.items() if TUNED in getattr(hint, "__metadata__", ()))
+def marked_names(table: type, *marks: Mark) -> frozenset[str]:
+    """Return the names of the parameters of a table that have one of some marks."""
+    hints = get_type_hints(table, include_extras=True)
+    return frozenset(
+        name
+        for name, hint in hints.items()
+        if any(one in marks for one in getattr(hint, "__metadata__", ()) if isinstance(one, Mark))
+    )
 
 
 def names_of(table: Any) -> list[str]:

@@ -17,6 +17,7 @@ from scalemani.config.params.fields import (
     Positive,
     Share,
     Tuned,
+    Unkeyed,
     Weight,
     parameters,
 )
@@ -115,8 +116,8 @@ class LayoutParams:
     exaggerated_iterations: Annotated[
         CountOrZero | None, Acts("layout.homotopy", OneOf(1)), Acts("layout.exaggeration", Above(1))
     ] = None
-    init: Literal["spectral", "pca", "random", "given"] = "spectral"
-    freeze: Annotated[bool, Acts("layout.init", OneOf(GIVEN_START))] = False
+    init: Unkeyed[Literal["spectral", "pca", "random", "given"]] = "spectral"
+    freeze: Unkeyed[Annotated[bool, Acts("layout.init", OneOf(GIVEN_START))]] = False
     start_deviation: Positive | None = None
     homotopy: Count = 1
     max_iterations: Count = 1000

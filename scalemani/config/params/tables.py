@@ -25,19 +25,10 @@ from scalemani.config.params.by_stage import (
     ReducedParams,
     SymmetricAffinitiesParams,
 )
-from scalemani.config.params.fields import fields_of, names_of, parameters, tuned_names, values_of
+from scalemani.config.params.fields import Mark, fields_of, marked_names, names_of, parameters, values_of
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.routing import given_instead, route
 from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, LEAVE_OUT, LISTS, WEIGHTS, Route
-
-# Beside tuned numbers: results at these defaults are those of keys that do not know the parameter.
-UNKEYED_DEFAULTS = {
-    "points": ("metric", "missing"),
-    "neighbors": ("window", "frames", "image_rows", "image_columns"),
-    "affinities": ("n_neighbors",),
-    "symmetric_affinities": ("target_weight",),
-    "layout": ("init", "freeze"),
-}
 
 
 @parameters()
@@ -114,15 +105,15 @@ class Tables:
         return values_of(self)
 
     def of_stage(self, stage: str) -> dict[str, Any]:
-        """Return the parameters of a stage that its key holds: no tuned number or UNKEYED_DEFAULTS at its default."""
+        """Return the parameters of a stage that its key holds: none that is marked and at its default."""
         table = getattr(self, stage, None)
         if table is None:
             return {}
+        marked = marked_names(type(table), *Mark)
         return {
             field.name: getattr(table, field.name)
             for field in fields_of(table)
-            if getattr(table, field.name) != field.default
-            or field.name not in {*UNKEYED_DEFAULTS.get(stage, ()), *TUNED.get(stage, ())}
+            if getattr(table, field.name) != field.default or field.name not in marked
         }
 
 
@@ -135,5 +126,5 @@ if not TYPE_CHECKING:  # checkers see the tables of stages that several methods 
 TUNED: dict[str, frozenset[str]] = {
     stage: numbers
     for stage in names_of(Tables())
-    if stage != "seed" and (numbers := tuned_names(getattr(Tables(), stage)))
+    if stage != "seed" and (numbers := marked_names(type(getattr(Tables(), stage)), Mark.TUNED))
 }
