@@ -130,10 +130,14 @@ class PixelsExtension(Extension):
 
 @dataclass(frozen=True)
 class SolverExtension(Extension):
-    """A spectral solver with a route of its own, of `embedding.solver`: a `SpectralSolver` of `stages.embedding`."""
+    """A spectral solver with a route of its own, of `embedding.solver`: a `SpectralSolver` of `stages.embedding`.
+
+    `by_weights` says that it places points by Z.
+    """
 
     load: Load
     route: Route
+    by_weights: bool = True
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ class Stage:
     """One step: its inputs by name, whether it draws at random or works by row blocks, and what its key holds.
 
     `solvers` names those of embedding.solver that need the stage; none means all. An `optional` stage is left out of
-    runs that do not request it. `package` holds the module of the stage's name; that of a method's stage is the
+    runs that do not request it; `wanted` is a parameter, as on the command line, and its value that requests it, where
+    one does. `package` holds the module of the stage's name; that of a method's stage is the
     method's folder.
     """
 
@@ -57,6 +58,7 @@ class Stage:
     by_block: bool = True
     solvers: Names = ()
     optional: bool = False
+    wanted: tuple[str, str] | None = None
     package: str = "scalemani.stages"
     key: Key = Key()
 
@@ -68,7 +70,13 @@ DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side
 POINTS = Stage("points", (), key=Key(continues=("points",)))
 PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=4, continues=("partition",)))
 WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(continues=("work_points",)))
-LISTS = Stage("given_lists", ("work_points",), optional=True, key=Key(side_data=("lists",)))
+LISTS = Stage(
+    "given_lists",
+    ("work_points",),
+    optional=True,
+    wanted=("neighbors.method", GIVEN_LISTS),
+    key=Key(side_data=("lists",)),
+)
 NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),

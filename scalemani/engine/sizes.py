@@ -239,7 +239,6 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         "neighbor": params.n_neighbors,
         "landmark_bound": n_landmarks + 1,
         "nearest_landmark": params.landmark_neighbors,
-        "joined_landmark": params.landmark_graph.joined(n_landmarks),
         "component": params.n_components,
         "ritz_vector": params.n_components + FOLLOWING_VECTORS,
         "direction": min(n_features, n_landmarks),

@@ -441,7 +441,7 @@ def check_weighted(params: Resolved, weights: Weights) -> None:
             f"affinities.kind must be entropic for points with weights, got {params.affinities.kind}: set it, or give "
             "the points repeated"
         )
-    if params.embedding.by_affinities or params.embedding.by_landmark_graph:
+    if params.embedding.by_affinities or params.embedding.without_graph:
         raise ConfigError(
             f"embedding.solver={params.embedding.solver} knows no weights: take another, or give the points repeated"
         )
@@ -471,10 +471,7 @@ def check_landmarks(params: Resolved, n_points: int) -> None:
         )
     if rule := rule_of_method(params.landmarks.method):
         rule.check(params, n_points)
-    joined = params.landmark_graph.joined(n_landmarks)
-    if params.embedding.by_landmark_graph and joined >= n_landmarks:
-        raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")
-    by_landmarks = params.embedding.reduces or params.embedding.by_landmark_graph
+    by_landmarks = params.embedding.reduces or params.embedding.without_graph
     if by_landmarks and params.n_components >= n_landmarks:
         raise ConfigError(
             f"landmark_embedding.n_components must be below landmarks.n_landmarks={n_landmarks}, got "

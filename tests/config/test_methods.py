@@ -27,7 +27,7 @@ from scalemani.config.methods import (
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
-PARTS = {"parameters", "new_points", "interface", "kernels", "rules", "solver", "window", "ensemble"}
+PARTS = {"parameters", "new_points", "interface", "kernels", "rules", "solver", "invariants", "window", "ensemble"}
 PROBE = """
 import sys
 {}
@@ -68,7 +68,7 @@ PARTS_OF = {
     RepulsionExtension: ("for_tolerance", "by_number", "field"),
     OrderExtension: ("__call__",),
     PixelsExtension: ("memory", "write", "stored_rows"),
-    SolverExtension: ("memory", "run", "landmark_map"),
+    SolverExtension: ("memory", "disk", "run", "landmark_map"),
     ReductionExtension: ("weight_entries",),
     PlacementExtension: ("__call__",),
     MeaningsExtension: (),

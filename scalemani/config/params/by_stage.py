@@ -55,7 +55,6 @@ from scalemani.config.stages import (
 )
 from scalemani.errors import ConfigError
 
-JOINED_LANDMARKS = 10  # others, of a landmark in a graph of landmarks
 FEW_NEIGHBORS = 30  # where lists are no longer, more candidates of each are compared
 
 # Checkers take names that stand in the text; tables hold these.
@@ -133,7 +132,7 @@ OF_WINDOW, NO_WINDOW = Acts("neighbors.method", OneOf(WINDOW)), Acts("neighbors.
 
 def has_frames(here: Situation) -> bool:
     """Return whether pixels are those of a video."""
-    return bool(here.table("neighbors").image(here.value(POINTS))[0] > 1)
+    return here.part(NeighborsParams).image(here.value(POINTS))[0] > 1
 
 
 @parameters()
@@ -257,7 +256,7 @@ def takes_perplexity(here: Situation) -> bool:
 
 def takes_bandwidth_neighbor(here: Situation) -> bool:
     """Return whether the distance to a neighbour sets a bandwidth."""
-    return bool(here.table("affinities").takes_bandwidth_neighbor)
+    return here.part(AffinitiesParams).takes_bandwidth_neighbor
 
 
 @parameters()
@@ -428,12 +427,16 @@ class LandmarksParams:
         return self.method == GIVEN_LANDMARKS or (self.method in ("kmeans", "kmeans++") and not self.snap)
 
 
+WITHOUT_WEIGHTS = {name: solver for name, solver in extensions(SolverExtension).items() if not solver.by_weights}
+
+
 def takes_weights(here: Situation) -> bool:
-    """Return whether points are placed by Z, and not by Nystrom's formula."""
-    return "landmark_graph" not in here.stages or here.value("embedding.solver") != "nystrom"
+    """Return whether points are placed by Z, and not by a formula of the solver."""
+    solver = WITHOUT_WEIGHTS.get(here.value("embedding.solver"))
+    return solver is None or any(not stage.optional and stage.name not in here.stages for stage in solver.route)
 
 
-BY_WEIGHTS = Acts("embedding.solver", Where("other than nystrom", takes_weights))
+BY_WEIGHTS = Acts("embedding.solver", Where(f"other than {' or '.join(WITHOUT_WEIGHTS)}", takes_weights))
 
 
 @parameters()
@@ -446,33 +449,6 @@ class LandmarkWeightsParams:
 
     n_neighbors: Annotated[Count | None, BY_WEIGHTS] = None
     regularization: Annotated[Positive | None, BY_WEIGHTS] = None
-
-
-OF_GAUSSIANS = Acts("landmark_graph.kind", OneOf("bhattacharyya"))
-
-
-@parameters()
-class LandmarkGraphParams:
-    """The landmarks' own neighbour graph, for the solvers nystrom and le-z.
-
-    Neighbours by `kind`: their Euclidean distance, or the Bhattacharyya distance of the Gaussians around them, which
-    tells neighbouring sheets apart.
-
-    Each landmark is joined to `n_neighbors` others (None: 10, or all of fewer). Edges weigh exp(-x^2 / 2 sigma^2) by
-    their Euclidean length, in the unit of the points (`sigma` None: the median distance to the seventh nearest
-    landmark). The Gaussian around a landmark is that of its `neighborhood` nearest points, with `covariances` in full
-    or diagonal ones for many features.
-    """
-
-    kind: Literal["euclidean", "bhattacharyya"] = "euclidean"
-    n_neighbors: Tuned[Count | None] = None
-    sigma: Tuned[Positive | None] = None
-    neighborhood: Tuned[Annotated[Count, OF_GAUSSIANS]] = 100
-    covariances: Tuned[Annotated[Literal["full", "diagonal"], OF_GAUSSIANS]] = "full"
-
-    def joined(self, n_landmarks: int) -> int:
-        """Return how many others each of so many landmarks is joined to."""
-        return self.n_neighbors or min(JOINED_LANDMARKS, n_landmarks - 1)
 
 
 @parameters()
@@ -535,8 +511,8 @@ class EmbeddingParams:
         return self.by_landmarks or self.by_affinities
 
     @property
-    def by_landmark_graph(self) -> bool:
-        """Whether the eigenproblem is that of a graph of the landmarks alone."""
+    def without_graph(self) -> bool:
+        """Whether a method's solver embeds landmarks by themselves, without the graph of the points."""
         return self.solver in extensions(SolverExtension)
 
     @property

@@ -6,8 +6,9 @@ A field `Annotated[Count, Acts("neighbors.method", OneOf("partition"))]` has an 
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol, get_type_hints
+from typing import Any, Protocol, TypeVar, get_type_hints
 
+Table = TypeVar("Table")
 POINTS = "the number of points"
 
 
@@ -28,8 +29,8 @@ class Situation(Protocol):
     def requested(self, name: str) -> Any:
         """Return the value of a parameter that was requested."""
 
-    def table(self, stage: str) -> Any:
-        """Return the parameters of a stage that are in use."""
+    def part(self, kind: type[Table], /) -> Table:
+        """Return the parameters of a class that are in use."""
 
 
 class Requirement(Protocol):

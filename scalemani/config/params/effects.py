@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-from scalemani.config.params.conditions import Acts, conditions_of
+from scalemani.config.params.conditions import Acts, Table, conditions_of
 from scalemani.config.params.fields import names_of
 from scalemani.config.params.parameters import Parameters, names_of_parameters
 from scalemani.errors import ConfigError
@@ -41,9 +41,9 @@ class RunSituation:
         """Return the value of a parameter that was requested."""
         return self.asked.value(name)
 
-    def table(self, stage: str) -> Any:
-        """Return the parameters of a stage that are in use."""
-        return getattr(self.params, stage)
+    def part(self, kind: type[Table]) -> Table:
+        """Return the parameters of a class that are in use."""
+        return self.params.part(kind)
 
 
 class Idle(NamedTuple):

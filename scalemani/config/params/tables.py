@@ -15,7 +15,6 @@ from scalemani.config.params.by_stage import (
     DuplicatesParams,
     EmbeddingParams,
     LandmarkEmbeddingParams,
-    LandmarkGraphParams,
     LandmarksParams,
     LandmarkWeightsParams,
     NeighborsParams,
@@ -25,10 +24,15 @@ from scalemani.config.params.by_stage import (
     ReducedParams,
     SymmetricAffinitiesParams,
 )
-from scalemani.config.params.fields import Mark, fields_of, marked_names, names_of, parameters, values_of
+from scalemani.config.params.conditions import Table
+from scalemani.config.params.fields import Mark, fields_of, marked_names, names_of, parameters, values_in, values_of
 from scalemani.config.params.layout import LayoutParams
+from scalemani.config.routes import ROUTES
 from scalemani.config.routing import given_instead, route
-from scalemani.config.stages import CLASSES, DUPLICATES, GIVEN_LISTS, LEAVE_OUT, LISTS, WEIGHTS, Route
+from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, WEIGHTS, Route
+
+# The optional stages that a parameter of some value requests.
+WANTED = {stage.name: stage.wanted for stages in ROUTES.values() for stage in stages if stage.wanted}
 
 
 @parameters()
@@ -46,7 +50,6 @@ class Tables:
     normalized_affinities: NormalizedAffinitiesParams = NormalizedAffinitiesParams()
     landmarks: LandmarksParams = LandmarksParams()
     landmark_weights: LandmarkWeightsParams = LandmarkWeightsParams()
-    landmark_graph: LandmarkGraphParams = LandmarkGraphParams()
     reduced: ReducedParams = ReducedParams()
     landmark_embedding: LandmarkEmbeddingParams = LandmarkEmbeddingParams()
     embedding: EmbeddingParams = EmbeddingParams()
@@ -91,10 +94,13 @@ class Tables:
             WEIGHTS.name: weighted or self.merges_duplicates,
             LEAVE_OUT: self.leaves_out_gaps,
             CLASSES.name: self.follows_classes,
-            LISTS.name: self.neighbors.method == GIVEN_LISTS,
-            "landmark_covariances": self.landmark_graph.kind == "bhattacharyya",
+            **{name: self.value(parameter) == value for name, (parameter, value) in WANTED.items()},
         }
         return route(method, self.embedding.resolved_solver, *points, [name for name, wants in wanted.items() if wants])
+
+    def part(self, kind: type[Table]) -> Table:
+        """Return the table of a class, which may be one that a method adds."""
+        return next(table for table in values_in(self).values() if isinstance(table, kind))
 
     def value(self, name: str) -> Any:
         """Return one parameter by the name that it has on the command line: `seed`, `neighbors.recall`."""

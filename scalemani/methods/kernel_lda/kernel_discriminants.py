@@ -19,6 +19,7 @@ from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares
+from scalemani.methods.kernel_lda.parameters import KernelDiscriminantsParams
 from scalemani.methods.kernel_pca.kernels import centered_sums
 from scalemani.methods.lda.kernels import discriminants
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -97,7 +98,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if not task.output.committed(output.SOLVED):
         found: KernelSums = work.fold_blocks(sums_of_block, added)
         products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
-        ridge = task.params.value("kernel_discriminants.ridge") * np.trace(products) / found.gram.diagonal().sum()
+        ridge = task.params.part(KernelDiscriminantsParams).ridge * np.trace(products) / found.gram.diagonal().sum()
         mean = found.sums.sum(axis=0) / task.dimensions.n_points
         means = (found.sums / found.counts[:, np.newaxis] - mean) @ centring
         scatter = products + ridge * found.gram.toarray()

@@ -2,14 +2,14 @@
 
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, SolverExtension
+from scalemani.config.methods import MeaningsExtension, SolverExtension, TableExtension
 from scalemani.config.stages import LANDMARKS, POINTS, Key, Stage
 
 if TYPE_CHECKING:
     from scalemani.interfaces.report.certificates import Meanings
     from scalemani.stages.embedding import SpectralSolver
 
-SOLVERS = ("nystrom", "le-z")
+NYSTROM, LE_Z = SOLVERS = ("nystrom", "le-z")
 # What is around landmarks, whatever of it their graphs take; of graphs by the Bhattacharyya distance.
 LANDMARK_COVARIANCES = Stage(
     "landmark_covariances",
@@ -17,6 +17,7 @@ LANDMARK_COVARIANCES = Stage(
     by_block=False,
     solvers=SOLVERS,
     optional=True,
+    wanted=("landmark_graph.kind", "bhattacharyya"),
     package=__name__,
     key=Key(version=3, parameters=("landmark_graph.neighborhood", "landmark_graph.covariances")),
 )
@@ -42,6 +43,13 @@ def by_graph() -> "SpectralSolver":
     return solver
 
 
+def table() -> type:
+    """Return the parameters."""
+    from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
+
+    return LandmarkGraphParams
+
+
 def meanings() -> "Meanings":
     """Return the meanings of certificates."""
     from scalemani.methods.landmark_graph.interface import MEANINGS
@@ -50,7 +58,9 @@ def meanings() -> "Meanings":
 
 
 EXTENSIONS = (
-    *(SolverExtension(name, by_graph, ROUTE) for name in SOLVERS),
+    SolverExtension(NYSTROM, by_graph, ROUTE, by_weights=False),
+    SolverExtension(LE_Z, by_graph, ROUTE),
+    TableExtension(LANDMARK_GRAPH.name, table),
     MeaningsExtension("landmark_covariances", meanings),
     MeaningsExtension("landmark_graph", meanings),
 )

@@ -1,9 +1,10 @@
 """The meanings of certificates of landmarks' own graphs."""
 
 from scalemani.interfaces.report.certificates import NEAR_ZERO, Meaning, good_if, none_of
+from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
 
 LEAST_POINTS = good_if(
-    lambda value, run: value >= run.params.landmark_graph.neighborhood,
+    lambda value, run: value >= run.params.part(LandmarkGraphParams).neighborhood,
     "at least what landmark_graph.neighborhood asks for",
     "short",
 )

@@ -14,11 +14,12 @@ from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
+from scalemani.methods.landmark_graph.invariants import DEFINITE
 from scalemani.methods.landmark_graph.kernels import LANDMARKS_TOGETHER, local_geometry
+from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
 from scalemani.stages.arrays.landmarks import StoredLandmarks
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.compared_rows import compared
-from scalemani.store.invariants.models import DEFINITE
 from scalemani.store.invariants.values import POSITIVE, between
 
 
@@ -43,7 +44,7 @@ class StoredLandmarkCovariances(StoredStage, stage="landmark_covariances"):
 def memory(sizes: Sizes) -> Memory:
     """Return what the landmarks take, distances of the points around them, their covariances, and a tile of points."""
     dimensions, n_landmarks, features = sizes.dimensions, sizes.params.n_landmarks, sizes.dimensions.n_features
-    n_near = min(sizes.params.landmark_graph.neighborhood, dimensions.n_points)
+    n_near = min(sizes.params.part(LandmarkGraphParams).neighborhood, dimensions.n_points)
     sketches = array("float32", n_landmarks, min(features, SKETCH_DIMENSIONS))
     return Memory(
         process={
@@ -62,19 +63,19 @@ def memory(sizes: Sizes) -> Memory:
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the covariances, or their diagonals, and how many points they are of."""
     stored = StoredLandmarkCovariances
-    diagonal = sizes.params.landmark_graph.covariances == "diagonal"
+    diagonal = sizes.params.part(LandmarkGraphParams).covariances == "diagonal"
     return Disk(written([stored.variances if diagonal else stored.covariances, stored.counts], sizes))
 
 
 def n_values(sizes: Sizes) -> int:
     """Return how many numbers the covariance of a landmark has."""
     features = sizes.dimensions.n_features
-    return features**2 if sizes.params.landmark_graph.covariances == "full" else features
+    return features**2 if sizes.params.part(LandmarkGraphParams).covariances == "full" else features
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Measure the covariances; certify of how many points, and how many were singular."""
-    task, asked = work.task, work.task.params.landmark_graph
+    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
     work.executor.progress.start(task.stage, 1)
     landmarks = task.stored(StoredLandmarks).points.read()
     points = RowsOfArray(task.stored(StoredPoints).points, task.dimensions.n_points, task.cache_bytes)

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.config.params import Resolved
+from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.reading import StoredStage, Whole
-from scalemani.engine.sizes import Sizes
+from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import StageWork
-from scalemani.errors import ShortfallWarning
+from scalemani.errors import ConfigError, ShortfallWarning
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
 from scalemani.kernels.spectral.accuracy import count_near_zero
+from scalemani.methods.landmark_graph.invariants import LANDMARK_SOLUTION, NEAREST_JOINED
 from scalemani.methods.landmark_graph.kernels import (
     bhattacharyya_neighbors,
     connected_eigenmaps,
@@ -22,8 +24,8 @@ from scalemani.methods.landmark_graph.kernels import (
     spacing,
 )
 from scalemani.methods.landmark_graph.landmark_covariances import StoredLandmarkCovariances
+from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.store.invariants.models import LANDMARK_SOLUTION, NEAREST_JOINED
 from scalemani.store.invariants.values import (
     ASCENDING,
     DISTINCT_IN_ROWS,
@@ -57,7 +59,8 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the landmarks take, their covariances, and the edges of their graph."""
-    asked, n_landmarks, features = sizes.params.landmark_graph, sizes.params.n_landmarks, sizes.dimensions.n_features
+    asked, n_landmarks = sizes.params.part(LandmarkGraphParams), sizes.params.n_landmarks
+    features = sizes.dimensions.n_features
     held = Memory(
         {
             "landmarks": 3 * array("float64", n_landmarks, features),
@@ -74,9 +77,23 @@ def memory(sizes: Sizes) -> Memory:
     return held + Memory({"covariances": covariances}, between)
 
 
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the graph and its eigenmaps."""
+    joined = sizes.params.part(LandmarkGraphParams).joined(sizes.params.n_landmarks)
+    return Disk(written(StoredLandmarkGraph.ARRAYS, sizes, joined_landmark=joined))
+
+
+def check_parameters(params: Resolved) -> None:
+    """Refuse to join each landmark to as many as there are."""
+    n_landmarks = params.n_landmarks
+    joined = params.part(LandmarkGraphParams).joined(n_landmarks)
+    if joined >= n_landmarks:
+        raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")
+
+
 def run(work: StageWork) -> dict[str, Any]:
     """Join the landmarks, solve for the smallest eigenvalues of their Laplacian, the trivial one left out."""
-    task, asked = work.task, work.task.params.landmark_graph
+    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
     work.executor.progress.start(task.stage, 1)
     landmarks = task.stored(StoredLandmarks).points.read()
     neighbors = joined_landmarks(work, landmarks)
@@ -112,7 +129,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
     """Return the landmarks (L, k) that each is joined to."""
-    task, asked = work.task, work.task.params.landmark_graph
+    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
     n_joined = asked.joined(len(landmarks))
     if asked.kind == "euclidean":
         return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest

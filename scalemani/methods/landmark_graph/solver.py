@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Memory, array
-from scalemani.engine.sizes import Sizes
+from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
@@ -36,6 +36,7 @@ from scalemani.methods.landmark_graph.kernels import (
     sampled_residual,
 )
 from scalemani.methods.landmark_graph.landmark_graph import StoredLandmarkGraph
+from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import (
     StoredLandmarks,
@@ -58,7 +59,7 @@ def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved
         combining = Combining(params.landmark_neighbors, params.landmark_weights.regularization)
         return LandmarkMap(prepared, vectors, combining)
     # A landmark is one of its own nearest.
-    combining = Combining(params.landmark_graph.joined(len(vectors)) + 1, sigma=float(graph.sigma.read()))
+    combining = Combining(params.part(LandmarkGraphParams).joined(len(vectors)) + 1, sigma=float(graph.sigma.read()))
     return LandmarkMap(prepared, vectors * nystrom_gains(graph.eigenvalues.read()), combining)
 
 
@@ -67,7 +68,7 @@ def memory(sizes: Sizes) -> Memory:
     dimensions, params = sizes.dimensions, sizes.params
     features, n_landmarks, rows = dimensions.n_features, params.n_landmarks, dimensions.block_rows
     width, order = min(features, SKETCH_DIMENSIONS), min(n_landmarks, MOST_SAMPLE_ROWS, features)
-    n_nearest, n_sampled = params.landmark_graph.joined(n_landmarks) + 1, n_sampled_points(n_landmarks)
+    n_nearest, n_sampled = params.part(LandmarkGraphParams).joined(n_landmarks) + 1, n_sampled_points(n_landmarks)
     return Memory(
         process={
             # As read, centred, and those of them that fix the sketches.
@@ -87,6 +88,12 @@ def memory(sizes: Sizes) -> Memory:
             **compared(sizes, n_landmarks),
         },
     )
+
+
+def disk(sizes: Sizes) -> Disk:
+    """Return what is stored: the embedding, and how far the landmarks are that rows are made of."""
+    stored = StoredEmbedding
+    return Disk(written([stored.embedding, stored.eigenvalues, stored.reach], sizes))
 
 
 def run(work: StageWork) -> dict[str, Any]:
@@ -160,7 +167,7 @@ def mapped_block(task: StageTask, block: int) -> Arrays:
     """Return one block of the embedding."""
     points, found = task.stored(StoredPoints).points.read_block(block), task.once(read_map)
     embedding, reach = np.empty((points.shape[0], found.coordinates.shape[1])), np.empty(points.shape[0])
-    n_joined = task.params.landmark_graph.joined(len(found.coordinates)) + 1  # a landmark is its own nearest
+    n_joined = task.params.part(LandmarkGraphParams).joined(len(found.coordinates)) + 1  # a landmark is its own nearest
     for tile in slices(points.shape[0], TILE_ROWS):
         rows = dense_rows(points[tile])
         near = nearest_landmarks(rows, found.prepared, max(n_joined, found.combining.n_neighbors))

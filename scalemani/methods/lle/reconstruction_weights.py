@@ -13,6 +13,7 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.methods.lle.kernels import neighbor_weights
+from scalemani.methods.lle.parameters import LocalReconstructionParams
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
@@ -120,5 +121,5 @@ def weights_of(task: StageTask, points: np.ndarray, indices: np.ndarray) -> np.n
     reached, places = np.unique(indices, return_inverse=True)
     stored = task.stored(StoredWorkPoints).points
     others = RowsOfArray(stored, task.dimensions.n_points, task.cache_bytes)[reached]
-    reg = task.params.value("local_reconstruction.reg")
+    reg = task.params.part(LocalReconstructionParams).reg
     return neighbor_weights(points, others, places.reshape(indices.shape), reg)

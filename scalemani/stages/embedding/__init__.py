@@ -53,6 +53,10 @@ class SpectralSolver(Protocol):
         """Return what the stage takes of memory."""
         ...
 
+    def disk(self, sizes: Sizes, /) -> Disk:
+        """Return what the stage writes."""
+        ...
+
     def run(self, work: StageWork, /) -> dict[str, Any]:
         """Write the embedding; return certificates."""
         ...
@@ -127,9 +131,9 @@ def memory_of_passes(sizes: Sizes) -> Memory:
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the embedding, the vectors that follow; and the checkpoints of a refinement."""
     n_points, params = sizes.dimensions.n_points, sizes.params
+    if of_method := solver_of_method(params.embedding.solver):
+        return of_method.disk(sizes)
     stored = written([StoredEmbedding.embedding, StoredEmbedding.eigenvalues], sizes)
-    if params.embedding.by_landmark_graph:
-        return Disk({**stored, **written([StoredEmbedding.reach], sizes)})
     stored = {**stored, **written([StoredEmbedding.guards], sizes, guard=n_guards(sizes))}
     if params.may_fall_apart:  # two points each at least
         pieces = [StoredEmbedding.pieces, StoredEmbedding.piece_eigenvalues]

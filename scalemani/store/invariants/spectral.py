@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.config.methods import SolverExtension, extensions
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.matrices import row_numbers
 from scalemani.store.invariants.orders import input_rows_of
@@ -64,7 +65,7 @@ def embedding_in_work_order(run: StoredRun) -> np.ndarray:
 
 def of_w(run: StoredRun) -> bool:
     """Return whether an embedding has eigenvectors of W: those of a graph of landmarks alone have not."""
-    return bool(graph_stage(run)) and run.params["embedding"]["solver"] not in ("nystrom", "le-z")
+    return bool(graph_stage(run)) and run.params["embedding"]["solver"] not in extensions(SolverExtension)
 
 
 def pieces_of(run: StoredRun) -> np.ndarray | None:
