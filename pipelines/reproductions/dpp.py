@@ -13,6 +13,7 @@ C. Wachinger and P. Golland, Diverse landmark sampling from determinantal point 
 
 import argparse
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,7 +25,7 @@ from threadpoolctl import threadpool_limits
 
 import scalemani as sm
 from scalemani.datasets.generator import FishBowl, Generator, SwissRoll
-from scalemani.kernels.landmarks.selection import Choice
+from scalemani.methods.determinantal.kernels import DeterminantalChoice
 from scalemani.methods.determinantal.rules import determinantal, repulsive
 
 N_POINTS, SIGMA = 1000, 1.0
@@ -122,7 +123,7 @@ def seeds(surface: Surface, n_landmarks: int, seed: int) -> np.ndarray:
 
 
 def efficient(surface: Surface, n_landmarks: int, seed: int) -> np.ndarray:
-    choice = Choice(n_landmarks, "dpp", seed, N_POINTS, sigma=SIGMA, neighborhood=surface.neighborhood)
+    choice = DeterminantalChoice(n_landmarks, "dpp", seed, N_POINTS, sigma=SIGMA, neighborhood=surface.neighborhood)
     return repulsive(surface.points, choice).points
 
 
@@ -142,11 +143,11 @@ def draw_figure(roll: np.ndarray, scale: float, path: Path) -> None:
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    choice = Choice(FIGURE_LANDMARKS, sample_points=N_POINTS, sigma=SIGMA)
+    choice = DeterminantalChoice(FIGURE_LANDMARKS, sample_points=N_POINTS, sigma=SIGMA)
     samplers = {
         "standard k-DPP": (determinantal, choice),
-        "geodesic k-DPP": (determinantal, choice._replace(geodesic=True)),
-        "efficient DPP": (repulsive, choice._replace(neighborhood=FIGURE_NEIGHBORHOOD)),
+        "geodesic k-DPP": (determinantal, replace(choice, geodesic=True)),
+        "efficient DPP": (repulsive, replace(choice, neighborhood=FIGURE_NEIGHBORHOOD)),
     }
     angle = SwissRoll(N_POINTS, 0).labels(0, N_POINTS)
     length = scale * 0.5 * (angle * np.sqrt(1 + angle**2) + np.arcsinh(angle))
@@ -156,7 +157,7 @@ def draw_figure(roll: np.ndarray, scale: float, path: Path) -> None:
     print(f"\n| {FIGURE_LANDMARKS} landmarks | landmarks in the inner third | distance to them there: mean | largest |")
     print("| --- | --- | --- | --- |")
     for axis, (name, (sampler, choice)) in zip(axes, samplers.items(), strict=True):
-        draws = [sampler(roll, choice._replace(seed=seed)).rows for seed in range(FIGURE_DRAWS)]
+        draws = [sampler(roll, replace(choice, seed=seed)).rows for seed in range(FIGURE_DRAWS)]
         distances = np.array([cdist(flat[inner], flat[rows]).min(axis=1) for rows in draws])
         counts = np.mean([inner[rows].sum() for rows in draws])
         print(f"| {name} | {counts:.1f} | {distances.mean():.3f} | {distances.max(axis=1).mean():.3f} |", flush=True)

@@ -56,9 +56,17 @@ class MethodRoute(Extension):
 
 @dataclass(frozen=True)
 class TableExtension(Extension):
-    """The parameters of a stage of the name, or more parameters of a stage that several methods share: a dataclass."""
+    """The parameters of a stage of the name: a dataclass."""
 
     load: Load
+
+
+@dataclass(frozen=True)
+class FieldsExtension(Extension):
+    """More parameters in the table of a stage that several methods share: a dataclass."""
+
+    load: Load
+    stage: str
 
 
 @dataclass(frozen=True)

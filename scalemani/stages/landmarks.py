@@ -3,12 +3,14 @@
 Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
 """
 
+from dataclasses import fields, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.config.params import Resolved
+from scalemani.config.params.fields import values_in
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
 from scalemani.engine.needs import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
@@ -20,7 +22,9 @@ from scalemani.kernels.landmarks.selection import (
     SPARE_FRACTION,
     Choice,
     LandmarkRule,
+    OwnChoice,
     Selected,
+    choice_class,
     n_spread_candidates,
     selected_landmarks,
 )
@@ -34,7 +38,7 @@ from scalemani.stages.shared.beside_points import side_data_part
 from scalemani.stages.shared.sampled_rows import SampledRows
 
 
-class PlannedRule(LandmarkRule, Protocol):
+class PlannedRule(LandmarkRule[OwnChoice], Protocol[OwnChoice]):
     """A rule of landmarks that a method adds, with its memory."""
 
     def memory(self, sizes: Sizes) -> Terms:
@@ -46,7 +50,7 @@ class PlannedRule(LandmarkRule, Protocol):
         return
 
 
-def rule_of_method(name: str) -> PlannedRule | None:
+def rule_of_method(name: str) -> PlannedRule[Any] | None:
     """Return the rule of a name that a method adds; None where none does."""
     extension = extensions(LandmarkExtension).get(name)
     if extension is None:
@@ -126,7 +130,7 @@ def run(work: StageWork) -> dict[str, Any]:
     elif params.landmarks.method == GIVEN_ROWS:
         landmarks, rows, found = landmarks_among(points, side_data_part(work, "landmarks").points)
     else:
-        landmarks, rows, found = selected_landmarks(points, choice_of(params)._replace(advance=progress.advance))
+        landmarks, rows, found = selected_landmarks(points, replace(choice_of(params), advance=progress.advance))
     certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
@@ -169,4 +173,5 @@ def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:
 
 def choice_of(params: Resolved) -> Choice:
     """Return how parameters say that landmarks are chosen."""
-    return Choice(**vars(params.landmarks) | {"n_landmarks": params.n_landmarks, "seed": params.seed})
+    kind, values = choice_class(params.landmarks.method), {**values_in(params.landmarks), "seed": params.seed}
+    return kind(**{field.name: values[field.name] for field in fields(kind) if field.name in values})

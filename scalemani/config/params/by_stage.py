@@ -39,6 +39,7 @@ from scalemani.config.params.fields import (
     Unkeyed,
     WindowWidth,
     parameters,
+    with_fields_of_methods,
 )
 from scalemani.config.stages import (
     AUTO,
@@ -382,42 +383,24 @@ def of_rule(*rules: str) -> Acts:
     return Acts("landmarks.method", OneOf(*rules))
 
 
+@with_fields_of_methods("landmarks")
 @parameters()
 class LandmarksParams:
     """The landmarks: how many, and how they are chosen.
 
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000. k-means takes
-    `sample_points` points in batches, and so does `gp`; `kmeans++`, `kmeans++ seeding`, `minmax` and `gp-active`
-    compare so many with every landmark; `dpp` gives up where more have to be read, and 64 a landmark. `given` are those
-    that come with the points, on the data or off it. `given` is resolved to `rows` for those that are points: given by
-    row numbers, or to a method that takes such landmarks alone.
+    `sample_points` points in batches; `kmeans++`, `kmeans++ seeding` and `minmax` compare so many with every landmark.
+    `given` are those that come with the points, on the data or off it. `given` is resolved to `rows` for those that are
+    points: given by row numbers, or to a method that takes such landmarks alone.
 
     `snap` puts each centroid of k-means at the data point nearest to it. Without, landmarks are the centroids
     themselves, which lie off the data.
-
-    Determinantal landmarks repel each other at the bandwidth `sigma`, in the unit of the points. None chooses it: the
-    kernels of as many random points add up to two at one of them. `dpp` lowers the probability of points near a
-    landmark by the `update` 1 - exp(-x^2 / 2 sigma^2), or by sin^2(x / tau), tau = sqrt(2) sigma, and that of the
-    `neighborhood` nearest points alone (None: all). `dpp-exact` takes the kernel of Euclidean distances, or of
-    `geodesic` ones: shortest paths over the graph of 10 neighbours.
-
-    Landmarks of Gaussian processes have kernels exp(-x^2 / eta); `eta` None is the sum of the variances of the columns.
-    `gp` finds each by `steps` steps over batches of `batch_points` points (None: 1,000, or twice the landmarks if more)
-    and keeps them by `projection` in the positive orthant, or in the part of the unit sphere in it.
     """
 
     n_landmarks: Annotated[int, Field(ge=2)] | None = None
     method: LandmarkMethod = "random"
     sample_points: Annotated[int, Field(ge=1000), of_rule(*SAMPLED_LANDMARKS, *SAMPLED_BY_METHODS)] = 100_000
     snap: Tuned[Annotated[bool, of_rule("kmeans", "kmeans++")]] = True
-    sigma: Tuned[Annotated[Positive | None, of_rule("dpp", "dpp-exact")]] = None
-    update: Tuned[Annotated[Literal["gaussian", "sine"], of_rule("dpp")]] = "gaussian"
-    neighborhood: Tuned[Annotated[Count | None, of_rule("dpp")]] = None
-    geodesic: Tuned[Annotated[bool, of_rule("dpp-exact")]] = False
-    eta: Tuned[Annotated[Positive | None, of_rule("gp-active", "gp")]] = None
-    projection: Tuned[Annotated[Literal["none", "orthant", "sphere"], of_rule("gp")]] = "none"
-    batch_points: Tuned[Annotated[Count | None, of_rule("gp")]] = None
-    steps: Tuned[Annotated[Count, of_rule("gp")]] = 1000
 
     @property
     def off_data(self) -> bool:

@@ -3,13 +3,15 @@
 import dataclasses
 import difflib
 import functools
+import inspect
 from collections.abc import Callable
 from enum import Enum
-from typing import Annotated, Any, TypeVar, get_type_hints
+from typing import Annotated, Any, TypeVar, cast, get_type_hints
 
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from scalemani.config.methods import FieldsExtension, extensions
 from scalemani.config.metrics import METRIC_NAMES, SAME_METRICS
 
 Count = Annotated[int, Field(ge=1)]
@@ -79,6 +81,22 @@ parameters = functools.partial(
 )
 fields_of: Callable[[Any], Any] = dataclasses.fields  # pydantic's dataclasses are dataclasses, which mypy cannot tell
 values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
+
+
+def with_fields_of_methods(stage: str) -> Callable[[type[Kind]], type[Kind]]:
+    """Return a decorator that adds the parameters which methods have in the table of a stage, behind its own.
+
+    The table is then one of each class of such parameters too.
+    """
+
+    def extended(table: type[Kind]) -> type[Kind]:
+        added = [one.load() for one in extensions(FieldsExtension).values() if one.stage == stage]
+        docs = "\n\n".join(inspect.cleandoc(kind.__doc__ or "") for kind in (table, *added))  # none under python -OO
+        place = {name: getattr(table, name) for name in ("__module__", "__qualname__")}
+        made = parameters()(type(table.__name__, (*reversed(added), table), {**place, "__doc__": docs}))
+        return cast("type[Kind]", made)
+
+    return extended
 
 
 def marked_names(table: type, *marks: Mark) -> frozenset[str]:

@@ -1,6 +1,7 @@
 """Landmarks of points in memory, Z, and the surface around landmarks: covariances, and eigenmaps of their graph."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,8 +116,8 @@ def selected_among(
     for name in requested:
         check_setting(name, known, f"settings has {name!r}, which is no number of landmarks")
     n_selected = check_count(n_landmarks, "n_landmarks", 1, len(points), "the number of points")
-    choice = choice_of(Parameters().with_values(requested).resolved("laplacian-eigenmaps"))
-    choice = choice._replace(n_landmarks=n_selected, method=method, seed=check_seed(random_state), **numbers)
+    params = Parameters().with_values({**requested, "landmarks.method": method}).resolved("laplacian-eigenmaps")
+    choice = replace(choice_of(params), n_landmarks=n_selected, seed=check_seed(random_state), **numbers)
     return selected_landmarks(points, choice)
 
 

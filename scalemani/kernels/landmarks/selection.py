@@ -14,8 +14,9 @@ memory or parameters is a folder in `scalemani.methods`, see `determinantal`.
 import functools
 import heapq
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 
@@ -42,8 +43,9 @@ RELATIVE_MARGIN = 2.0**-11
 NORM_MARGIN = 2.0**-34
 
 
-class Choice(NamedTuple):
-    """How landmarks are chosen: a seed, and what parameters of the same names say.
+@dataclass(frozen=True)
+class Choice:
+    """How landmarks are chosen: a seed, and what parameters of the same names say; rules of methods take more.
 
     Parameters
     ----------
@@ -52,17 +54,6 @@ class Choice(NamedTuple):
     sample_points : points that k-means takes in batches, and among which the methods choose that compare every
         candidate with every landmark
     snap : whether a centroid of k-means gives way to the data point nearest to it
-    sigma : bandwidth of the kernel of determinantal landmarks, in the unit of the points; None: by `spacing_sigma`
-    update : f of the distance x by which a landmark lowers the probability of points. "gaussian":
-        1 - exp(-x^2 / (2 sigma^2)); "sine": sin^2(x / tau) up to its first peak and one beyond, with tau = sqrt(2)
-        sigma, at which the two begin alike
-    neighborhood : m, the points nearest to a landmark, itself left out, whose probability it lowers; all as near as the
-        m-th are among them. None: all points
-    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
-    eta : bandwidth of Gaussian processes, in squared units of the points; None: the sum of the variances of columns
-    projection : "none", "orthant" or "sphere", the set S that landmarks of "gp" stay in
-    batch_points : B, points of a batch of "gp"; None: 1,000, or twice the landmarks if more
-    steps : by which "gp" finds each landmark
     advance : called after each landmark by rules whose extension is `one_by_one`
     """
 
@@ -71,14 +62,6 @@ class Choice(NamedTuple):
     seed: int = 0
     sample_points: int = 100_000
     snap: bool = True
-    sigma: float | None = None
-    update: str = "gaussian"
-    neighborhood: int | None = None
-    geodesic: bool = False
-    eta: float | None = None
-    projection: str = "none"
-    batch_points: int | None = None
-    steps: int = 1000
     advance: Callable[[], None] | None = None
 
 
@@ -390,17 +373,31 @@ def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choic
     return at_rows(points, candidates[first_of_equal_rows(points[candidates])[: len(seeds)]])
 
 
-class LandmarkRule(Protocol):
-    """A rule of landmarks that a method adds."""
+OwnChoice = TypeVar("OwnChoice", bound=Choice)
 
-    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+
+class LandmarkRule(Protocol[OwnChoice]):
+    """A rule of landmarks that a method adds, and the class of its choices."""
+
+    choice: type[OwnChoice]
+
+    def select(self, points: PointsByRow, choice: OwnChoice) -> Selected:
         """Return landmarks among points, or off them."""
         ...
 
 
 def _of_method(extension: LandmarkExtension, points: PointsByRow, choice: Choice) -> Selected:
-    rule: LandmarkRule = extension.load()
+    rule: LandmarkRule[Any] = extension.load()
     return rule.select(points, choice)
+
+
+def choice_class(method: str) -> type[Choice]:
+    """Return the class of the choices of a method."""
+    extension = extensions(LandmarkExtension).get(method)
+    if extension is None:
+        return Choice
+    rule: LandmarkRule[Any] = extension.load()
+    return rule.choice
 
 
 LANDMARK_METHODS: dict[str, Callable[[PointsByRow, Choice], Selected]] = {

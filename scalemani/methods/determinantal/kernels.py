@@ -10,6 +10,7 @@ which is a draw in proportion to D whatever the bounds are. D_i is computed from
 bound of i. Of N points only those are read that are proposed.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,27 @@ from scalemani.kernels.rows.distances import squared_row_distance
 
 MOST_POINTS = 5000  # of which the kernel and its eigenvectors take 400 MB, and minutes
 GEODESIC_NEIGHBORS = 10  # of each point, along which shortest paths go
+
+
+@dataclass(frozen=True)
+class DeterminantalChoice(Choice):
+    """How determinantal landmarks are chosen.
+
+    Parameters
+    ----------
+    sigma : bandwidth of the kernel, in the unit of the points; None: by `spacing_sigma`
+    update : f of the distance x by which a landmark lowers the probability of points. "gaussian":
+        1 - exp(-x^2 / (2 sigma^2)); "sine": sin^2(x / tau) up to its first peak and one beyond, with tau = sqrt(2)
+        sigma, at which the two begin alike
+    neighborhood : m, the points nearest to a landmark, itself left out, whose probability it lowers; all as near as the
+        m-th are among them. None: all points
+    geodesic : whether the exact kernel is of lengths of shortest paths, else of Euclidean distances
+    """
+
+    sigma: float | None = None
+    update: str = "gaussian"
+    neighborhood: int | None = None
+    geodesic: bool = False
 
 
 class Spectrum(NamedTuple):
@@ -214,7 +236,7 @@ class _Rule(NamedTuple):
     position: int
 
 
-def draw_repulsive(points: PointsByRow, choice: Choice, sigma: float) -> Draw:
+def draw_repulsive(points: PointsByRow, choice: DeterminantalChoice, sigma: float) -> Draw:
     """Return rows drawn one after the other in proportion to D, which falls to zero at rows that were drawn.
 
     A landmark costs one look at the others for every point proposed; no distance between a landmark and all points is
@@ -263,7 +285,7 @@ def draw_repulsive(points: PointsByRow, choice: Choice, sigma: float) -> Draw:
     return Draw(taken.rows[:n_taken], {"acceptance": n_taken / n_proposed}, repelled)
 
 
-def _rule_of(points: PointsByRow, choice: Choice, sigma: float) -> _Rule:
+def _rule_of(points: PointsByRow, choice: DeterminantalChoice, sigma: float) -> _Rule:
     """Return the rule with the sample in which the m-th neighbour of a landmark is looked for."""
     n_points, rows, position = len(points), np.zeros(0, dtype=np.int64), -1
     if choice.neighborhood is not None and choice.neighborhood < n_points - 1:

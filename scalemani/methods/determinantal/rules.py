@@ -13,11 +13,12 @@ from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import nearest_landmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import SIGMA_QUERIES, spacing_sigma
-from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows
+from scalemani.kernels.landmarks.selection import Selected, at_rows
 from scalemani.kernels.rows.compressed import PointsByRow
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.methods.determinantal.kernels import (
     PROPOSED,
+    DeterminantalChoice,
     Draw,
     draw_k_dpp,
     draw_repulsive,
@@ -26,13 +27,14 @@ from scalemani.methods.determinantal.kernels import (
     kernel_spectrum,
     refuse_large,
 )
+from scalemani.methods.determinantal.parameters import DeterminantalParams
 from scalemani.stages.landmarks import PlannedRule
 
 FAR_TOO_SMALL = 10.0  # times below the sigma that would be chosen: a sigma that repels nothing is a mistake then
 COVERAGE_POINTS = 10_000  # whose distance to the nearest landmark is measured
 
 
-def repulsive(points: PointsByRow, choice: Choice) -> Selected:
+def repulsive(points: PointsByRow, choice: DeterminantalChoice) -> Selected:
     """Return landmarks by the approximation, algorithm 2, which reads few points at a time."""
 
     def draw(sigma: float) -> Draw:
@@ -47,7 +49,7 @@ def repulsive(points: PointsByRow, choice: Choice) -> Selected:
     return at_lasting_sigma(points, choice, draw)
 
 
-def determinantal(points: PointsByRow, choice: Choice) -> Selected:
+def determinantal(points: PointsByRow, choice: DeterminantalChoice) -> Selected:
     """Return landmarks by the process itself, the exact k-DPP, of few enough points for a kernel (N, N) float64."""
     refuse_large(len(points))
     table = points[np.arange(len(points))]
@@ -65,7 +67,7 @@ def determinantal(points: PointsByRow, choice: Choice) -> Selected:
     return at_lasting_sigma(points, choice, draw)
 
 
-def at_lasting_sigma(points: PointsByRow, choice: Choice, draw: Callable[[float], Draw]) -> Selected:
+def at_lasting_sigma(points: PointsByRow, choice: DeterminantalChoice, draw: Callable[[float], Draw]) -> Selected:
     """Return landmarks drawn at the sigma of the choice; one that is left open is halved until a draw has them all.
 
     Raises
@@ -126,20 +128,22 @@ def drawn_memory(sizes: Sizes) -> Terms:
     }
 
 
-class Repulsive(PlannedRule):
+class Repulsive(PlannedRule[DeterminantalChoice]):
     """The approximation, for any number of points."""
 
-    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+    choice = DeterminantalChoice
+
+    def select(self, points: PointsByRow, choice: DeterminantalChoice) -> Selected:
         """Return landmarks by algorithm 2."""
         return repulsive(points, choice)
 
     def memory(self, sizes: Sizes) -> Terms:
         """Return what a draw takes of the points that it proposes."""
-        dimensions, requested, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+        dimensions, params, n_landmarks = sizes.dimensions, sizes.params, sizes.params.n_landmarks
         n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
         n_sampled = 0
-        if requested.neighborhood is not None:
-            n_sampled = min(n_points, max(requested.sample_points, n_landmarks))
+        if params.part(DeterminantalParams).neighborhood is not None:
+            n_sampled = min(n_points, max(params.landmarks.sample_points, n_landmarks))
         return {
             **drawn_memory(sizes),
             "bounds of probabilities": array("float64", n_points),
@@ -148,10 +152,12 @@ class Repulsive(PlannedRule):
         }
 
 
-class Determinantal(PlannedRule):
+class Determinantal(PlannedRule[DeterminantalChoice]):
     """The process itself, of few points."""
 
-    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+    choice = DeterminantalChoice
+
+    def select(self, points: PointsByRow, choice: DeterminantalChoice) -> Selected:
         """Return landmarks by the exact k-DPP."""
         return determinantal(points, choice)
 

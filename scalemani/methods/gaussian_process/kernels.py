@@ -12,6 +12,7 @@ of points keeps an orthonormal basis of these features, which grows by a column 
 Source: [GP] 3 and 4, algorithm 1.
 """
 
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,24 @@ from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
 DETERMINED = 1e-10
 LEAST_EXPLAINED = 1e-6  # of the variance of points beside the landmarks; below, the kernel matrix is the identity
+
+
+@dataclass(frozen=True)
+class GaussianProcessChoice(Choice):
+    """How landmarks of a Gaussian process are chosen.
+
+    Parameters
+    ----------
+    eta : bandwidth of the process, in squared units of the points; None: the sum of the variances of columns
+    projection : "none", "orthant" or "sphere", the set S that landmarks of "gp" stay in
+    batch_points : B, points of a batch of "gp"; None: 1,000, or twice the landmarks if more
+    steps : by which "gp" finds each landmark
+    """
+
+    eta: float | None = None
+    projection: str = "none"
+    batch_points: int | None = None
+    steps: int = 1000
 
 
 def active_landmarks(
@@ -138,7 +157,7 @@ class Batches(NamedTuple):
     deviation: np.ndarray
 
 
-def drawn_batches(points: PointsByRow, choice: Choice) -> Batches:
+def drawn_batches(points: PointsByRow, choice: GaussianProcessChoice) -> Batches:
     """Return batches of N points, whose row numbers are a function of the seed and the step that takes them.
 
     Raises
@@ -328,7 +347,7 @@ class Learned(NamedTuple):
     starts: np.ndarray
 
 
-def learned_landmarks(batches: Batches, choice: Choice) -> Learned:
+def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learned:
     """Return landmarks, each found by `choice.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
     A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
@@ -367,7 +386,9 @@ def learned_landmarks(batches: Batches, choice: Choice) -> Learned:
     return Learned(found, objectives, starts)
 
 
-def climbed(batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, choice: Choice) -> np.ndarray:
+def climbed(
+    batches: np.ndarray, bases: np.ndarray, start: np.ndarray, eta: float, choice: GaussianProcessChoice
+) -> np.ndarray:
     """Return where the steps lead from a start: (D,) float64.
 
     Parameters

@@ -5,9 +5,16 @@ from scalemani.engine.needs import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.kernels.landmarks.selection import Choice, Selected, at_rows, sample_of
+from scalemani.kernels.landmarks.selection import Selected, at_rows, sample_of
 from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.methods.gaussian_process.kernels import active_landmarks, batch_size, drawn_batches, learned_landmarks
+from scalemani.methods.gaussian_process.kernels import (
+    GaussianProcessChoice,
+    active_landmarks,
+    batch_size,
+    drawn_batches,
+    learned_landmarks,
+)
+from scalemani.methods.gaussian_process.parameters import GaussianProcessParams
 from scalemani.stages.landmarks import PlannedRule
 
 
@@ -22,10 +29,12 @@ def explained_memory(sizes: Sizes, least: int, explained: str) -> Terms:
     }
 
 
-class Active(PlannedRule):
+class Active(PlannedRule[GaussianProcessChoice]):
     """Points of a sample, each the one of which the process knows least."""
 
-    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+    choice = GaussianProcessChoice
+
+    def select(self, points: PointsByRow, choice: GaussianProcessChoice) -> Selected:
         """Return the points of a sample of which the process knows least, one after the other."""
         rows = sample_of(points, choice)
         first = int(generator(choice.seed, "landmarks/active").integers(len(rows)))
@@ -36,10 +45,12 @@ class Active(PlannedRule):
         return explained_memory(sizes, sizes.params.n_landmarks, "factor")
 
 
-class Ascended(PlannedRule):
+class Ascended(PlannedRule[GaussianProcessChoice]):
     """Places off the data, learned from batches."""
 
-    def select(self, points: PointsByRow, choice: Choice) -> Selected:
+    choice = GaussianProcessChoice
+
+    def select(self, points: PointsByRow, choice: GaussianProcessChoice) -> Selected:
         """Return places off the data, with the first and the last value of their objective."""
         found = learned_landmarks(drawn_batches(points, choice), choice)
         objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
@@ -47,10 +58,10 @@ class Ascended(PlannedRule):
 
     def memory(self, sizes: Sizes) -> Terms:
         """Return what the sample takes, and the bases of all batches."""
-        n_points, batch_points = sizes.dimensions.n_points, sizes.params.landmarks.batch_points
-        least = batch_size(n_points, sizes.params.n_landmarks, batch_points)
+        batch_points = sizes.params.part(GaussianProcessParams).batch_points
+        least = batch_size(sizes.dimensions.n_points, sizes.params.n_landmarks, batch_points)
         return explained_memory(sizes, least, "bases of all batches")
 
     def check(self, params: Resolved, n_points: int) -> None:
         """Refuse batches of no more points than landmarks."""
-        batch_size(n_points, params.n_landmarks, params.landmarks.batch_points)
+        batch_size(n_points, params.n_landmarks, params.part(GaussianProcessParams).batch_points)

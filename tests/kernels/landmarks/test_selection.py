@@ -1,13 +1,15 @@
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from scalemani.errors import DataError
-from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, selected_landmarks
+from scalemani.kernels.landmarks.selection import LANDMARK_METHODS, Choice, choice_class, selected_landmarks
 
 
-def selected_rows(points, *choice):
+def selected_rows(points, n_landmarks, method, *others):
     """Return the rows of landmarks, which are where they say."""
-    landmarks, rows, _ = selected_landmarks(points, Choice(*choice))
+    landmarks, rows, _ = selected_landmarks(points, choice_class(method)(n_landmarks, method, *others))
     np.testing.assert_array_equal(landmarks, points[rows])
     return rows
 
@@ -77,7 +79,7 @@ def test_methods_that_compare_all_pairs_choose_within_the_sample():
 def test_centroids_that_are_not_snapped_are_those_next_to_the_snapped_ones_in_float64(method, dtype):
     points = np.random.default_rng(4).integers(0, 255, (3000, 4)).astype(dtype)
     reader, choice = Reader(points), Choice(40, method, 3, 500)
-    centroids, rows, _ = selected_landmarks(reader, choice._replace(snap=False))
+    centroids, rows, _ = selected_landmarks(reader, replace(choice, snap=False))
     assert rows is None
     assert reader.most <= 1024
     assert centroids.dtype == np.float64
@@ -85,7 +87,7 @@ def test_centroids_that_are_not_snapped_are_those_next_to_the_snapped_ones_in_fl
     nearest = np.square(centroids[:, None] - points[None].astype(float)).sum(axis=2).argmin(axis=1)
     snapped = selected_landmarks(points, choice).rows
     assert np.isin(snapped, nearest).mean() > 0.9  # some nearest points are taken by two centroids
-    np.testing.assert_array_equal(selected_landmarks(points, choice._replace(snap=False)).points, centroids)
+    np.testing.assert_array_equal(selected_landmarks(points, replace(choice, snap=False)).points, centroids)
 
 
 def test_as_many_centroids_as_distinct_points_are_the_points():
@@ -97,17 +99,18 @@ def test_as_many_centroids_as_distinct_points_are_the_points():
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32])
 def test_landmarks_of_a_gaussian_process_are_the_same_however_points_are_read(dtype):
     points = np.random.default_rng(4).integers(0, 255, (3000, 4)).astype(dtype)
-    choice = Choice(15, "gp", 3, 2000, steps=40, batch_points=700)
+    choice = choice_class("gp")(15, "gp", 3, 2000, steps=40, batch_points=700)
     landmarks, rows, certificates = selected_landmarks(Reader(points), choice)
     assert (rows, landmarks.shape, landmarks.dtype) == (None, (15, 4), np.float64)
     assert certificates["first_objective"] > certificates["last_objective"] > 0
     np.testing.assert_array_equal(selected_landmarks(points, choice).points, landmarks)
-    others = choice._replace(seed=4), choice._replace(sample_points=1000)
+    others = replace(choice, seed=4), replace(choice, sample_points=1000)
     assert not any(np.array_equal(selected_landmarks(points, other).points, landmarks) for other in others)
 
 
 @pytest.mark.parametrize("method", ["gp", "gp-active"])
 def test_landmarks_of_a_gaussian_process_follow_its_bandwidth(method):
     points = np.random.default_rng(4).normal(size=(800, 6))
-    narrow, wide = (selected_landmarks(points, Choice(10, method, eta=eta, steps=100)).points for eta in (1.0, 50.0))
+    choice = choice_class(method)(10, method, steps=100)
+    narrow, wide = (selected_landmarks(points, replace(choice, eta=eta)).points for eta in (1.0, 50.0))
     assert not np.array_equal(narrow, wide)

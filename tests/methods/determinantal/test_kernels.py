@@ -1,5 +1,6 @@
 import re
 from collections import Counter
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -8,11 +9,11 @@ import pytest
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.landmarks.quality import spacing_sigma
-from scalemani.kernels.landmarks.selection import Choice
 from scalemani.methods.determinantal.kernels import (
     GEODESIC_NEIGHBORS,
     MOST_POINTS,
     PROPOSED,
+    DeterminantalChoice,
     Spectrum,
     draw_from_span,
     draw_k_dpp,
@@ -52,7 +53,7 @@ def test_coverage_at_the_chosen_sigma_is_near_the_best(n_points, n_columns, n_la
     points = np.random.default_rng(2).random(size=(n_points, n_columns))
 
     def mean_distance(sigma):
-        draws = [draw_repulsive(points, Choice(n_landmarks, seed=seed), sigma).rows for seed in range(4)]
+        draws = [draw_repulsive(points, DeterminantalChoice(n_landmarks, seed=seed), sigma).rows for seed in range(4)]
         full = [rows for rows in draws if len(rows) == n_landmarks]
         return np.mean([coverage(points, points[rows], 0)["mean_distance_to_nearest_landmark"] for rows in full])
 
@@ -65,54 +66,54 @@ def test_coverage_at_the_chosen_sigma_is_near_the_best(n_points, n_columns, n_la
 def test_a_sigma_that_is_too_large_is_refused_with_one_that_does(method):
     points, select = drawn(), METHODS[method]
     with pytest.raises(ConfigError, match=r"sigma=1e\+08 is too large for these points: .* would do") as refused:
-        select(points, Choice(100, sigma=1e8))
+        select(points, DeterminantalChoice(100, sigma=1e8))
     offered = float(re.search(r"sigma=(\S+) would do", str(refused.value)).group(1))
-    assert len(set(select(points, Choice(100, sigma=offered)).rows.tolist())) == 100
+    assert len(set(select(points, DeterminantalChoice(100, sigma=offered)).rows.tolist())) == 100
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_sigma_that_is_too_small_is_refused_with_one_that_does(method):
     points, select = drawn(), METHODS[method]
     with pytest.raises(ConfigError, match=r"sigma=1e-09 is too small for these points: .* would do") as refused:
-        select(points, Choice(100, sigma=1e-9))
+        select(points, DeterminantalChoice(100, sigma=1e-9))
     offered = float(re.search(r"sigma=(\S+) would do", str(refused.value)).group(1))
-    assert len(set(select(points, Choice(100, sigma=offered)).rows.tolist())) == 100
+    assert len(set(select(points, DeterminantalChoice(100, sigma=offered)).rows.tolist())) == 100
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_no_sigma_is_too_small_for_one_landmark_which_has_none_to_repel(method):
-    assert METHODS[method](drawn(), Choice(1, sigma=1e-9)).rows.shape == (1,)
+    assert METHODS[method](drawn(), DeterminantalChoice(1, sigma=1e-9)).rows.shape == (1,)
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_landmarks_of_repeated_points_are_distinct(method):
     points = np.repeat(drawn(60), 5, axis=0)
     points[:100] = points[0]
-    rows = METHODS[method](points, Choice(41)).rows
+    rows = METHODS[method](points, DeterminantalChoice(41)).rows
     assert len(np.unique(points[rows], axis=0)) == 41
     with pytest.raises(DataError, match="42 landmarks were requested, but these 300 points have only 41 distinct rows"):
-        METHODS[method](points, Choice(42))
+        METHODS[method](points, DeterminantalChoice(42))
 
 
 def test_landmarks_among_points_that_are_next_to_all_equal_are_refused():
     points = np.zeros((200_000, 1))
     points[:20, 0] = np.arange(20)
     with pytest.raises(DataError, match="most are repeated; drop repeated rows"):
-        repulsive(points, Choice(15, sample_points=1000))
+        repulsive(points, DeterminantalChoice(15, sample_points=1000))
 
 
 @pytest.mark.parametrize(("geodesic", "kernel"), [(False, euclidean_kernel), (True, geodesic_kernel)])
 def test_exact_landmarks_are_drawn_from_the_kernel_that_was_asked_for(geodesic, kernel):
     angles = np.linspace(0, 1.9 * np.pi, 200)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    found = determinantal(points, Choice(8, seed=5, sigma=0.8, geodesic=geodesic))
+    found = determinantal(points, DeterminantalChoice(8, seed=5, sigma=0.8, geodesic=geodesic))
     expected = draw_k_dpp(kernel_spectrum(kernel(points, 0.8)), 8, generator(5, "landmarks/dpp-exact"))
     np.testing.assert_array_equal(found.rows, np.sort(expected))
 
 
 def test_certificates_say_how_landmarks_were_drawn_and_what_they_cover():
     points = drawn()
-    found = repulsive(points, Choice(30, sigma=0.3))
+    found = repulsive(points, DeterminantalChoice(30, sigma=0.3))
     distances = np.linalg.norm(points[:, np.newaxis] - points[found.rows], axis=2).min(axis=1)
     assert found.certificates["sigma"] == 0.3
     assert 0.1 < found.certificates["acceptance"] < 1
@@ -126,7 +127,7 @@ def test_exact_sampling_of_many_points_is_refused_before_they_are_read():
             return MOST_POINTS + 1
 
     with pytest.raises(ConfigError, match="take method 'dpp'"):
-        determinantal(Unread(), Choice(10))
+        determinantal(Unread(), DeterminantalChoice(10))
 
 
 DRAWS = 20_000
@@ -308,9 +309,9 @@ def sequences(points, choice, sigma):
 @pytest.mark.parametrize(("neighborhood", "sigma"), [(None, 0.8), (6, 0.8), (3, 1.5), (1, 5.0)])
 def test_landmarks_are_drawn_as_algorithm_2_draws_them(rule, neighborhood, sigma):
     points = np.random.default_rng(0).normal(size=(7, 2))
-    choice = Choice(3, update=rule, neighborhood=neighborhood)
+    choice = DeterminantalChoice(3, update=rule, neighborhood=neighborhood)
     expected = sequences(points, choice, sigma)
-    draws = (draw_repulsive(points, choice._replace(seed=seed), sigma) for seed in range(SEQUENCES))
+    draws = (draw_repulsive(points, replace(choice, seed=seed), sigma) for seed in range(SEQUENCES))
     counts = Counter(tuple(draw.rows.tolist()) for draw in draws)
     assert set(counts) <= set(expected)
     likely = {rows: SEQUENCES * share for rows, share in expected.items() if SEQUENCES * share >= 5}
@@ -325,7 +326,7 @@ def test_landmarks_are_drawn_as_algorithm_2_draws_them(rule, neighborhood, sigma
 def test_most_landmarks_of_few_points_are_drawn_where_probabilities_are_tiny():
     """By the last landmarks every D is far below one in a million; what is left is drawn in proportion all the same."""
     points = np.random.default_rng(1).normal(size=(60, 2))
-    draw = draw_repulsive(points, Choice(30), 2.0)
+    draw = draw_repulsive(points, DeterminantalChoice(30), 2.0)
     assert len(set(draw.rows.tolist())) == 30
     distances = np.sqrt(((points[:, np.newaxis] - points[draw.rows[:29]]) ** 2).sum(axis=2))
     assert update(distances, 2.0).prod(axis=1).max() < 1e-6
@@ -350,16 +351,16 @@ class Reader:
 @pytest.mark.parametrize("neighborhood", [None, 100])
 def test_rows_do_not_depend_on_how_points_are_read(dtype, neighborhood):
     points = (np.random.default_rng(2).normal(size=(3000, 3)) * 20 + 128).astype(dtype)
-    reader, choice = Reader(points), Choice(50, seed=4, neighborhood=neighborhood, sample_points=1000)
+    reader, choice = Reader(points), DeterminantalChoice(50, seed=4, neighborhood=neighborhood, sample_points=1000)
     rows = draw_repulsive(points, choice, 5.0).rows
     np.testing.assert_array_equal(draw_repulsive(reader, choice, 5.0).rows, rows)
     assert reader.most <= PROPOSED
-    assert not np.array_equal(draw_repulsive(points, choice._replace(seed=5), 5.0).rows, rows)
+    assert not np.array_equal(draw_repulsive(points, replace(choice, seed=5), 5.0).rows, rows)
 
 
 def test_few_of_many_points_are_read():
     reader = Reader(np.random.default_rng(3).random(size=(400_000, 2)))
-    draw = draw_repulsive(reader, Choice(200), 0.02)
+    draw = draw_repulsive(reader, DeterminantalChoice(200), 0.02)
     assert len(draw.rows) == 200
     assert reader.read < 3 * PROPOSED
     assert draw.repelled
@@ -368,7 +369,7 @@ def test_few_of_many_points_are_read():
 @pytest.mark.parametrize(("rule", "neighborhood", "sigma"), [("gaussian", None, 0.02), ("sine", 3000, 0.05)])
 def test_landmarks_are_farther_from_each_other_than_random_ones(rule, neighborhood, sigma):
     points = np.random.default_rng(4).random(size=(20_000, 2))
-    choice = Choice(100, seed=1, update=rule, neighborhood=neighborhood)
+    choice = DeterminantalChoice(100, seed=1, update=rule, neighborhood=neighborhood)
     chosen = points[draw_repulsive(points, choice, sigma).rows]
     random = points[:100]
     nearest = [np.sort(((some[:, np.newaxis] - some) ** 2).sum(axis=2), axis=1)[:, 1] for some in (chosen, random)]
@@ -379,7 +380,7 @@ def test_a_neighbourhood_is_estimated_from_a_sample_of_many_points():
     """Of points evenly on a circle, the hundredth of a thousandth reaches as far as the hundred-thousandth's does."""
     angles = np.linspace(0, 2 * np.pi, 50_000, endpoint=False)
     points = np.column_stack([np.cos(angles), np.sin(angles)])
-    draw = draw_repulsive(points, Choice(20, neighborhood=5000, sample_points=5000), 1e4)
+    draw = draw_repulsive(points, DeterminantalChoice(20, neighborhood=5000, sample_points=5000), 1e4)
     # Nothing within a twentieth of the circle either way of another can be drawn, as f is next to zero there.
     gaps = np.diff(np.sort(draw.rows), append=np.sort(draw.rows)[0] + 50_000)
     assert len(draw.rows) < 20
@@ -388,7 +389,7 @@ def test_a_neighbourhood_is_estimated_from_a_sample_of_many_points():
 
 def test_repeated_points_are_drawn_once():
     points = np.repeat(np.random.default_rng(5).normal(size=(40, 2)), 50, axis=0)
-    draw = draw_repulsive(points, Choice(40), 0.1)
+    draw = draw_repulsive(points, DeterminantalChoice(40), 0.1)
     assert len(np.unique(points[draw.rows], axis=0)) == 40
 
 
@@ -396,12 +397,12 @@ def test_repeated_points_are_drawn_once():
 def test_probabilities_that_die_out_end_the_draw(n_points):
     points = np.random.default_rng(6).random(size=(n_points, 1))
     reader = Reader(points)
-    draw = draw_repulsive(reader, Choice(100), 1e6)
+    draw = draw_repulsive(reader, DeterminantalChoice(100), 1e6)
     assert 1 <= len(draw.rows) < 100
     assert reader.read < 120_000
 
 
 def test_a_sigma_below_all_distances_repels_nothing():
     points = np.arange(1000.0)[:, np.newaxis]
-    draw = draw_repulsive(points, Choice(50), 0.01)
+    draw = draw_repulsive(points, DeterminantalChoice(50), 0.01)
     assert (len(draw.rows), draw.repelled) == (50, False)

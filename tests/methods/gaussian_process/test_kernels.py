@@ -1,4 +1,5 @@
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +7,8 @@ import scipy.optimize
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.landmarks.features import total_variance
-from scalemani.kernels.landmarks.selection import Choice
 from scalemani.methods.gaussian_process.kernels import (
+    GaussianProcessChoice,
     active_landmarks,
     drawn_batches,
     grow,
@@ -84,13 +85,13 @@ def test_a_basis_is_orthonormal_and_a_repeated_landmark_adds_nothing():
 
 
 def learned(points, n_landmarks, **asked):
-    choice = Choice(n_landmarks, sample_points=10**6, **asked)
+    choice = GaussianProcessChoice(n_landmarks, sample_points=10**6, **asked)
     return learned_landmarks(drawn_batches(points, choice), choice)
 
 
 def test_each_landmark_is_told_of():
     told = []
-    choice = Choice(4, sample_points=100, steps=3, advance=lambda: told.append(None))
+    choice = GaussianProcessChoice(4, sample_points=100, steps=3, advance=lambda: told.append(None))
     learned_landmarks(drawn_batches(drawn(100), choice), choice)
     assert len(told) == 4
 
@@ -110,7 +111,7 @@ def test_landmarks_find_separate_clusters_one_each_in_any_unit(unit):
 def test_landmarks_end_where_the_exact_gradient_nearly_vanishes():
     points = drawn(500)
     found = learned(points, 3, batch_points=500)
-    batches = drawn_batches(points, Choice(3, sample_points=500, batch_points=500))
+    batches = drawn_batches(points, GaussianProcessChoice(3, sample_points=500, batch_points=500))
     eta = total_variance(batches.points[0])
     for number in range(3):
         basis = basis_of(batches.points[0], found.landmarks[:number], eta)
@@ -120,14 +121,14 @@ def test_landmarks_end_where_the_exact_gradient_nearly_vanishes():
 
 def test_batches_are_rows_by_seed_and_the_same_however_points_are_read():
     points = drawn(2500, dtype=np.uint8)
-    choice = Choice(10, seed=5, sample_points=2000, batch_points=300)
+    choice = GaussianProcessChoice(10, seed=5, sample_points=2000, batch_points=300)
     batches = drawn_batches(points, choice)
     assert batches.points.shape == (6, 300, 6)
     assert len(np.unique(batches.rows)) == 1800
     np.testing.assert_array_equal(batches.points, points[batches.rows])
-    assert not np.array_equal(drawn_batches(points, choice._replace(seed=6)).rows, batches.rows)
-    np.testing.assert_array_equal(drawn_batches(points, choice._replace(sample_points=700)).rows, batches.rows[:2])
-    assert drawn_batches(points, Choice(700, seed=5, sample_points=2000)).rows.shape == (1, 1400)
+    assert not np.array_equal(drawn_batches(points, replace(choice, seed=6)).rows, batches.rows)
+    np.testing.assert_array_equal(drawn_batches(points, replace(choice, sample_points=700)).rows, batches.rows[:2])
+    assert drawn_batches(points, GaussianProcessChoice(700, seed=5, sample_points=2000)).rows.shape == (1, 1400)
 
 
 @pytest.mark.parametrize("projection", ["orthant", "sphere"])
