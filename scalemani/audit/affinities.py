@@ -8,7 +8,7 @@ import numpy as np
 import scipy.special
 
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
-from scalemani.audit.neighbors import WINDOW, lists_of
+from scalemani.audit.neighbors import lists_of, of_pixels
 from scalemani.audit.rows import PRECOMPUTED, Audit
 
 STAGE = "affinities"
@@ -62,7 +62,7 @@ def read_edges(audit: Audit, start: int, stop: int) -> Edges:
 def check_affinities(audit: Audit) -> Iterator[Finding]:
     """Check the affinities of all rows: entropic ones, or kernels; none of pixels and precomputed matrices."""
     kind = audit.run.param(STAGE, "kind")
-    if kind in (PRECOMPUTED, "ensemble") or audit.run.param("neighbors", "method") == WINDOW:
+    if kind == PRECOMPUTED or of_pixels(audit):
         return
     if kind == "entropic":
         yield from check_entropic(audit)

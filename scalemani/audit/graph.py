@@ -9,9 +9,10 @@ from scipy.sparse.csgraph import connected_components
 
 from scalemani.audit.affinities import LEAST, Edges, read_edges
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
-from scalemani.audit.neighbors import WINDOW, lists_of
+from scalemani.audit.neighbors import lists_of, of_pixels
 from scalemani.audit.rows import PRECOMPUTED, Audit, Points
 from scalemani.audit.stored import block_folder
+from scalemani.config.methods import PixelAffinitiesExtension, extensions
 
 STAGE, NORMALIZED = "symmetric_affinities", "normalized_affinities"
 COMPONENTS = "components"
@@ -82,9 +83,10 @@ def all_points(audit: Audit) -> np.ndarray:
 def check_rows(audit: Audit) -> Iterator[Finding]:
     """Make the rows of W that were drawn anew from the graph and its affinities, and compare."""
     kind = audit.run.param("affinities", "kind")
-    if audit.run.param("neighbors", "method") == WINDOW:
-        why = "W is that of pixels; its degrees are made anew below"
-        yield unchecked(STAGE, "rows of W", "trees of an image are drawn at random" if kind == "ensemble" else why)
+    if of_pixels(audit):
+        random = f"{kind} affinities of pixels are drawn at random"
+        why = random if kind in extensions(PixelAffinitiesExtension) else "W is of pixels; degrees are made anew below"
+        yield unchecked(STAGE, "rows of W", why)
         return
     stored = sp.vstack([rows for _, rows in sampled_rows(audit, STAGE)], format="csr")
     expected = precomputed_rows(audit) if kind == PRECOMPUTED else expected_rows(audit)
@@ -309,7 +311,7 @@ def check_components(audit: Audit, pieces: np.ndarray | None) -> Iterator[Findin
     `pieces` (N,) are those of W; None for methods without one.
     """
     group = audit.run.groups[COMPONENTS]
-    if audit.run.param("neighbors", "method") == WINDOW or not group.holds("labels"):
+    if of_pixels(audit) or not group.holds("labels"):
         return
     labels, said = group.read("labels"), group.certificates
     coarse, fine = graph_pieces(audit)

@@ -14,10 +14,10 @@ from scipy.spatial.distance import cdist
 from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
 from scalemani.audit.rows import Audit, dense
 from scalemani.audit.stored import StoredGroup
+from scalemani.config.methods import PixelsExtension, extensions
 from scalemani.config.metrics import METRICS
 
 STAGE = "neighbors"
-WINDOW = "window"
 JACCARD = "jaccard"
 TIE = 1e-6  # by how much, relative to them, distances differ that were rounded to float32 on their way
 ROUNDING = 1e-12  # of squared lengths, in squared distances by products in float64
@@ -25,6 +25,11 @@ MOST_OF_ERROR = 2.0  # that a claim of an error may be, for as many rows
 MANY = 8  # candidates over neighbours: beyond, the nearest are selected
 FLOAT32 = float(np.finfo(np.float32).eps)
 ROWS_AT_ONCE, QUERIES_AT_ONCE = 1024, 128  # of products: what is made of them stays in the caches of processors
+
+
+def of_pixels(audit: Audit) -> bool:
+    """Return whether neighbours are those around a pixel, of which no lists are stored."""
+    return audit.run.param(STAGE, "method") in extensions(PixelsExtension)
 
 
 def last_round(group: StoredGroup) -> int:
@@ -42,8 +47,8 @@ def lists_of(group: StoredGroup) -> tuple[str, str]:
 def check_neighbors(audit: Audit) -> Iterator[Finding]:
     """Check distances that are listed, and the recall, of rows drawn, against distances to all points."""
     group = audit.run.groups[STAGE]
-    if audit.run.param(STAGE, "method") == WINDOW:
-        return  # the pixels of a window are no lists: W says what they are
+    if of_pixels(audit):
+        return  # W says what they are
     if audit.points is None:
         yield unchecked(
             STAGE, "recall", "precomputed neighbours, no points to search", group.certificates.get("recall")

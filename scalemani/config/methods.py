@@ -131,7 +131,18 @@ class OrderExtension(Extension):
 
 @dataclass(frozen=True)
 class PixelsExtension(Extension):
-    """A kind of affinities between pixels: `PixelAffinities` of `stages.arrays.affinities`."""
+    """Neighbours of a pixel by their places, of `neighbors.method`: no lists are stored, and W is made of the pixels.
+
+    A module that is a `PixelNeighbors` of `config.params.tables`, a `FollowedPixels` of `runs.preprocessing.following`
+    and, of kinds that have no `PixelAffinitiesExtension`, a `ComputedAffinities` of `stages.arrays.affinities`.
+    """
+
+    load: Load
+
+
+@dataclass(frozen=True)
+class PixelAffinitiesExtension(Extension):
+    """A kind of affinities that pixels alone have, of `affinities.kind`: `PixelAffinities` of the same module."""
 
     load: Load
 

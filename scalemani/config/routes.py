@@ -75,7 +75,7 @@ PACKAGES = {stage.name: stage.package for route in ROUTES.values() for stage in 
 # Methods that go on from neighbours, or from affinities, alone.
 WITHOUT_POINTS = ("laplacian-eigenmaps", "spectral-clustering", "diffusion-maps", *OBJECTIVES)
 OF_GRAPHS = (*WITHOUT_POINTS, "knn-graph")  # methods that need no coordinates of points
-WINDOWED = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
+OF_PIXELS = ("laplacian-eigenmaps", "spectral-clustering")  # methods of images and videos
 
 
 def takes_labels(method: str) -> bool:

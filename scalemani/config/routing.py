@@ -3,15 +3,16 @@
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from scalemani.config.methods import PixelsExtension, extensions
 from scalemani.config.metrics import METRICS, has_coordinates, no_coordinates
 from scalemani.config.routes import (
     EIGENVECTOR_STAGES,
     OF_GRAPHS,
+    OF_PIXELS,
     REDUCING_SOLVERS,
     ROUTES,
     SOLVER_ROUTES,
     SPECTRAL_EMBEDDING,
-    WINDOWED,
     WITHOUT_POINTS,
     takes_kernel,
 )
@@ -31,7 +32,6 @@ from scalemani.config.stages import (
     SPECTRAL_START,
     SYMMETRIC_AFFINITIES,
     WEIGHTS,
-    WINDOW,
     WORK_POINTS,
     Route,
     Stage,
@@ -58,7 +58,7 @@ def route(
     Where the metric compares rows, stages that need coordinates are left out.
     Where it is "precomputed", neighbours take the place of points, and where the kind of `affinities` is, W
     does: stages that need points are left out.
-    Where `neighbors` is "window", W follows from the pixels alone, and no list of neighbours is stored.
+    Where `neighbors` are those of pixels, W follows from the pixels alone, and no list of neighbours is stored.
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
     they tell which new points lie far out. Raises ConfigError for what the method does not take.
     """
@@ -79,8 +79,8 @@ def route(
             needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
         elif compared:
             needed = stages_of_compared_rows(method, solver, compared, needed)
-        elif neighbors == WINDOW:
-            needed = stages_of_pixels(method, needed)
+        elif neighbors in extensions(PixelsExtension):
+            needed = stages_of_pixels(method, neighbors, needed)
     if LEAVE_OUT in optional and DUPLICATES not in needed:
         needed = [DUPLICATES, *needed]
     names = {stage.name for stage in needed}
@@ -144,15 +144,15 @@ def stages_of_compared_rows(method: str, solver: str, compared: str, stages: Seq
     return [stage for stage in stages if stage is not LANDMARKS]
 
 
-def stages_of_pixels(method: str, stages: Sequence[Stage]) -> list[Stage]:
+def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> list[Stage]:
     """Return the stages of a route for pixels, which stay in their order; raise ConfigError for other methods.
 
     What reads W reads the pixels too, of which its rows are made.
     """
-    if method not in WINDOWED:
+    if method not in OF_PIXELS:
         raise ConfigError(
-            f"neighbors.method={WINDOW} is for {' and '.join(WINDOWED)}, got {method}: take one of these, or another "
-            "neighbors.method"
+            f"neighbors.method={neighbors} is for {' and '.join(OF_PIXELS)}, got {method}: take one of these, or "
+            "another neighbors.method"
         )
     in_order = {
         WORK_POINTS: replace(WORK_POINTS, inputs=("points",)),
@@ -179,7 +179,7 @@ def check_optional(method: str, given: str, neighbors: str, affinities: str | No
     merges = DUPLICATES.name in optional
     weighing = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
     unweighted = "" if method in weighing else f"{method} takes no weights, which {', '.join(weighing)} take"
-    pixels = f"neighbors.method={WINDOW} is for pixels" if neighbors == WINDOW else ""
+    pixels = f"neighbors.method={neighbors} is for pixels" if neighbors in extensions(PixelsExtension) else ""
     no_graph = "" if LISTS in ROUTES[method] else f"{method} has no neighbour graph"
     kernel = f"affinities are a kernel in {method}, whatever the classes" if takes_kernel(method) else ""
     refusals = {  # by what is asked for: how it is given, and why it cannot be had

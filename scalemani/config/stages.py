@@ -12,7 +12,6 @@ BESIDE_POINTS = (GIVEN_LANDMARKS, GIVEN_ROWS)
 DRAWN_LANDMARKS = ("random", "spread")  # rules that draw among all points
 SAMPLED_LANDMARKS = ("kmeans", "kmeans++", "kmeans++ seeding", "minmax")  # rules that read landmarks.sample_points
 GIVEN_LISTS = "given"  # the method of neighbours that come with the points, as lists of another library
-WINDOW = "window"  # the method that takes the pixels around a pixel for its neighbours
 AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the driver, else LLL
 REFINE, LLL = "refine", "lll"
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks

@@ -112,7 +112,7 @@ class Sizes:
             return MOST_ONE_WAY
         if self.counted_nonzeros is not None:
             return max(0.0, self.counted_nonzeros / self.n_affinities - 1)
-        if self.params.neighbors.by_window:
+        if self.params.neighbors.of_pixels:
             return 0.0
         return min(MOST_ONE_WAY, float(-np.expm1(-self.dimensions.n_features / ONE_WAY_FEATURES)))
 
@@ -121,8 +121,8 @@ class Sizes:
         """The nonzeros of W, as counted or expected."""
         if self.params.affinities.precomputed and self.dimensions.nonzeros is not None:
             return self.dimensions.nonzeros
-        if self.counted_nonzeros is not None and self.params.affinities.by_trees:
-            return self.counted_nonzeros  # trees have a few of the edges
+        if self.counted_nonzeros is not None and self.params.affinities.of_pixels:
+            return self.counted_nonzeros  # which are no edges of lists
         return int((1 + self.one_way_share) * self.n_affinities)
 
     @property
@@ -264,7 +264,7 @@ def points_written(name: str, sizes: Sizes) -> Terms:
 
 def pixels(sizes: Sizes) -> Terms:
     """Return what rows of W are made of as they are read, where it is not stored: the pixels of an image."""
-    if not sizes.params.neighbors.by_window or sizes.params.affinities.by_trees:
+    if not sizes.params.neighbors.of_pixels or sizes.params.affinities.of_pixels:
         return {}
     return {"pixels that W is made of": sizes.dimensions.n_points * sizes.dimensions.row_bytes}
 

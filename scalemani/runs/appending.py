@@ -119,7 +119,7 @@ def check_growing(run: Run, freeze: bool) -> None:
     params = run.params
     for refused, why, how in (
         (run.metric == PRECOMPUTED, "that started from neighbour lists or affinities, and has none", ""),
-        (params.neighbors.by_window, "of pixels, which are one image or video", ""),
+        (params.neighbors.of_pixels, "of pixels, which are one image or video", ""),
         (StoredClasses.STAGE in run.keys, "that learns from labels, as they come without", ""),
         (params.merges_duplicates, "in which equal rows are one point, whose weights new rows would change", ""),
         (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),

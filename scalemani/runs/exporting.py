@@ -276,13 +276,13 @@ def input_rows(run: Run) -> LazyRows:
 
 def image_of(run: Run) -> tuple[int, int, int]:
     """Return frames, rows and columns of the image whose pixels a run has clustered; raise ConfigError for others."""
-    neighbors = run.params.neighbors
-    if not neighbors.by_window:
+    pixels = run.params.pixels
+    if pixels is None:
         raise ConfigError(
             "labels go into .png where they are those of an image, and this run has neighbors.method="
-            f"{neighbors.method}: take {', '.join(SUFFIXES)}"
+            f"{run.params.neighbors.method}: take {', '.join(SUFFIXES)}"
         )
-    return neighbors.image(run.dimensions.n_points)
+    return pixels.image(run.params, run.dimensions.n_points)
 
 
 def named_arrays(result: Any, described: Format, suffix: str) -> dict[str, LazyRows]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
-from scalemani.config.methods import PlacementExtension, extensions
+from scalemani.config.methods import PixelsExtension, PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Parameters, Resolved, RunSituation, acting, names_of_parameters
@@ -414,10 +414,10 @@ def check_pieces(params: Resolved, survey: Survey, method: str, stages: Collecti
 
 def check_affinities(params: Resolved, weighted: bool) -> None:
     """Refuse affinities that the neighbours cannot serve; where points are `weighted`, `check_weighted` does."""
-    if params.affinities.by_trees and not params.neighbors.by_window:
+    if params.affinities.of_pixels and not params.neighbors.of_pixels:
         raise ConfigError(
-            "affinities.kind=ensemble is of the pixels of images: give an image with neighbors.method=window, or take "
-            "another kind"
+            f"affinities.kind={params.affinities.kind} is of the pixels of images: give an image with "
+            f"neighbors.method={' or '.join(extensions(PixelsExtension))}, or take another kind"
         )
     k = params.affinity_neighbors
     if k > params.n_neighbors:
@@ -463,11 +463,11 @@ def check_landmarks(params: Resolved, n_points: int) -> None:
             f"landmark_weights.n_neighbors must be at most landmarks.n_landmarks={n_landmarks}, "
             f"got {params.landmark_neighbors}"
         )
-    if params.embedding.by_affinities and (params.landmarks.off_data or params.neighbors.by_window):
+    if params.embedding.by_affinities and (params.landmarks.off_data or params.neighbors.of_pixels):
         raise ConfigError(
             f"embedding.solver={params.embedding.solver} takes landmarks that are points, and neighbours that are "
-            "stored: take another landmarks.method or landmarks.snap=true, another neighbors.method than window, or "
-            "solver lll"
+            "stored: take another landmarks.method or landmarks.snap=true, another neighbors.method than "
+            f"{' or '.join(extensions(PixelsExtension))}, or solver lll"
         )
     if rule := rule_of_method(params.landmarks.method):
         rule.check(params, n_points)

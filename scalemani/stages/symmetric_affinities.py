@@ -13,8 +13,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.params import Resolved
-from scalemani.config.stages import WINDOW
 from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -36,8 +34,8 @@ BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
 
 def memory(sizes: Sizes) -> Memory:
     """Return what edges into a run of blocks take, and a block as it is read and as its rows of W are made."""
-    if sizes.params.neighbors.by_window:
-        return pixel_affinities(kind_of_pixels(sizes.params)).memory(sizes)
+    if sizes.params.neighbors.of_pixels:
+        return pixel_affinities(sizes.params).memory(sizes)
     dimensions, k, rows = sizes.dimensions, sizes.params.affinity_neighbors, sizes.dimensions.block_rows
     held = Memory()
     if sizes.params.follows_classes:
@@ -62,11 +60,6 @@ def memory(sizes: Sizes) -> Memory:
     return held + Memory(task=block, cache={"edges into all blocks": incoming(sizes, dimensions.n_blocks)})
 
 
-def kind_of_pixels(params: Resolved) -> str:
-    """Return the kind of affinities between pixels, by which a method writes W."""
-    return str(params.affinities.kind) if params.affinities.by_trees else WINDOW
-
-
 def incoming(sizes: Sizes, n_targets: int) -> int:
     """Return the bytes of the edges that end in so many blocks, as many as start there, in sets of each block."""
     n_edges = n_targets * sizes.dimensions.block_rows * sizes.params.affinity_neighbors
@@ -77,18 +70,17 @@ def incoming(sizes: Sizes, n_targets: int) -> int:
 
 
 def disk(sizes: Sizes) -> Disk:
-    """Return what is stored of W where no edge goes both ways, and no two trees share one; of windows its degrees."""
-    by_window, by_trees = sizes.params.neighbors.by_window, sizes.params.affinities.by_trees
-    trees = 2 * sizes.params.affinities.trees * sizes.dimensions.n_points
-    nonzeros = trees if by_window and by_trees else 0 if by_window else sizes.most_nonzeros
+    """Return what is stored of W where no edge goes both ways."""
+    of_pixels = sizes.params.neighbors.of_pixels
+    nonzeros = pixel_affinities(sizes.params).stored_nonzeros(sizes) if of_pixels else sizes.most_nonzeros
     return Disk(written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros))
 
 
 def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
-    if task.params.neighbors.by_window:
-        return {**pixel_affinities(kind_of_pixels(task.params)).write(work), **certificates(work)}
+    if task.params.neighbors.of_pixels:
+        return {**pixel_affinities(task.params).write(work), **certificates(work)}
     if task.params.affinities.precomputed:
         work.map_blocks(precomputed_block)
         return certificates(work)

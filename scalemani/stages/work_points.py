@@ -33,7 +33,7 @@ def memory(sizes: Sizes) -> Memory:
     numbers, block = array("int64", dimensions.n_points), rows * dimensions.row_bytes
     if sizes.params.points.metric == PRECOMPUTED:
         return Memory({"row numbers": numbers})
-    if sizes.params.neighbors.by_window:
+    if sizes.params.neighbors.of_pixels:
         return Memory({"row numbers": numbers}, {"pixels of a block": 2 * block})
     earlier = {"row numbers of the earlier run, and of all": 3 * numbers} if sizes.n_appended else {}
     collected = {"points of the runs at work": dimensions.n_blocks * block}
@@ -56,10 +56,10 @@ def memory(sizes: Sizes) -> Memory:
 
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the order, the rows of all points, and their sketches."""
-    stored, by_window = StoredWorkPoints, sizes.params.neighbors.by_window
+    stored, of_pixels = StoredWorkPoints, sizes.params.neighbors.of_pixels
     if sizes.params.points.metric == PRECOMPUTED:
         return Disk(written([stored.input_rows], sizes))
-    models = [stored.input_rows] if by_window else [stored.input_rows, stored.cell_offsets, stored.sketch]
+    models = [stored.input_rows] if of_pixels else [stored.input_rows, stored.cell_offsets, stored.sketch]
     return Disk({**written(models, sizes), **points_written(stored.dense_points.name, sizes)})
 
 
@@ -71,7 +71,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if task.params.points.metric == PRECOMPUTED:
         return {}
     points = stored.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)
-    if task.params.neighbors.by_window:
+    if task.params.neighbors.of_pixels:
         task.output.create(dimensions.n_points, [points])
         work.map_blocks(pixels_block)
         return {}
@@ -100,7 +100,7 @@ def order_of(work: StageWork) -> Arrays:
     Pixels and precomputed neighbours are one cell, in the order that they came in.
     """
     task, stored, n_points = work.task, StoredWorkPoints, work.task.dimensions.n_points
-    if task.params.points.metric == PRECOMPUTED or task.params.neighbors.by_window:
+    if task.params.points.metric == PRECOMPUTED or task.params.neighbors.of_pixels:
         return {stored.input_rows: np.arange(n_points), stored.cell_offsets: np.array([0, n_points])}
     partition = task.stored(StoredPartition)
     n_cells = len(partition.centroids.read())

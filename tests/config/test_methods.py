@@ -10,10 +10,12 @@ import pytest
 import scalemani as sm
 from scalemani.config.methods import (
     METHODS,
+    FieldsExtension,
     LandmarkExtension,
     MeaningsExtension,
     MethodRoute,
     OrderExtension,
+    PixelAffinitiesExtension,
     PixelsExtension,
     PlacementExtension,
     ReductionExtension,
@@ -67,7 +69,12 @@ PARTS_OF = {
     LandmarkExtension: ("select", "memory", "check"),
     RepulsionExtension: ("for_tolerance", "by_number", "field"),
     OrderExtension: ("__call__",),
-    PixelsExtension: ("memory", "write", "stored_rows"),
+    PixelsExtension: (
+        *("takes_image", "image", "n_neighbors", "follow_image"),
+        *("stored_nonzeros", "memory", "write", "stored_rows"),
+    ),
+    PixelAffinitiesExtension: ("stored_nonzeros", "memory", "write"),
+    FieldsExtension: (),
     SolverExtension: ("memory", "disk", "run", "landmark_map"),
     ReductionExtension: ("weight_entries",),
     PlacementExtension: ("__call__",),

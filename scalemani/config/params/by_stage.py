@@ -16,16 +16,18 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
-from scalemani.config.choices import AffinityKind, BandwidthSolver, Disconnected, Missing, NeighborSearch
+from scalemani.config.choices import BandwidthSolver, Disconnected, Missing
 from scalemani.config.methods import (
     LandmarkExtension,
     OrderExtension,
+    PixelAffinitiesExtension,
+    PixelsExtension,
     ReductionExtension,
     SolverExtension,
     extensions,
 )
 from scalemani.config.metrics import lists_metrics
-from scalemani.config.params.conditions import POINTS, Acts, AtMost, OneOf, OtherThan, Situation, Where
+from scalemani.config.params.conditions import Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
     Count,
     CountOrZero,
@@ -37,7 +39,6 @@ from scalemani.config.params.fields import (
     Tolerance,
     Tuned,
     Unkeyed,
-    WindowWidth,
     parameters,
     with_fields_of_methods,
 )
@@ -52,7 +53,6 @@ from scalemani.config.stages import (
     REFINE,
     REFINING_SOLVERS,
     SAMPLED_LANDMARKS,
-    WINDOW,
 )
 from scalemani.errors import ConfigError
 
@@ -63,7 +63,15 @@ if TYPE_CHECKING:
     LandmarkMethod = str
     Solver = str
     AffinityOrder = str
+    NeighborMethod = str
+    AffinityKind = str
 else:
+    NeighborMethod = Literal[
+        ("auto", "exact", "pynndescent", "partition", "leaves", *extensions(PixelsExtension), GIVEN_LISTS)
+    ]
+    AffinityKind = Literal[
+        ("entropic", "gaussian", "self-tuning", "uniform", *extensions(PixelAffinitiesExtension), PRECOMPUTED)
+    ]
     LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *extensions(LandmarkExtension), *BESIDE_POINTS)]
     AffinityOrder = Literal[("density", "bounds", *extensions(OrderExtension), "oracle")]
     Solver = Literal[
@@ -128,14 +136,10 @@ class PartitionParams:
 
 SEARCHED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves"))
 MEASURED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves", GIVEN_LISTS))
-OF_WINDOW, NO_WINDOW = Acts("neighbors.method", OneOf(WINDOW)), Acts("neighbors.method", OtherThan(WINDOW))
+NOT_OF_PIXELS = Acts("neighbors.method", OtherThan(*extensions(PixelsExtension)))
 
 
-def has_frames(here: Situation) -> bool:
-    """Return whether pixels are those of a video."""
-    return here.part(NeighborsParams).image(here.value(POINTS))[0] > 1
-
-
+@with_fields_of_methods("neighbors")
 @parameters()
 class NeighborsParams:
     """The k-nearest-neighbour graph.
@@ -153,26 +157,18 @@ class NeighborsParams:
     Rounds over neighbours of neighbours by all coordinates come next, and leaders are drawn again where these bring too
     little. `max_rounds` counts two of these as one.
 
-    `method` window is for images and videos: the neighbours of a pixel are the others in a square of `window` x
-    `window` pixels around it, and the same pixel in so many `frames` before and after. `image_rows` and `image_columns`
-    are set by the image; give them for a table of pixels, row by row, with features of its own.
-
     `method` given is for lists of another library that accompany the points: their distances are computed anew, their
     recall is measured, and those that miss entries are completed by a round among the neighbours of neighbours.
 
     Exact distances are computed of k times `few_candidates` points where lists are no longer than 30.
     """
 
-    n_neighbors: Annotated[Count | None, NO_WINDOW] = None
-    method: Literal[NeighborSearch, "given"] = "auto"
+    n_neighbors: Annotated[Count | None, NOT_OF_PIXELS] = None
+    method: NeighborMethod = "auto"
     recall: Annotated[Share, MEASURED] = 0.95
     n_probes: Annotated[Count | None, Acts("neighbors.method", OneOf("partition"))] = None
     max_rounds: Annotated[CountOrZero, SEARCHED] = 6
     sampled_queries: Annotated[int, Field(ge=10), MEASURED] = 1000
-    window: Unkeyed[Annotated[WindowWidth, OF_WINDOW]] = 11
-    frames: Unkeyed[Annotated[CountOrZero, OF_WINDOW, Acts(POINTS, Where("above those of one frame", has_frames))]] = 1
-    image_rows: Unkeyed[Annotated[Count | None, OF_WINDOW]] = None
-    image_columns: Unkeyed[Annotated[Count | None, OF_WINDOW]] = None
     few_candidates: Tuned[
         Annotated[float, Field(ge=1), SEARCHED, Acts("neighbors.n_neighbors", AtMost(FEW_NEIGHBORS))]
     ] = 3.0
@@ -206,28 +202,9 @@ class NeighborsParams:
     leaf_overlap: ClassVar[int] = 3  # leaves of a point
 
     @property
-    def by_window(self) -> bool:
-        """Whether neighbours are the pixels of a window."""
-        return self.method == WINDOW
-
-    @property
-    def reach(self) -> tuple[int, int]:
-        """How far a window goes: pixels to each side, and frames before and after."""
-        return self.window // 2, self.frames
-
-    @property
-    def takes_image(self) -> bool:
-        """Whether points are an image or a video, and no table of its pixels."""
-        return self.by_window and self.image_rows is None
-
-    def image(self, n_pixels: int) -> tuple[int, int, int]:
-        """Return frames, rows and columns of so many pixels."""
-        rows, columns = self.image_rows or 1, self.image_columns or n_pixels
-        return n_pixels // (rows * columns), rows, columns
-
-    def neighbors_in_window(self, n_pixels: int) -> int:
-        """Return the most neighbours that a pixel has within its window."""
-        return self.window**2 - 1 + 2 * self.frames * (self.image(n_pixels)[0] > 1)
+    def of_pixels(self) -> bool:
+        """Whether neighbours are those around a pixel, of which W is made without lists."""
+        return self.method in extensions(PixelsExtension)
 
     @property
     def follows_data(self) -> bool:
@@ -246,12 +223,12 @@ class NeighborsParams:
         return "exact" if n_points <= self.exact_below else "partition"
 
 
-ENTROPIC, OF_TREES = Acts("affinities.kind", OneOf("entropic")), Acts("affinities.kind", OneOf("ensemble"))
+ENTROPIC = Acts("affinities.kind", OneOf("entropic"))
 
 
 def takes_perplexity(here: Situation) -> bool:
     """Return whether a perplexity decides affinities, or else how many neighbours points have."""
-    follows = here.requested("neighbors.n_neighbors") is None and here.value("neighbors.method") != WINDOW
+    follows = here.requested("neighbors.n_neighbors") is None and not here.part(NeighborsParams).of_pixels
     return follows or here.value("affinities.kind") == "entropic"
 
 
@@ -260,6 +237,7 @@ def takes_bandwidth_neighbor(here: Situation) -> bool:
     return here.part(AffinitiesParams).takes_bandwidth_neighbor
 
 
+@with_fields_of_methods("affinities")
 @parameters()
 class AffinitiesParams:
     """Weights of the graph's edges: entropic at a perplexity, Gaussian with one `sigma`, self-tuning, uniform ...
@@ -269,12 +247,8 @@ class AffinitiesParams:
     the neighbours where these are fewer than 90. `solver`, `order` and `tolerance` (of the entropy, in nats) are those
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma,
     the farthest where points have fewer than the default of seven; `sigma` None is the median of these over a sample of
-    the points. Where they are `uniform` all neighbours weigh the
-    same, as connectivities of scikit-learn. An `ensemble` of minimum spanning trees is for images: an edge weighs the
-    share of the trees that it is in. `precomputed` ones were given in the place of points.
-
-    An ensemble has `trees` minimum spanning trees, each of pixels that are jittered. The standard deviation of the
-    jitter is the share `jitter` of the mean distance of a pixel to those of its window. Both are those of [LLL] 4.8.4.
+    the points. Where they are `uniform` all neighbours weigh the same, as connectivities of scikit-learn.
+    `precomputed` ones were given in the place of points.
     """
 
     kind: AffinityKind | None = None
@@ -290,14 +264,12 @@ class AffinitiesParams:
         Count,
         Acts("affinities.kind", Where("self-tuning, or gaussian without affinities.sigma", takes_bandwidth_neighbor)),
     ] = 7
-    n_neighbors: Unkeyed[Annotated[Count | None, NO_WINDOW, Acts("affinities.kind", OtherThan(PRECOMPUTED))]] = None
-    trees: Tuned[Annotated[Count, OF_TREES]] = 10
-    jitter: Tuned[Annotated[Positive, OF_TREES]] = 0.4
+    n_neighbors: Unkeyed[Annotated[Count | None, NOT_OF_PIXELS, Acts("affinities.kind", OtherThan(PRECOMPUTED))]] = None
 
     @property
-    def by_trees(self) -> bool:
-        """Whether weights are those of an ensemble of trees."""
-        return self.kind == "ensemble"
+    def of_pixels(self) -> bool:
+        """Whether they are of a kind that pixels alone have."""
+        return self.kind in extensions(PixelAffinitiesExtension)
 
     @property
     def precomputed(self) -> bool:

@@ -54,18 +54,18 @@ class OneOf:
         return " or ".join(map(str, self.values))
 
 
-@dataclass(frozen=True)
 class OtherThan:
-    """Any value but one."""
+    """Any value but some."""
 
-    value: Any
+    def __init__(self, *values: Any) -> None:
+        self.values = values
 
     def holds(self, value: Any, here: Situation) -> bool:
         """Return whether a value is such a one."""
-        return bool(value != self.value)
+        return value not in self.values
 
     def __str__(self) -> str:
-        return f"other than {self.value}"
+        return f"other than {' or '.join(map(str, self.values))}"
 
 
 @dataclass(frozen=True)

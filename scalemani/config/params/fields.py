@@ -65,14 +65,6 @@ def as_tolerance(given: Any) -> Any:
     return (0.0 if given else None) if isinstance(given, bool) else given
 
 
-def odd(width: int) -> int:
-    """Return an odd number; raise ValueError for an even one."""
-    if width % 2 == 0:
-        raise ValueError("must be odd: the pixel is in the middle of its window")
-    return width
-
-
-WindowWidth = Annotated[int, Field(ge=3), AfterValidator(odd)]
 Tolerance = Annotated[PositiveOrZero | None, BeforeValidator(as_tolerance)]
 Metric = Annotated[str, AfterValidator(known_metric)]
 

@@ -78,8 +78,8 @@ def decided_values(
 
 def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
     """Return the neighbours a point and the perplexity: each follows the other, and the points where these are few."""
-    if asked.neighbors.by_window and n_points is not None:
-        return asked.neighbors.neighbors_in_window(n_points), PERPLEXITY
+    if asked.pixels and n_points is not None:
+        return asked.pixels.n_neighbors(asked, n_points), PERPLEXITY
     n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
     weighted = asked.affinities.n_neighbors or n_neighbors
     most = math.inf if n_points is None else n_points - 1
@@ -95,7 +95,7 @@ def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) ->
 
 def decided_kind(asked: "Parameters", method: str) -> str:
     """Return the kind of the affinities: entropic, or Gaussian where they are a kernel or those of pixels."""
-    return asked.affinities.kind or ("gaussian" if takes_kernel(method) or asked.neighbors.by_window else "entropic")
+    return asked.affinities.kind or ("gaussian" if takes_kernel(method) or asked.neighbors.of_pixels else "entropic")
 
 
 def decided_residual(asked: EmbeddingParams, method: str) -> float:

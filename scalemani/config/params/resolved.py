@@ -2,9 +2,9 @@
 
 from dataclasses import field
 
-from scalemani.config.choices import AffinityKind
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
+    AffinityKind,
     EmbeddingParams,
     LandmarkEmbeddingParams,
     LandmarksParams,

@@ -1,11 +1,11 @@
 """The tables of parameters of all stages together, and the seed: what open and resolved parameters have in common."""
 
 from operator import attrgetter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Protocol
 
 from pydantic import Field
 
-from scalemani.config.methods import TableExtension, extensions
+from scalemani.config.methods import PixelsExtension, TableExtension, extensions
 from scalemani.config.metrics import has_coordinates
 from scalemani.config.params.by_stage import (
     AffinitiesParams,
@@ -35,6 +35,22 @@ from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, WEIGHTS, Rou
 WANTED = {stage.name: stage.wanted for stages in ROUTES.values() for stage in stages if stage.wanted}
 
 
+class PixelNeighbors(Protocol):
+    """Neighbours of a pixel by their places, which a method adds to `neighbors.method`."""
+
+    def takes_image(self, params: "Tables", /) -> bool:
+        """Return whether points are an image or a video, and no table of its pixels."""
+        ...
+
+    def image(self, params: "Tables", n_pixels: int, /) -> tuple[int, int, int]:
+        """Return frames, rows and columns of so many pixels."""
+        ...
+
+    def n_neighbors(self, params: "Tables", n_pixels: int, /) -> int:
+        """Return the most neighbours that one of so many pixels has."""
+        ...
+
+
 @parameters()
 class Tables:
     """The parameters of all stages, and the seed of every random draw."""
@@ -56,6 +72,19 @@ class Tables:
     diffusion_coordinates: DiffusionCoordinatesParams = DiffusionCoordinatesParams()
     clustering: ClusteringParams = ClusteringParams()
     layout: LayoutParams = LayoutParams()
+
+    @property
+    def pixels(self) -> PixelNeighbors | None:
+        """What decides the neighbours of pixels; None where points are no pixels."""
+        if not self.neighbors.of_pixels:
+            return None
+        neighbors: PixelNeighbors = extensions(PixelsExtension)[self.neighbors.method].load()
+        return neighbors
+
+    @property
+    def takes_image(self) -> bool:
+        """Whether points are an image or a video, and no table of its pixels."""
+        return self.pixels is not None and self.pixels.takes_image(self)
 
     @property
     def merges_duplicates(self) -> bool:

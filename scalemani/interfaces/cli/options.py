@@ -251,7 +251,7 @@ class Options(Resources):
 
         refuse_output_in_input(self.run, self.points)
         opener = opener_instead(params.points.metric, params.points.distances, params.affinities.kind)
-        if opener or params.neighbors.takes_image:
+        if opener or params.takes_image:
             source = (opener or open_pixels)(self.points)
         else:
             source = open_points(self.points, params.leaves_out_gaps)

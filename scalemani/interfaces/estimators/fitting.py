@@ -21,7 +21,6 @@ from scalemani.config.stages import (
     GIVEN_START,
     LEAVE_OUT,
     SPECTRAL_START,
-    WINDOW,
 )
 from scalemani.config.validation import check_points
 from scalemani.errors import ConfigError
@@ -272,13 +271,12 @@ class Requested:
 
         It does not resolve the parameters: scikit-learn expects errors of the points first.
         """
-        of_points = {name: value for name, value in self.settings.items() if name.startswith("points.")}
-        asked = Parameters().with_values(of_points).points
+        of_input = {name: value for name, value in self.settings.items() if name.startswith(("points.", "neighbors."))}
+        params = Parameters().with_values(of_input)
+        asked = params.points
         opener = opener_instead(asked.metric, asked.distances, self.settings.get("affinities.kind"))
         if opener is None:
-            windowed = self.settings.get("neighbors.method") == WINDOW
-            pixels = windowed and self.settings.get("neighbors.image_rows") is None
-            source = open_training_points(open_pixels(points) if pixels else points, use_rep, self.gaps)
+            source = open_training_points(open_pixels(points) if params.takes_image else points, use_rep, self.gaps)
         else:
             source = opener(points)
         if self.start is not None:

@@ -2,14 +2,16 @@
 
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import PixelsExtension
+from scalemani.config.methods import FieldsExtension, PixelAffinitiesExtension, PixelsExtension
 
 if TYPE_CHECKING:
-    from scalemani.stages.arrays.affinities import PixelAffinities
+    from scalemani.stages.arrays.affinities import ComputedAffinities, PixelAffinities
+
+WINDOW, ENSEMBLE = "window", "ensemble"
 
 
-def of_window() -> "PixelAffinities":
-    """Return Gaussian affinities of the pixels of a window."""
+def of_window() -> "ComputedAffinities":
+    """Return neighbours within a window, and their Gaussian affinities."""
     from scalemani.methods.pixels import window
 
     return window
@@ -22,4 +24,23 @@ def of_trees() -> "PixelAffinities":
     return ensemble
 
 
-EXTENSIONS = (PixelsExtension("window", of_window), PixelsExtension("ensemble", of_trees))
+def window_fields() -> type:
+    """Return the parameters of windows."""
+    from scalemani.methods.pixels.parameters import WindowParams
+
+    return WindowParams
+
+
+def ensemble_fields() -> type:
+    """Return the parameters of trees."""
+    from scalemani.methods.pixels.parameters import EnsembleParams
+
+    return EnsembleParams
+
+
+EXTENSIONS = (
+    PixelsExtension(WINDOW, of_window),
+    FieldsExtension(WINDOW, window_fields, stage="neighbors"),
+    PixelAffinitiesExtension(ENSEMBLE, of_trees),
+    FieldsExtension(ENSEMBLE, ensemble_fields, stage="affinities"),
+)

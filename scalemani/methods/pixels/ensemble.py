@@ -13,15 +13,21 @@ from scalemani.methods.pixels.kernels import (
     mean_distances,
     minimum_spanning_tree,
 )
+from scalemani.methods.pixels.parameters import EnsembleParams, WindowParams
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.store.groups import StageGroup, block_unit
+from scalemani.store.groups import block_unit
+
+
+def stored_nonzeros(sizes: Sizes) -> int:
+    """Return the nonzeros of W that are stored, where no two trees share an edge."""
+    return 2 * sizes.params.part(EnsembleParams).trees * sizes.dimensions.n_points
 
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the pixels take, the growth of a tree, and the edges of all trees."""
     n_points, features = sizes.dimensions.n_points, sizes.dimensions.n_features
-    edges = 2 * sizes.params.affinities.trees * n_points
+    edges = stored_nonzeros(sizes)
     trees = {
         "jittered pixels: noise, its words, and the sum": 3 * array("float64", n_points, features),
         "parents, labels, lengths, and edges of a tree": array("float64", n_points, 5),
@@ -34,14 +40,15 @@ def memory(sizes: Sizes) -> Memory:
 def write(work: StageWork) -> dict[str, Any]:
     """Grow the trees side by side on this process's threads, and write W by blocks."""
     task = work.task
-    image, reach = task.params.neighbors.image(task.dimensions.n_points), task.params.neighbors.reach
+    window, asked = task.params.part(WindowParams), task.params.part(EnsembleParams)
+    image, reach = window.image(task.dimensions.n_points), window.reach
     points = task.stored(StoredWorkPoints).dense_points.read_once()
-    deviations = task.params.affinities.jitter * mean_distances(points, image, reach)
+    deviations = asked.jitter * mean_distances(points, image, reach)
 
     def grown(copy: int) -> np.ndarray:
         return minimum_spanning_tree(jittered(points, deviations, task.params.seed, copy), image, reach)
 
-    copies = range(task.params.affinities.trees)
+    copies = range(asked.trees)
     work.executor.progress.start(task.stage, len(copies))
     weights = ensemble_affinities(list(work.executor.map_locally(grown, copies)), len(points))
     for block in range(task.dimensions.n_blocks):
@@ -50,8 +57,3 @@ def write(work: StageWork) -> dict[str, Any]:
             bounds, columns = rows.indptr.astype(np.int64), rows.indices.astype(np.int32)
             task.output.write_block(block, StoredSymmetricAffinities.parts(bounds, columns, rows.data))
     return {"trees": len(copies), "shared": float(np.mean(weights.data == 1))}
-
-
-def stored_rows(group: StageGroup, pixels: StoredWorkPoints) -> StoredSymmetricAffinities:
-    """Return the reader of W, whose rows are stored."""
-    return StoredSymmetricAffinities(group)

@@ -6,13 +6,21 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
+from scalemani.config.methods import PixelAffinitiesExtension, extensions
+from scalemani.config.params import Parameters
+from scalemani.config.params.tables import Tables
 from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels
 from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.errors import ConfigError, DataError
+from scalemani.io.sources import PixelRows, PointsSource
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.graph.symmetric import row_sums
+from scalemani.kernels.rows.metrics import EUCLIDEAN
+from scalemani.methods.pixels import WINDOW
 from scalemani.methods.pixels.kernels import window_affinities, window_bandwidths
+from scalemani.methods.pixels.parameters import WindowParams
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.store.groups import StageGroup
@@ -41,8 +49,61 @@ class WindowAffinities(StoredSymmetricAffinities):
         return window_affinities(points, image, reach, sigma, (start, stop))
 
 
+KINDS = ("gaussian", *extensions(PixelAffinitiesExtension))  # of affinities that pixels have
 ROWS_AT_ONCE = 4096  # rows of W in memory while degrees are summed: they are used once
 CERTIFIED_PIXELS = 1000
+
+
+def takes_image(params: Tables) -> bool:
+    """Return whether points are an image or a video, and no table of its pixels."""
+    return params.part(WindowParams).image_rows is None
+
+
+def image(params: Tables, n_pixels: int) -> tuple[int, int, int]:
+    """Return frames, rows and columns of so many pixels."""
+    return params.part(WindowParams).image(n_pixels)
+
+
+def n_neighbors(params: Tables, n_pixels: int) -> int:
+    """Return the most neighbours that one of so many pixels has."""
+    return params.part(WindowParams).neighbors_in_window(n_pixels)
+
+
+def follow_image(params: Parameters, source: PointsSource) -> Parameters:
+    """Return parameters that know the image of the pixels; refuse an image that its window does not fit."""
+    if params.points.metric != EUCLIDEAN or params.affinities.kind not in (None, *KINDS):
+        raise ConfigError(
+            f"neighbors.method={WINDOW} takes points.metric={EUCLIDEAN} and affinities.kind={' or '.join(KINDS)}, "
+            f"got {params.points.metric} and {params.affinities.kind}: change these, or take another neighbors.method"
+        )
+    if isinstance(source, PixelRows):
+        _, rows, columns = source.image
+        params = params.with_values({"neighbors": {"image_rows": rows, "image_columns": columns}})
+    neighbors = params.part(WindowParams)
+    if neighbors.image_rows is None or neighbors.image_columns is None:
+        raise ConfigError(
+            f"neighbors.method={WINDOW} takes an image, got {source.description}: give an image or a video, or with a "
+            "table of pixels neighbors.image_rows and neighbors.image_columns"
+        )
+    frames, rows, columns = neighbors.image(source.shape[0])
+    if frames * rows * columns != source.shape[0]:
+        raise DataError(
+            f"{source.description} has {source.shape[0]} pixels, which are no frames of {rows} x {columns}: correct "
+            "neighbors.image_rows and neighbors.image_columns"
+        )
+    if min(rows, columns) < neighbors.window:
+        raise DataError(
+            f"an image of {rows} x {columns} pixels is smaller than its window of {neighbors.window} x "
+            f"{neighbors.window}: lower neighbors.window, or give a larger image"
+        )
+    if frames > 1 and neighbors.frames >= frames:
+        raise ConfigError(f"neighbors.frames must be below the {frames} frames of the video, got {neighbors.frames}")
+    return params
+
+
+def stored_nonzeros(sizes: Sizes) -> int:
+    """Return the nonzeros of W that are stored: none, as rows are made of the pixels."""
+    return 0
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -55,13 +116,13 @@ def memory(sizes: Sizes) -> Memory:
 
 def write(work: StageWork) -> dict[str, Any]:
     """Write what the rows of W are made of, and their degrees; certify how many weights tell pixels apart."""
-    task, asked = work.task, work.task.params.neighbors
+    task, asked = work.task, work.task.params.part(WindowParams)
     stored = StoredSymmetricAffinities
-    if not task.output.committed(stored.WINDOW_UNIT):
-        image, reach = asked.image(task.dimensions.n_points), asked.reach
-        sigma = task.params.affinities.sigma or typical_bandwidth(task, image, reach)
-        arrays = {stored.image: np.array(image), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
-        task.output.write_whole(arrays, stored.WINDOW_UNIT)
+    if not task.output.committed(WINDOW):
+        extent, reach = asked.image(task.dimensions.n_points), asked.reach
+        sigma = task.params.affinities.sigma or typical_bandwidth(task, extent, reach)
+        arrays = {stored.image: np.array(extent), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
+        task.output.write_whole(arrays, WINDOW)
     work.map_blocks(degrees_block)
     return weight_certificates(work)
 

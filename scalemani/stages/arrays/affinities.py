@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Protocol
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.methods import PixelsExtension, extensions
-from scalemani.config.stages import WINDOW
+from scalemani.config.methods import PixelAffinitiesExtension, PixelsExtension, extensions
+from scalemani.config.params import Resolved
 from scalemani.engine.needs import Memory
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
 from scalemani.engine.sizes import Sizes
@@ -199,7 +199,6 @@ class StoredSymmetricAffinities(StoredAffinityMatrix, stage="symmetric_affinitie
         NOT_NEGATIVE
     )
     sigma = Whole("", "float64", "the sigma of these affinities; with `image`", "as given").with_invariants(POSITIVE)
-    WINDOW_UNIT: ClassVar = "window"
 
 
 class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinities"):
@@ -216,6 +215,10 @@ class StoredNormalizedAffinities(StoredAffinityMatrix, stage="normalized_affinit
 class PixelAffinities(Protocol):
     """A kind of affinities between pixels, which writes W."""
 
+    def stored_nonzeros(self, sizes: Sizes, /) -> int:
+        """Return the nonzeros of W that are stored, at most."""
+        ...
+
     def memory(self, sizes: Sizes, /) -> Memory:
         """Return what writing W takes."""
         ...
@@ -224,14 +227,22 @@ class PixelAffinities(Protocol):
         """Write W, or what its rows are made of; return certificates."""
         ...
 
+
+class ComputedAffinities(PixelAffinities, Protocol):
+    """Affinities between neighbours of pixels, whose rows of W are computed when they are read.
+
+    A group that has a unit of the name of these neighbours has what rows are made of.
+    """
+
     def stored_rows(self, group: StageGroup, pixels: StoredWorkPoints, /) -> StoredSymmetricAffinities:
         """Return the reader of W."""
         ...
 
 
-def pixel_affinities(kind: str) -> PixelAffinities:
-    """Return a kind of affinities between pixels."""
-    affinities: PixelAffinities = extensions(PixelsExtension)[kind].load()
+def pixel_affinities(params: Resolved) -> PixelAffinities:
+    """Return the affinities of a kind between pixels, or those that their neighbours have."""
+    of_kind = extensions(PixelAffinitiesExtension).get(params.affinities.kind)
+    affinities: PixelAffinities = (of_kind or extensions(PixelsExtension)[params.neighbors.method]).load()
     return affinities
 
 
@@ -240,6 +251,8 @@ def affinity_graph(inputs: Mapping[str, StageGroup]) -> StoredAffinityMatrix:
     if StoredNormalizedAffinities.STAGE in inputs:
         return StoredNormalizedAffinities(inputs[StoredNormalizedAffinities.STAGE])
     group = inputs[StoredSymmetricAffinities.STAGE]
-    if group.committed(StoredSymmetricAffinities.WINDOW_UNIT):
-        return pixel_affinities(WINDOW).stored_rows(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
+    for unit, extension in extensions(PixelsExtension).items():
+        if group.committed(unit):
+            computed: ComputedAffinities = extension.load()
+            return computed.stored_rows(group, StoredWorkPoints(inputs[StoredWorkPoints.STAGE]))
     return StoredSymmetricAffinities(group)

@@ -18,7 +18,7 @@ def warn_of_parts(work: StageWork, n_zero: int) -> None:
     params = work.task.params
     if params.layout.objective is not None:
         return
-    if params.affinities.precomputed or params.neighbors.by_window:
+    if params.affinities.precomputed or params.neighbors.of_pixels:
         remedy = "give affinities that join these parts, or those of one part"
     else:
         bandwidths = {"entropic": " or affinities.perplexity", "gaussian": " or affinities.sigma"}
