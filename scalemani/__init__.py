@@ -28,9 +28,7 @@ if TYPE_CHECKING:  # "as" says that a name is public
     from scalemani.interfaces.estimators.running import transform as transform
     from scalemani.interfaces.estimators.transformers import KNeighborsTransformer as KNeighborsTransformer
     from scalemani.interfaces.estimators.transformers import KnnGraph as KnnGraph
-    from scalemani.interfaces.estimators.transformers import LandmarkFeatures as LandmarkFeatures
     from scalemani.interfaces.estimators.transformers import knn_graph as knn_graph
-    from scalemani.interfaces.estimators.transformers import landmark_features as landmark_features
     from scalemani.interfaces.functions import measures as measures
     from scalemani.interfaces.functions.landmarks import Landmarks as Landmarks
     from scalemani.interfaces.functions.landmarks import landmark_weights as landmark_weights
@@ -54,6 +52,8 @@ if TYPE_CHECKING:  # "as" says that a name is public
     from scalemani.interfaces.tuning.tune import tune as tune
     from scalemani.methods.fast_gauss.interface import RepulsionBound as RepulsionBound
     from scalemani.methods.fast_gauss.interface import repulsion_bound as repulsion_bound
+    from scalemani.methods.gaussian_process.interface import LandmarkFeatures as LandmarkFeatures
+    from scalemani.methods.gaussian_process.interface import landmark_features as landmark_features
     from scalemani.methods.isomap.interface import LandmarkIsomap as LandmarkIsomap
     from scalemani.methods.kernel_lda.interface import LandmarkKernelLDA as LandmarkKernelLDA
     from scalemani.methods.kernel_pca.interface import LandmarkKernelPCA as LandmarkKernelPCA
@@ -79,9 +79,7 @@ PUBLIC_NAMES = {
     "interfaces.estimators.transformers": (
         "KNeighborsTransformer",
         "KnnGraph",
-        "LandmarkFeatures",
         "knn_graph",
-        "landmark_features",
     ),
     "interfaces.tuning.landmarks": ("LandmarkQuality", "compare_landmarks"),
     "interfaces.functions.landmarks": (

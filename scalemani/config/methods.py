@@ -27,7 +27,7 @@ METHODS: dict[str, tuple[str, ...]] = {
     "lda": ("LandmarkLDA",),
     "barnes_hut": (),
     "determinantal": (),
-    "gaussian_process": (),
+    "gaussian_process": ("LandmarkFeatures", "landmark_features"),
     "fast_gauss": ("RepulsionBound", "repulsion_bound"),
     "affinity_orders": (),
     "pixels": (),

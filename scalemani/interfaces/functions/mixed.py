@@ -23,7 +23,7 @@ from scalemani.io.sources.labels import OBS, open_columns, open_labels
 from scalemani.io.sources.tables import index_columns, index_of_files
 from scalemani.kernels.affinities.mixing import COMBINATIONS, combined, log_memberships
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
-from scalemani.kernels.landmarks.features import moments
+from scalemani.kernels.landmarks.moments import moments
 from scalemani.kernels.measures import squared_distances_to
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS

@@ -16,14 +16,16 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator
-from scalemani.kernels.landmarks.features import moments, total_variance
+from scalemani.kernels.landmarks.moments import moments, total_variance
+from scalemani.kernels.landmarks.nearest import squares_to
 from scalemani.kernels.landmarks.selection import Choice, draw_rows, too_few_rows
 from scalemani.kernels.machine.compile import compiled, compiled_sums, inlined_sums
 from scalemani.kernels.rows.compressed import PointsByRow
-from scalemani.kernels.rows.distances import squared_row_distance
+from scalemani.kernels.rows.distances import comparable, squared_row_distance
 from scalemani.kernels.rows.equal_rows import first_of_equal_rows
 
 # Variances below are those of points that landmarks determine: the factor is off by some 1e-16 a landmark.
@@ -416,3 +418,36 @@ def check_met(sample: np.ndarray, landmark: np.ndarray, eta: float) -> None:
             f"landmarks.eta={eta:.4g} is far too small for these points: the first landmark is near to no more than "
             f"one of {len(sample)}; the sum of the variances of the columns would do, {total_variance(sample):.4g}"
         )
+
+
+def landmark_features(points: np.ndarray | sp.csr_matrix, landmarks: np.ndarray, eta: float) -> np.ndarray:
+    """Return the features of points, each row of its point alone.
+
+    Parameters
+    ----------
+    points : (n, D) real, finite. Squared distances of an array are summed from differences; those of a CSR matrix are
+        |x|^2 + |t|^2 - 2 x.t, off by some 1e-16 of the squared lengths
+    landmarks : (L, D) real, finite
+    eta : bandwidth, in squared units of the points
+
+    Returns
+    -------
+    (n, L) float64, from 0 to 1
+
+    References
+    ----------
+    [GP] 5.2
+    """
+    if isinstance(points, np.ndarray):
+        rows, columns = comparable(points, landmarks)
+        features = squares_to(rows, columns, np.broadcast_to(np.arange(len(columns)), (len(rows), len(columns))))
+    else:
+        places = landmarks.astype(np.float64)
+        squares = np.asarray(points.multiply(points).sum(axis=1), dtype=np.float64).reshape(-1, 1)
+        features = np.asarray(points.astype(np.float64) @ places.T)
+        features *= -2.0
+        features += squares
+        features += np.einsum("ld,ld->l", places, places)
+        np.maximum(features, 0.0, out=features)
+    features /= -eta
+    return np.exp(features, out=features)

@@ -3,7 +3,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.landmarks.features import landmark_features
+from scalemani.methods.gaussian_process.kernels import landmark_features
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
