@@ -1,13 +1,10 @@
-"""Embeddings of methods with a small eigenproblem, clusters, and what points are sorted by."""
+"""Clusters, graphs that are results, and what points are sorted by."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from scalemani.audit.components import check_components
-from scalemani.audit.discriminants import check_discriminants
 from scalemani.audit.findings import Finding, at_most, equal, none_wrong, unchecked
-from scalemani.audit.isomap import check_paths
 from scalemani.audit.landmarks import squared_distances
 from scalemani.audit.neighbors import lists_of
 from scalemani.audit.rows import Audit, Points
@@ -15,13 +12,6 @@ from scalemani.audit.stored import StoredGroup
 from scalemani.store.invariants.models import IN_SIGHT, SKETCHED
 
 CLUSTERING = "clustering"
-
-
-def check_reductions(audit: Audit) -> Iterator[Finding]:
-    """Check the embeddings of methods that have a separate stage for them."""
-    yield from check_components(audit)
-    yield from check_discriminants(audit)
-    yield from check_paths(audit)
 
 
 def check_clustering(audit: Audit) -> Iterator[Finding]:

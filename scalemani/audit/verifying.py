@@ -12,7 +12,6 @@ from scalemani.audit import (
     graph,
     guards,
     invariants,
-    landmark_graph,
     landmarks,
     layout,
     neighbors,
@@ -23,6 +22,7 @@ from scalemani.audit.digests import Descriptions
 from scalemani.audit.findings import Finding, Verification, unchecked
 from scalemani.audit.rows import Audit
 from scalemani.audit.stored import StoredRun
+from scalemani.config.methods import CheckExtension, extensions
 from scalemani.errors import ScalemaniError
 
 JSON_NAME, TEXT_NAME = "verification.json", "verification.txt"
@@ -92,7 +92,9 @@ def all_findings(audit: Audit, descriptions: Descriptions) -> Iterator[Finding]:
     ):
         if audit.run.has(stage):
             yield from guarded(stage, check, audit)
-    yield from guarded("embedding", reductions.check_reductions, audit)
+    for stage, extension in extensions(CheckExtension).items():
+        if audit.run.has(stage):
+            yield from guarded(stage, extension.load(), audit)
 
 
 def with_unnamed(run: StoredRun, findings: Iterable[Finding]) -> Iterator[Finding]:
@@ -135,8 +137,6 @@ def of_graph(audit: Audit) -> Iterator[Finding]:
 
 def of_embedding(audit: Audit) -> Iterator[Finding]:
     """Check how an embedding was made of landmarks."""
-    if audit.run.has(landmark_graph.GRAPH):
-        yield from landmark_graph.check_landmark_graph(audit)
     reduces = audit.run.has(landmarks.SOLVED)
     if reduces and audit.run.param("embedding", "solver") not in guards.BY_PASSES:
         yield from landmarks.check_by_landmarks(audit)

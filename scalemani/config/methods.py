@@ -84,6 +84,13 @@ class MeaningsExtension(Extension):
 
 
 @dataclass(frozen=True)
+class CheckExtension(Extension):
+    """How an audit checks what a stage claims: a `Check` of `audit.verifying`."""
+
+    load: Load
+
+
+@dataclass(frozen=True)
 class PlacementExtension(Extension):
     """How new points of runs with a stage are placed: a `PlacerOf` of `runs.new_points.placements`."""
 

@@ -10,6 +10,7 @@ import pytest
 import scalemani as sm
 from scalemani.config.methods import (
     METHODS,
+    CheckExtension,
     FieldsExtension,
     LandmarkExtension,
     MeaningsExtension,
@@ -29,7 +30,18 @@ from scalemani.config.methods import (
 from scalemani.config.routes import PACKAGES, ROUTES
 
 FOLDER = Path(sm.__file__).parent / "methods"
-PARTS = {"parameters", "new_points", "interface", "kernels", "rules", "solver", "invariants", "window", "ensemble"}
+PARTS = {
+    "parameters",
+    "new_points",
+    "interface",
+    "kernels",
+    "rules",
+    "solver",
+    "invariants",
+    "audit",
+    "window",
+    "ensemble",
+}
 PROBE = """
 import sys
 {}
@@ -79,6 +91,7 @@ PARTS_OF = {
     ReductionExtension: ("weight_entries",),
     PlacementExtension: ("__call__",),
     MeaningsExtension: (),
+    CheckExtension: ("__call__",),
     TableExtension: (),
 }
 

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, MethodRoute, PlacementExtension
+from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute, PlacementExtension
 from scalemani.config.stages import DISTANCES_ROUTE, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
     from scalemani.runs.new_points.placements import PlacerOf
 
@@ -36,9 +37,17 @@ def placement() -> "PlacerOf":
     return placer_of
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.isomap.audit import check_paths
+
+    return check_paths
+
+
 EXTENSIONS = (
     MethodRoute("isomap", ROUTE),
     PlacementExtension(ISOMAP.name, placement),
     MeaningsExtension(GEODESICS.name, meanings),
     MeaningsExtension(ISOMAP.name, meanings),
+    CheckExtension(GEODESICS.name, check),
 )

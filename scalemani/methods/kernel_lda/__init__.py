@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, MethodRoute, TableExtension
+from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute, TableExtension
 from scalemani.config.stages import CLASSES, KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
 
 KERNEL_DISCRIMINANTS = Stage(
@@ -32,8 +33,16 @@ def table() -> type:
     return KernelDiscriminantsParams
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.kernel_lda.audit import check_discriminants
+
+    return check_discriminants
+
+
 EXTENSIONS = (
     MethodRoute("kernel-lda", ROUTE),
     TableExtension("kernel_discriminants", table),
     MeaningsExtension(KERNEL_DISCRIMINANTS.name, meanings),
+    CheckExtension(KERNEL_DISCRIMINANTS.name, check),
 )

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, MethodRoute
+from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute
 from scalemani.config.stages import KERNEL_ROUTE, LANDMARK_WEIGHTS, LANDMARKS, REDUCED, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
 
 KERNEL_COMPONENTS = Stage(
@@ -31,7 +32,15 @@ def meanings() -> "Meanings":
     return MEANINGS
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.kernel_pca.audit import check_of_kernel
+
+    return check_of_kernel
+
+
 EXTENSIONS = (
     MethodRoute("kernel-pca", ROUTE),
     MeaningsExtension(KERNEL_COMPONENTS.name, meanings),
+    CheckExtension(KERNEL_COMPONENTS.name, check),
 )

@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, SolverExtension, TableExtension
+from scalemani.config.methods import CheckExtension, MeaningsExtension, SolverExtension, TableExtension
 from scalemani.config.stages import LANDMARKS, POINTS, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
     from scalemani.stages.embedding import SpectralSolver
 
@@ -57,10 +58,18 @@ def meanings() -> "Meanings":
     return MEANINGS
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.landmark_graph.audit import check_landmark_graph
+
+    return check_landmark_graph
+
+
 EXTENSIONS = (
     SolverExtension(NYSTROM, by_graph, ROUTE, by_weights=False),
     SolverExtension(LE_Z, by_graph, ROUTE),
     TableExtension(LANDMARK_GRAPH.name, table),
     MeaningsExtension("landmark_covariances", meanings),
     MeaningsExtension("landmark_graph", meanings),
+    CheckExtension(LANDMARK_GRAPH.name, check),
 )

@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, MethodRoute, PlacementExtension
+from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute, PlacementExtension
 from scalemani.config.stages import CLASSES, LINEAR_ROUTE, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
     from scalemani.runs.new_points.placements import PlacerOf
 
@@ -33,8 +34,16 @@ def placement() -> "PlacerOf":
     return placer_of
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.lda.audit import check_discriminants
+
+    return check_discriminants
+
+
 EXTENSIONS = (
     MethodRoute("lda", ROUTE),
     PlacementExtension(DISCRIMINANTS.name, placement),
     MeaningsExtension(DISCRIMINANTS.name, meanings),
+    CheckExtension(DISCRIMINANTS.name, check),
 )

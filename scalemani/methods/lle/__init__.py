@@ -3,10 +3,11 @@
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import ArgumentExtension, MeaningsExtension, MethodRoute, TableExtension
+from scalemani.config.methods import ArgumentExtension, CheckExtension, MeaningsExtension, MethodRoute, TableExtension
 from scalemani.config.stages import DISTANCES_ROUTE, LANDMARK_WEIGHTS, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
 
 RECONSTRUCTION_WEIGHTS = Stage(
@@ -43,9 +44,17 @@ def table() -> type:
     return LocalReconstructionParams
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.lle.audit import check_local
+
+    return check_local
+
+
 EXTENSIONS = (
     MethodRoute("locally-linear-embedding", ROUTE),
     TableExtension("local_reconstruction", table),
     ArgumentExtension("reg", "local_reconstruction.reg"),
     MeaningsExtension(LOCAL_RECONSTRUCTION.name, meanings),
+    CheckExtension(LOCAL_RECONSTRUCTION.name, check),
 )

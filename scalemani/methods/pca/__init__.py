@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING
 
-from scalemani.config.methods import MeaningsExtension, MethodRoute
+from scalemani.config.methods import CheckExtension, MeaningsExtension, MethodRoute
 from scalemani.config.stages import LINEAR_ROUTE, Key, Stage
 
 if TYPE_CHECKING:
+    from scalemani.audit.verifying import Check
     from scalemani.interfaces.report.certificates import Meanings
 
 PRINCIPAL_COMPONENTS = Stage(
@@ -24,7 +25,15 @@ def meanings() -> "Meanings":
     return MEANINGS
 
 
+def check() -> "Check":
+    """Return the check of an audit."""
+    from scalemani.methods.pca.audit import check_principal
+
+    return check_principal
+
+
 EXTENSIONS = (
     MethodRoute("pca", ROUTE),
     MeaningsExtension(PRINCIPAL_COMPONENTS.name, meanings),
+    CheckExtension(PRINCIPAL_COMPONENTS.name, check),
 )
