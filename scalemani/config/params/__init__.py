@@ -1,6 +1,7 @@
 """Every number that changes an answer: one frozen table a stage, checked when it is made, and what follows from it.
 
-`by_stage` and `layout` hold the fields with their defaults and the conditions under which they have an effect.
+`by_stage` and `layout` hold the fields with their defaults and the conditions under which they have an effect; methods
+add theirs.
 `Parameters` are requested ones, which leave some to the method and the points; `Resolved` ones are those of a run.
 `effects` tells which requested ones have no effect. The command line, the estimators and the functions in memory read
 all of it here.
