@@ -4,18 +4,21 @@ Measures over points return one number a point, so that a caller who samples poi
 Source: [LLL] 4.8.1 for the Procrustes error and 4.8.4 for the clustering error.
 """
 
+import functools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
+from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.compressed import Points, about_center, dense_rows, jaccard_distances
+from scalemani.kernels.rows.compressed import Points, about_center, dense_rows, jaccard_distances, jaccard_of_pairs
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
 ROWS_PER_PANEL = 1 << 14  # points that are converted to float64 at a time
@@ -187,36 +190,30 @@ def counts_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np
 
     Boolean points are sets, closer by the Jaccard distance.
     """
-    if points.dtype == np.bool_:
-        return sets_before(points, neighbors, rows)
-    counts, points = np.empty(neighbors.shape, np.int64), at_unit_scale(points)[0]
+    counts, of_sets = np.empty(neighbors.shape, np.int64), points.dtype == np.bool_
+    how = SETS if of_sets else COORDINATES
+    points = points if of_sets else at_unit_scale(points)[0]
     for part in slices(len(rows), QUERIES_AT_ONCE):
         queries = points[rows[part]]
-        limits = squared_distances_to(queries, points, neighbors[part])
-        counts[part] = closer_counts(queries, rows[part], limits, points)
-    return counts
-
-
-def sets_before(points: Points, neighbors: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """Return what `counts_before` does, of sets (N, D) bool."""
-    counts, n_points = np.empty(neighbors.shape, np.int64), points.shape[0]
-    for part in slices(len(rows), ROWS_PER_BLOCK):
-        queries, distances = points[rows[part]], np.empty((len(rows[part]), n_points))
-        for panel in slices(n_points, ROWS_PER_PANEL):
-            distances[:, panel] = jaccard_distances(queries, points[panel])
-        limits = np.take_along_axis(distances, neighbors[part], axis=1) - ROUNDING
-        distances[np.arange(len(distances)), rows[part]] = np.inf
-        counts[part] = [np.searchsorted(np.sort(line), bound) for line, bound in zip(distances, limits, strict=True)]
+        limits = distances_to(queries, points, neighbors[part], how.pairs)
+        counts[part] = how.closer(queries, rows[part], limits, points)
     return counts
 
 
 def squared_distances_to(queries: Points, points: Points, neighbors: np.ndarray) -> np.ndarray:
     """Return the squared distances (M, k) of queries (M, D) to some of the points, rows `neighbors` (M, k) of them."""
+    return distances_to(queries, points, neighbors, squared_differences)
+
+
+def distances_to(
+    queries: Points, points: Points, neighbors: np.ndarray, of_pairs: Callable[[Points, Points], np.ndarray]
+) -> np.ndarray:
+    """Return the distances (M, k) of queries to `neighbors` (M, k) among the points, by a function of pairs of rows."""
     of_query, rows = np.repeat(np.arange(len(neighbors)), neighbors.shape[1]), neighbors.ravel()
-    squares = np.empty(neighbors.size)
+    distances = np.empty(neighbors.size)
     for pairs in slices(neighbors.size, PAIRS_AT_ONCE):
-        squares[pairs] = squared_differences(queries[of_query[pairs]], points[rows[pairs]])
-    return squares.reshape(neighbors.shape)
+        distances[pairs] = of_pairs(queries[of_query[pairs]], points[rows[pairs]])
+    return distances.reshape(neighbors.shape)
 
 
 def squared_differences(points: Points, others: Points) -> np.ndarray:
@@ -268,6 +265,24 @@ def closer_counts(queries: Points, query_rows: np.ndarray, limits: np.ndarray, p
     return counts
 
 
+def closer_by(
+    between: Callable[[Points, Points], np.ndarray],
+    queries: Points,
+    query_rows: np.ndarray,
+    limits: np.ndarray,
+    points: Points,
+) -> np.ndarray:
+    """Return what `closer_counts` does, by distances (m, n) that a function returns of two tables."""
+    counts, bounds = np.zeros(limits.shape, np.int64), limits * (1.0 - ROUNDING)
+    for part in slices(points.shape[0], ROWS_PER_PANEL):
+        for block in slices(queries.shape[0], ROWS_PER_BLOCK):
+            for query, line in enumerate(between(queries[block], points[part]), block.start):
+                if part.start <= query_rows[query] < part.stop:
+                    line[query_rows[query] - part.start] = np.inf
+                counts[query] += np.searchsorted(np.sort(line), bounds[query])
+    return counts
+
+
 def bounds_passed(line: np.ndarray, bounds: np.ndarray, slack: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return which distances may be below the last bound, how many bounds each of these passes, and which are unsure.
 
@@ -291,3 +306,26 @@ def bounds_passed(line: np.ndarray, bounds: np.ndarray, slack: float) -> tuple[n
 def narrow_rows(rows: Points, unit: float) -> Points:
     """Return dense rows in float32, in a unit of squared length; sparse rows as they are."""
     return rows if sp.issparse(rows) else (rows / np.sqrt(unit)).astype(np.float32)
+
+
+class Comparing(NamedTuple):
+    """How points are compared: what of their rows, distances of pairs of rows, which points are closer than these."""
+
+    rows: Callable[[Points], Points]
+    pairs: Callable[[Points, Points], np.ndarray]
+    closer: Callable[[Points, np.ndarray, np.ndarray, Points], np.ndarray]
+
+
+def comparing_by(scipy_name: str) -> Comparing:
+    """Return how dense points are compared by a distance of `scipy.spatial.distance`."""
+
+    def of_pairs(points: Points, others: Points) -> np.ndarray:
+        pairs = zip(points, others, strict=True)
+        return np.array([cdist(one[np.newaxis], other[np.newaxis], scipy_name)[0, 0] for one, other in pairs])
+
+    return Comparing(np.asarray, of_pairs, functools.partial(closer_by, functools.partial(cdist, metric=scipy_name)))
+
+
+COORDINATES = Comparing(lambda rows: rows, squared_differences, closer_counts)  # by squares of Euclidean distances
+# By Jaccard distances of what is above zero.
+SETS = Comparing(lambda rows: rows > 0, jaccard_of_pairs, functools.partial(closer_by, jaccard_distances))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from scipy.spatial.distance import cdist
 
 import scalemani as sm
@@ -9,6 +10,7 @@ from scalemani.config.metrics import METRICS, compares_rows
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
+from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
 
@@ -42,6 +44,43 @@ def test_a_graph_of_points_on_disk_is_scipys_and_certified(points, tmp_path, met
     assert found.certificates["neighbors"]["recall"] == 1.0
     assert found.certificates["neighbors"]["method"] == "exact"
     assert "landmarks" not in found.keys
+
+
+@pytest.mark.parametrize(
+    ("metric", "form"), [*((name, np.asarray) for name in (*COMPARED, "jaccard")), ("jaccard", sparse.csr_array)]
+)
+def test_a_run_is_measured_by_its_metric(points, tmp_path, metric, form):
+    draws = np.random.default_rng(1)
+    given = (draws.random((1100, 30)) < 0.2).astype(float) if metric == "jaccard" else points[:1100, :4]
+    away = cdist(given, given, METRICS[metric].scipy or metric)
+    asked = Parameters().with_values(
+        {
+            "points": {"metric": metric},
+            **FEW,
+            "layout": {"max_iterations": 20},
+            "components": {"disconnected": "separate"},
+        }
+    )
+    method = "t-sne" if form is np.asarray else "laplacian-eigenmaps"
+    finished = run(open_points(form(given)), tmp_path / "run", method, asked, Executor(), 1024)
+    found = measure_run(finished, n_neighbors=10, n_sampled=2000)
+    on_map = cdist(*[np.asarray(finished.embedding[...])] * 2)
+    for table in (away, on_map):
+        np.fill_diagonal(table, np.inf)
+    near = np.argsort(on_map, axis=1)[:, :10]
+    limits = np.take_along_axis(away, near, axis=1)[:, :, np.newaxis] * (1 - 1e-12)
+    closer = (away[:, np.newaxis] < limits).sum(axis=2)
+    assert found["recall"].value == 1.0
+    assert found["neighbor_preservation"].value == pytest.approx((closer < 10).mean(), abs=1e-6)
+    excess = np.maximum(0, closer + 1 - 10).sum()
+    trust = 1 - 2 / (1100 * 10 * (2 * 1100 - 3 * 10 - 1)) * excess
+    assert found["trustworthiness"].value == pytest.approx(trust, abs=1e-6)
+
+
+def test_bridges_that_nobody_looks_for_have_no_queries(points, tmp_path):
+    asked = Parameters().with_values({"points": {"metric": "manhattan"}, "components": {"queries_per_component": 9}})
+    (note,) = plan_run(open_points(points[:600]), tmp_path / "run", "t-sne", asked, Executor()).outline.notes
+    assert note.startswith("components.queries_per_component=9 has no effect: it takes points.metric euclidean or")
 
 
 def test_one_metric_has_several_names_and_one_graph(points):

@@ -12,7 +12,7 @@ Whoever changes a constant or the default of a tuned number raises the version o
 so no key needs theirs.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ from scalemani.config.methods import (
     SolverExtension,
     extensions,
 )
-from scalemani.config.metrics import lists_metrics
+from scalemani.config.metrics import MappedMetric, lists_metrics
 from scalemani.config.params.conditions import Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
     Count,
@@ -320,7 +320,7 @@ class ComponentsParams:
         Annotated[
             Count,
             Acts("components.disconnected", OneOf("connect")),
-            Acts("points.metric", OtherThan(PRECOMPUTED)),
+            Acts("points.metric", OneOf(*get_args(MappedMetric))),
         ]
     ] = 64
     most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.config.metrics import METRICS as METRIC_TEXTS
 from scalemani.config.metrics import compares_rows
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
@@ -18,14 +19,17 @@ from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import (
+    COORDINATES,
     PAIRS_AT_ONCE,
+    SETS,
+    Comparing,
     Measure,
-    closer_counts,
+    comparing_by,
     mean_of,
     nearest_others,
-    squared_differences,
     trust_of_counts,
 )
+from scalemani.kernels.rows.metrics import METRICS
 from scalemani.runs.input_order import InputOrder
 from scalemani.runs.opened import Run
 from scalemani.stages.arrays.embeddings import StoredClustering
@@ -58,8 +62,8 @@ def measure_run(
     Returns
     -------
     dict
-        `recall` of the graph, `trustworthiness` and `neighbor_preservation` of the embedding, where points have
-        coordinates in the metric; with labels `1-nn accuracy` and `k-nn accuracy`, and of a clustering
+        `recall` of the graph, `trustworthiness` and `neighbor_preservation` of the embedding, by the metric of the run;
+        with labels `1-nn accuracy` and `k-nn accuracy`, and of a clustering
         `clustering_error`, `normalized_mutual_information` and `adjusted_rand_index`, which are numbers over all points
 
     Raises
@@ -81,7 +85,7 @@ def measure_run(
         classes = classes[labelled]
     rows = sample_rows(seed, "measures/run", n_points, wanted)
     positions = run.stored_embedding.read() if run.embeds else None
-    results = {} if compares_rows(run.metric) else against_points(run, positions, rows, k)
+    results = against_points(run, positions, rows, k)
     if classes is not None and positions is not None:
         many = wanted * (SAMPLED_LABELS // SAMPLED_POINTS)
         for nearest in sorted({1, min(k, len(labelled) - 1)}):
@@ -128,14 +132,22 @@ def against_points(run: Run, positions: np.ndarray | None, rows: np.ndarray, k: 
 
 def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarray:
     """Return how many points are closer to each row (M,) than each of its neighbours (M, K): (M, K) int64."""
-    points = run.stored(StoredPoints).points
-    queries, counts = points.gather(rows), np.zeros(neighbors.shape, np.int64)
+    how, points = comparing(run.metric), run.stored(StoredPoints).points
+    queries, counts = how.rows(points.gather(rows)), np.zeros(neighbors.shape, np.int64)
     flat, limits = neighbors.ravel(), np.empty(neighbors.size)
     order = np.argsort(flat)  # so that each block is read for one part, or two
     for part in slices(flat.size, PAIRS_AT_ONCE):
         pairs = order[part]
-        limits[pairs] = squared_differences(queries[pairs // neighbors.shape[1]], points.gather(flat[pairs]))
+        limits[pairs] = how.pairs(queries[pairs // neighbors.shape[1]], how.rows(points.gather(flat[pairs])))
     for block in range(run.dimensions.n_blocks):
         first, _ = run.dimensions.rows(block)
-        counts += closer_counts(queries, rows - first, limits.reshape(neighbors.shape), points.read_block(block))
+        rows_of_block = how.rows(points.read_block(block))
+        counts += how.closer(queries, rows - first, limits.reshape(neighbors.shape), rows_of_block)
     return counts
+
+
+def comparing(metric: str) -> Comparing:
+    """Return how stored points are compared by a metric; Euclidean distances of most mapped rows have its order."""
+    if compares_rows(metric):
+        return comparing_by(METRIC_TEXTS[metric].scipy)
+    return SETS if METRICS[metric].of_sets else COORDINATES

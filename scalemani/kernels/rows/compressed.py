@@ -166,7 +166,21 @@ def jaccard_distances(queries: Points, rows: Points) -> np.ndarray:
     Products in float32 are exact: they count up to 2**24 elements.
     """
     shared = dense_rows(queries.astype(np.float32) @ rows.T.astype(np.float32)).astype(np.float64)
-    together = np.add.outer(*(np.asarray(sets.sum(axis=1)).ravel() for sets in (queries, rows))) - shared
+    return _jaccard(shared, np.add.outer(sizes_of_sets(queries), sizes_of_sets(rows)) - shared)
+
+
+def jaccard_of_pairs(sets: Points, others: Points) -> np.ndarray:
+    """Return the Jaccard distance (n,) float64 of each of some sets (n, D) bool to that of others, as above."""
+    shared = sizes_of_sets(sets.multiply(others) if sp.issparse(sets) else sets & others).astype(np.float64)
+    return _jaccard(shared, sizes_of_sets(sets) + sizes_of_sets(others) - shared)
+
+
+def sizes_of_sets(sets: Points) -> np.ndarray:
+    """Return how many elements sets (n, D) bool have: (n,) int64."""
+    return np.asarray(sets.sum(axis=1)).ravel()
+
+
+def _jaccard(shared: np.ndarray, together: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 - np.divide(shared, together, out=np.ones_like(shared), where=together > 0))
 
 
