@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
 from scalemani.audit.findings import STANDARD_ERRORS, Finding, is_number, none_wrong, unchecked, verdict_of
 from scalemani.audit.rows import Audit, dense
 from scalemani.audit.stored import StoredGroup
+from scalemani.config.judged import distances_between
 from scalemani.config.methods import PixelsExtension, extensions
-from scalemani.config.metrics import METRICS
+from scalemani.config.metrics import compares_rows
 
 STAGE = "neighbors"
 JACCARD = "jaccard"
@@ -83,7 +83,7 @@ class Search:
         assert audit.points is not None
         self.audit, self.points, self.indices, self.distances = audit, audit.points, indices.astype(np.int64), distances
         metric = audit.run.param("points", "metric")
-        self.sets, self.compared_by = metric == JACCARD, METRICS[metric].scipy
+        self.sets, self.compared_by = metric == JACCARD, metric if compares_rows(metric) else ""
         self.queries = as_sets(audit.sampled_points) if self.sets else audit.sampled_points
         plain = self.sets or self.points.sparse or bool(self.compared_by)
         self.center = np.zeros(self.queries.shape[1], np.float32)
@@ -187,7 +187,7 @@ class Search:
         if self.sets:
             return jaccard(as_sets(dense(rows)), self.queries[some])
         if self.compared_by:
-            return np.square(cdist(self.queries[some], dense(rows), self.compared_by))
+            return np.square(distances_between(self.compared_by, self.queries[some], dense(rows)))
         queries = self.shifted[some]
         if sp.issparse(rows):
             rows = rows.astype(np.float64)
@@ -210,7 +210,7 @@ class Search:
                 distances[some] = jaccard_of_pairs(as_sets(others), points)
             elif self.compared_by:
                 pairs = zip(others[:, np.newaxis], points[:, np.newaxis], strict=True)
-                distances[some] = [cdist(one, other, self.compared_by)[0, 0] ** 2 for one, other in pairs]
+                distances[some] = [distances_between(self.compared_by, one, other)[0, 0] ** 2 for one, other in pairs]
             else:
                 others -= points
                 distances[some] = np.einsum("ij,ij->i", others, others)

@@ -38,6 +38,8 @@ from scalemani.config.stages import (
 )
 from scalemani.errors import ConfigError, nearest_name
 
+COMPARING_SEARCHES = ("exact", "leaves", "pynndescent")  # values of neighbors.method that need no coordinates
+
 
 def route(
     method: str,
@@ -129,8 +131,9 @@ def stages_without_points(
 
 def check_search(compared: str, neighbors: str) -> None:
     """Refuse a search by coordinates for rows that, in words, have none."""
-    if compared and neighbors not in ("", "auto", "exact"):
-        raise ConfigError(f"neighbors.method={neighbors} needs coordinates, and {compared}: take exact, or auto")
+    if compared and neighbors not in ("", "auto", *COMPARING_SEARCHES):
+        methods = ", ".join(("auto", *COMPARING_SEARCHES))
+        raise ConfigError(f"neighbors.method={neighbors} needs coordinates, and {compared}: take {methods}")
 
 
 def stages_of_compared_rows(method: str, solver: str, compared: str, stages: Sequence[Stage]) -> list[Stage]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from dask.utils import format_bytes
 
+from scalemani.config.functions import is_function, with_digest
 from scalemani.config.methods import PixelsExtension, PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
 from scalemani.config.objectives import objective_of
@@ -35,7 +36,7 @@ from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
 from scalemani.io.sources.side_data import Weights
 from scalemani.runs.survey import Survey
 from scalemani.stages.landmarks import rule_of_method
-from scalemani.stages.neighbors.choice import SearchChoice, choose_search
+from scalemani.stages.neighbors.choice import SearchChoice, choose_compared_search, choose_search
 from scalemani.stages.table import STAGES
 from scalemani.store.objects import digest
 from scalemani.store.run_store import PLAN, RunStore
@@ -119,7 +120,7 @@ def outline_run(
     ConfigError, DataError
         Where the parameters contradict each other, or the points cannot serve them.
     """
-    side = survey.side
+    side, requested = survey.side, with_known_function(requested)
     stages = requested.route(method, side.weights is not None)
     if side.labels is None and any("labels" in stage.key.side_data for stage in stages):
         weight = f"symmetric_affinities.target_weight={requested.symmetric_affinities.target_weight:g}"
@@ -137,6 +138,12 @@ def outline_run(
         content = json.dumps([stage.name, stage.key.version, stage_params(stage, params), seed, inputs], sort_keys=True)
         keys[stage.name] = digest(content.encode())[:KEY_CHARACTERS]
     return Outline(method, requested, params, notes, stages, keys, survey, origins, earlier, search=search)
+
+
+def with_known_function(requested: Parameters) -> Parameters:
+    """Return parameters whose metric, where it is a function of users, is named with the digest of this function."""
+    metric = requested.points.metric
+    return requested.with_values({"points.metric": with_digest(metric)}) if is_function(metric) else requested
 
 
 def stage_params(stage: Stage, params: Resolved) -> dict[str, Any]:
@@ -201,13 +208,9 @@ def decide_parameters(
     if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
     asked = follow_landmarks(requested, method, found, route)
-    if compares_rows(asked.points.metric):  # whose search is exact, however many there are
-        asked = asked.with_values({"neighbors": {"method": "exact"}})
     n_points, most = found.dimensions.n_points, most_components(found, route)
     sizes_of_data = (n_points, found.distinct_points, most)
-    search = None
-    if "neighbors" in names and asked.neighbors.follows_data and found.sample is not None:
-        search = choose_search(found.sample, Sizes(found.dimensions, asked.resolved(method, *sizes_of_data)))
+    search = chosen_search(asked, found, asked.resolved(method, *sizes_of_data)) if "neighbors" in names else None
 
     def decide(wanted: Parameters) -> Parameters:
         decided = wanted.decided(method, *sizes_of_data)
@@ -237,6 +240,14 @@ def decide_parameters(
     check_given_start(used, found, names)
     check_pieces(used, found, method, names)
     return used, (*notes, *notes_on_landmarks(asked, method, route)), search
+
+
+def chosen_search(asked: Parameters, found: Survey, params: Resolved) -> SearchChoice | None:
+    """Return what neighbors.method=auto is for some points; None where it is not asked, or follows their number."""
+    sizes, many = Sizes(found.dimensions, params), found.dimensions.n_points > asked.neighbors.exact_below
+    if compares_rows(asked.points.metric):
+        return choose_compared_search(sizes) if asked.neighbors.method == AUTO and many else None
+    return choose_search(found.sample, sizes) if asked.neighbors.follows_data and found.sample is not None else None
 
 
 def notes_on_landmarks(requested: Parameters, method: str, route: Route) -> tuple[str, ...]:

@@ -167,7 +167,7 @@ def open_for_writing(root: str | Path, outline: Outline, executor: Executor, onl
             executor.progress.warn(note)
         if outline.solver is not None and outline.solver.resolved != REFINE:
             executor.progress.warn(outline.solver.text)
-        if outline.search is not None and outline.search.difficulty.hard:
+        if outline.search is not None and outline.search.is_noted:
             executor.progress.note(outline.search.text)
         yield target
 

@@ -1,20 +1,25 @@
-"""Runs in a metric that compares rows: exact graphs out of core, methods of a graph, and refusals of all else."""
+"""Runs in a metric that compares rows: graphs out of core, exact or within leaves, what follows, and refusals."""
 
+import numba
 import numpy as np
 import pytest
 from scipy import sparse
 from scipy.spatial.distance import cdist
+from sklearn.metrics.pairwise import haversine_distances
 
 import scalemani as sm
 from scalemani.config.metrics import METRICS, compares_rows
 from scalemani.config.params import Parameters
+from scalemani.engine.sizes import Sizes
+from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import plan_run, run
+from scalemani.stages.neighbors.choice import choose_compared_search
 
-COMPARED = sorted(filter(compares_rows, METRICS))
+COMPARED = sorted({*filter(compares_rows, METRICS)} - {"haversine", "wasserstein"})  # by SciPy, of rows as they are
 N, K = 2500, 15
 FEW = {"neighbors": {"n_neighbors": 20}, "affinities": {"perplexity": 6.0}}
 
@@ -83,6 +88,184 @@ def test_bridges_that_nobody_looks_for_have_no_queries(points, tmp_path):
     assert note.startswith("components.queries_per_component=9 has no effect: it takes points.metric euclidean or")
 
 
+WITHIN_LEAVES = {
+    "neighbors": {"method": "leaves", "n_neighbors": K, "leaf_points": 100, "sampled_queries": 500, "recall": 0.95}
+}
+
+
+def true_recall(found, points, metric):
+    """Return the share of distinct listed rows that are no farther than the true k-th, by SciPy alone."""
+    away = cdist(points.astype(float), points.astype(float), METRICS[metric].scipy)
+    np.fill_diagonal(away, np.inf)
+    indices, reach = found.graph.indices[...], np.sort(away, axis=1)[:, K - 1] * (1 + 1e-6)
+    near = [len(set(row[away[i, row] <= reach[i]])) for i, row in enumerate(indices)]
+    np.testing.assert_allclose(found.graph.distances[...], np.take_along_axis(away, indices, axis=1), rtol=1e-6)
+    return np.mean(near) / K
+
+
+@pytest.mark.parametrize("metric", COMPARED)
+def test_leaves_reach_the_recall_that_they_certify(points, tmp_path, metric):
+    given = points.astype("float32")
+    asked = Parameters().with_values({"points": {"metric": metric}, **WITHIN_LEAVES})
+    found = run(open_points(given), tmp_path / "run", "knn-graph", asked, Executor(workers=2), 1024)
+    certificate = found.certificates["neighbors"]
+    assert certificate["method"] == "leaves"
+    assert certificate["recall"] >= 0.95
+    assert abs(true_recall(found, given, metric) - certificate["recall"]) < 4 * certificate["recall_error"] + 1e-3
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_leaves_in_files_and_processes_give_the_bits_of_threads(tmp_path, dtype):
+    points = np.random.default_rng(3).normal(size=(N, 24))  # without leading axes: leaves alone miss neighbors
+    asked = Parameters().with_values({"points": {"metric": "manhattan"}, **WITHIN_LEAVES})
+    asked = asked.with_values({"neighbors.leaf_points": 60})
+    executors = Executor(workers=2), Executor("processes", workers=2)
+    first, second = (
+        run(open_points(points.astype(dtype)), tmp_path / str(i), "knn-graph", asked, executor, 1024 * (i + 1))
+        for i, executor in enumerate(executors)
+    )
+    assert first.certificates["neighbors"]["rounds"] >= 1
+    assert first.certificates["neighbors"] == second.certificates["neighbors"]
+    for name in ("indices", "distances"):
+        np.testing.assert_array_equal(first.group("graph").read(name), second.group("graph").read(name))
+
+
+def test_many_points_are_searched_within_leaves_and_few_exactly():
+    """Both searches compare by the function: the seconds of exact search grow with the square of the points."""
+    methods = []
+    for n_points in (5000, 200_000):
+        sizes = Sizes(
+            Dimensions(n_points, 64, "float32", 8192),
+            Parameters().with_values({"points.metric": "canberra", "neighbors.n_neighbors": K}).resolved("knn-graph"),
+        )
+        choice = choose_compared_search(sizes)
+        assert choice.resolved == min(choice.seconds, key=choice.seconds.get)
+        assert choice.is_noted
+        methods.append(choice.resolved)
+    assert methods == ["exact", "leaves"]
+
+
+def test_auto_resolves_to_leaves_before_keys_are_made(tmp_path):
+    many = np.random.default_rng(0).random((60_000, 3)).astype("float32")
+    outlines = [
+        plan_run(
+            open_points(many),
+            tmp_path / "run",
+            "knn-graph",
+            Parameters().with_values({"points.metric": "chebyshev", "neighbors": {"n_neighbors": 5, "method": method}}),
+            Executor(workers=1),
+        ).outline
+        for method in ("auto", "leaves")
+    ]
+    assert outlines[0].search.resolved == "leaves"
+    assert outlines[0].keys == outlines[1].keys
+
+
+def test_points_are_appended_to_a_graph_of_leaves(points, tmp_path):
+    settings = {"neighbors.leaf_points": 100, "neighbors.sampled_queries": 300}
+    sm.knn_graph(points[:2000], K, "leaves", metric="braycurtis", settings=settings, store=tmp_path / "run")
+    grown = sm.append(tmp_path / "run", points[2000:]).run
+    assert grown.certificates["neighbors"]["method"] == "leaves"
+    assert grown.certificates["neighbors"]["recall"] >= 0.95
+    assert true_recall(grown, points, "braycurtis") > 0.93
+
+
+@numba.njit
+def far(one, other):
+    """Return the sum of differences, large ones at their root."""
+    total = 0.0
+    for d in range(one.size):
+        away = abs(one[d] - other[d])
+        total += away if away < 1.0 else np.sqrt(away)
+    return total
+
+
+def distances_far(points):
+    away = np.abs(points[:, np.newaxis] - points)
+    return np.where(away < 1.0, away, np.sqrt(away)).sum(axis=2)
+
+
+def oracle_of(points, metric):
+    """Return all distances (N, N) of a metric that SciPy has for other rows, or under another name."""
+    wide = points.astype(float)
+    if metric == "haversine":
+        return haversine_distances(wide)
+    if metric == "wasserstein":
+        shares = np.cumsum(wide / wide.sum(axis=1, keepdims=True), axis=1)
+        return cdist(shares, shares, "cityblock")
+    return distances_far(wide) if callable(metric) else cdist(wide, wide, "minkowski", p=3)
+
+
+@pytest.mark.parametrize("method", ["exact", "leaves", "pynndescent"])
+@pytest.mark.parametrize("metric", ["minkowski:3", "haversine", "wasserstein", far])
+def test_other_distances_have_the_graph_of_their_definition(points, method, metric):
+    given = points[:1500]
+    if metric == "haversine":
+        given = np.random.default_rng(0).uniform([-1.5, -3.1], [1.5, 3.1], (1500, 2))
+    settings = {"neighbors.leaf_points": 100} if method == "leaves" else None
+    graph = sm.knn_graph(given, K, method, metric=metric, settings=settings)
+    away = oracle_of(given, metric)
+    np.fill_diagonal(away, np.inf)
+    indices = graph.indices[...].astype(int)
+    np.testing.assert_allclose(graph.distances[...], np.take_along_axis(away, indices, axis=1), rtol=1e-9)
+    reach = np.sort(away, axis=1)[:, K - 1] * (1 + 1e-9)
+    near = [len(set(row[away[i, row] <= reach[i]])) / K for i, row in enumerate(indices)]
+    assert graph.recall >= 0.95
+    assert np.mean(near) == pytest.approx(graph.recall, abs=0.01)
+
+
+MINE = """
+import numba
+
+@numba.njit
+def mine(one, other):
+    return {factor} * abs(one - other).sum()
+"""
+
+
+def test_a_function_of_the_command_line_is_resumed_until_it_is_edited(points, tmp_path, scalemani):
+    np.save(tmp_path / "points.npy", points[:400])
+    written, run_folder = tmp_path / "mine.py", tmp_path / "run"
+    written.write_text(MINE.format(factor=1.0))
+    command = ["embed", tmp_path / "points.npy", run_folder, "--method", "t-sne", "--metric", f"{written}::mine"]
+    command += ["--set", "affinities.perplexity=6", "--set", "layout.max_iterations=20", "--set", "layout.converged=0"]
+    assert scalemani(*command)[0] == 0
+    first = sm.open_run(run_folder).keys
+    assert scalemani(*command)[0] == 0
+    assert sm.open_run(run_folder).keys == first
+    written.write_text(MINE.format(factor=1.25))
+    status, _, error = scalemani("append", run_folder, tmp_path / "points.npy")
+    assert status == 2
+    assert "is another function than that of the run" in " ".join(error.split())
+    assert scalemani(*command)[0] == 0
+    assert sm.open_run(run_folder).keys != first
+
+
+def negative(one, other):
+    return -1.0
+
+
+def skewed(one, other):
+    return max(0.0, one[0] - other[0])
+
+
+def no_number(one, other):
+    return np.nan
+
+
+def not_compiled(one, other):
+    return open("file")
+
+
+def test_functions_that_are_no_distances_are_refused_before_work(points, tmp_path):
+    for function in (negative, skewed, no_number):
+        with pytest.raises(DataError, match="get no distance from"):
+            sm.knn_graph(points[:50], 5, metric=function, store=tmp_path / "run")
+    with pytest.raises(ConfigError, match="is no function of two rows"):
+        sm.knn_graph(points[:50], 5, metric=not_compiled, store=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_one_metric_has_several_names_and_one_graph(points):
     by_name = [sm.knn_graph(points[:400], 5, metric=metric) for metric in ("manhattan", "l1", "cityblock")]
     for graph in by_name[1:]:
@@ -127,7 +310,7 @@ REFUSED = {
     "isomap": ({}, "isomap needs coordinates"),
     "locally-linear-embedding": ({}, "locally-linear-embedding needs coordinates"),
     "laplacian-eigenmaps": ({"embedding.solver": "lll"}, "embedding.solver=lll needs coordinates"),
-    "knn-graph": ({"neighbors.method": "leaves"}, "neighbors.method=leaves needs coordinates"),
+    "knn-graph": ({"neighbors.method": "partition"}, "neighbors.method=partition needs coordinates"),
     "t-sne": ({"layout.init": "pca"}, "layout.init=pca needs coordinates"),
     "diffusion-maps": ({"duplicates.tolerance": 0.5}, "duplicates.tolerance=0.5 needs coordinates"),
 }

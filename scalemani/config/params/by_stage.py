@@ -84,11 +84,14 @@ else:
 class PointsParams:
     """The points: the `metric` in which they are compared, and what to do with rows with a gap.
 
-    It is one of METRICS, by another name l2, tanimoto, l1 or cityblock, or precomputed.
+    It is one of METRICS, by another name l2, tanimoto, l1 or cityblock, or precomputed; or minkowski:P with a power P;
+    or a function of two rows (D,) float64 that numba compiles, as module:function or path.py::function, which is loaded
+    by that name in every process. A run knows the function by a digest of its code and of the values that it reads.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
     `landmarks` are in that geometry; distances that users are given are those of the metric. Of jaccard, distances to
     neighbours are the square roots of its own, and landmarks lie among rows of bits at equal length.
-    COMPARED_METRICS compare rows as they are: exact search finds the neighbours, and methods of a graph take them.
+    COMPARED_METRICS, powers and functions compare rows as they are (wasserstein: their cumulative shares): exact
+    search, leaves or pynndescent find neighbours, and methods of a graph take them.
     Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
 
     `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.
@@ -146,10 +149,10 @@ class NeighborsParams:
 
     `n_neighbors` None means three times the perplexity, or all other points where these are fewer. `method` auto
     chooses exact search for small data and the partition beyond; leaves or exact search, whichever is quicker, where a
-    sample of dense points says that cells lose neighbours. The partition visits `n_probes` cells a point (None:
-    chosen by the cells in which the true neighbours of the sampled queries lie) and is refined until `recall` is
-    reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact queries, and reached two
-    standard errors above what is asked.
+    sample of dense points says that cells lose neighbours, or where the metric compares rows. The partition visits
+    `n_probes` cells a point (None: chosen by the cells in which the true neighbours of the sampled queries lie) and is
+    refined until `recall` is reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact
+    queries, and reached two standard errors above what is asked.
 
     `method` leaves is for dense points without leading axes, as vectors of language and image models are: cells of
     sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share

@@ -11,8 +11,10 @@ from typing import Annotated, Any, TypeVar, cast, get_type_hints
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, Field
 from pydantic.dataclasses import dataclass
 
+from scalemani.config.functions import is_function, name_of_function
 from scalemani.config.methods import FieldsExtension, extensions
-from scalemani.config.metrics import METRIC_NAMES, SAME_METRICS
+from scalemani.config.metrics import METRIC_NAMES, MINKOWSKI, SAME_METRICS, known_power
+from scalemani.errors import ConfigError
 
 Count = Annotated[int, Field(ge=1)]
 CountOrZero = Annotated[int, Field(ge=0)]
@@ -38,26 +40,33 @@ Tuned = Annotated[Kind, Mark.TUNED]
 Unkeyed = Annotated[Kind, Mark.UNKEYED]
 
 MISSPELT = 0.85  # similarity of letters: less have the names of different metrics, such as manhattan and hamming
-ON_A_SPHERE = (
-    "; latitudes and longitudes in radians are points of a sphere: give np.column_stack([np.cos(lat) * np.cos(lon), "
-    "np.cos(lat) * np.sin(lon), np.sin(lat)]) with metric=euclidean, whose neighbours are the same"
-)
 
 
 def known_metric(name: str) -> str:
     """Return the name of a metric, by whichever of its names; raise ValueError for another one."""
     name = SAME_METRICS.get(name, name)
+    if name.startswith(MINKOWSKI):
+        return known_power(name)
+    if is_function(name):
+        return name
     if name not in METRIC_NAMES:
         close = difflib.get_close_matches(name.casefold(), METRIC_NAMES, n=1, cutoff=MISSPELT)
         raise ValueError(
             f"must be one of {', '.join(METRIC_NAMES)}"
             + (f" (did you mean {close[0]!r}?)" if close else "")
-            + "; for another metric find the neighbours elsewhere, by "
-            "scikit-learn's NearestNeighbors or pynndescent, and give their lists with metric=precomputed"
-            + ON_A_SPHERE
-            * (name == "haversine")
+            + "; or minkowski:P with a power P, or a function of two rows that numba compiles, as module:function or "
+            "path.py::function; or find the neighbours elsewhere, by scikit-learn's NearestNeighbors or pynndescent, "
+            "and give their lists with metric=precomputed"
         )
     return name
+
+
+def as_metric(given: Any) -> Any:
+    """Return the name of a metric that is passed as a function; raise ValueError for one without a name."""
+    try:
+        return name_of_function(given) if callable(given) else given
+    except ConfigError as error:
+        raise ValueError(str(error)) from error
 
 
 def as_tolerance(given: Any) -> Any:
@@ -66,7 +75,7 @@ def as_tolerance(given: Any) -> Any:
 
 
 Tolerance = Annotated[PositiveOrZero | None, BeforeValidator(as_tolerance)]
-Metric = Annotated[str, AfterValidator(known_metric)]
+Metric = Annotated[str, BeforeValidator(as_metric), AfterValidator(known_metric)]
 
 parameters = functools.partial(
     dataclass, frozen=True, kw_only=True, config=ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)

@@ -41,7 +41,8 @@ Metric = Annotated[
     str | None,
     typer.Option(
         help=f"how points are compared: {', '.join(METRIC_NAMES)}; default: {METRIC_NAMES[0]}; hamming and jaccard are "
-        "of bits; precomputed: POINTS are neighbour lists or distances (for affinities: --set "
+        "of bits; minkowski:P has a power P; module:function or path.py::function names a function of two rows that "
+        "numba compiles; precomputed: POINTS are neighbour lists or distances (for affinities: --set "
         "affinities.kind=precomputed); the same as --set points.metric=METRIC"
     ),
 ]

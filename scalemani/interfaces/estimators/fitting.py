@@ -68,12 +68,14 @@ class Embedder(Fitted, Shown, RunEstimator):
 
     Parameters
     ----------
-    metric : METRICS or "precomputed"
+    metric : METRICS, "minkowski:P", a function or "precomputed"
         How points are compared. Rows are taken at unit length (cosine), less their mean at unit length (correlation),
         as square roots of their frequencies (hellinger), or as bits (hamming, jaccard: zeros and ones, dense or
         sparse), new points too; landmarks and bandwidths are in that geometry. "l2" and "tanimoto" are other names of
-        euclidean and jaccard, "l1" and "cityblock" of manhattan. COMPARED_METRICS compare rows as they are: these take
-        exact search, and methods that need no more than a graph; new points cannot be placed.
+        euclidean and jaccard, "l1" and "cityblock" of manhattan. COMPARED_METRICS compare rows as they are, as
+        "minkowski:3" does for any power from 1 on, and a function of two rows (D,) float64 that numba compiles, or its
+        name as "module:function" or "path.py::function": these take exact search, leaves or pynndescent, and methods
+        that need no more than a graph; new points cannot be placed.
         "precomputed": X are neighbour lists: a SciPy matrix of distances (N, N) with as many entries in each row, a
         `KnnGraph`, an AnnData with obsp["distances"], indices and distances (N, k) in any order, or the distances
         (N, N) between all points, or the path of any of these; new points cannot be placed then. Methods that need no

@@ -148,8 +148,9 @@ def knn_graph(
         Seed of every random draw; the same seed gives the same graph on any machine layout.
     metric : METRICS
         What distances are. METRIC_TEXTS.
-        float64 rows are compared in float64, near duplicates too, all others as rows of float32. COMPARED_METRICS
-        take exact search, of dense rows.
+        float64 rows are compared in float64, near duplicates too, all others as rows of float32. COMPARED_METRICS,
+        "minkowski:P" with a power P and functions of two rows (D,) float64 that numba compiles, or their names as
+        "module:function" or "path.py::function", take exact search, leaves or pynndescent, of dense rows.
     max_rounds : int, default 6
         Rounds among neighbours of neighbours, at most.
     settings : mapping or None

@@ -11,7 +11,7 @@ import numpy as np
 
 from scalemani.kernels.machine.compile import compiled
 from scalemani.kernels.machine.instructions import prefetch_row
-from scalemani.kernels.rows.distances import sketch_distance
+from scalemani.kernels.rows.reduced import ComparedTable, proposed_distance
 from scalemani.kernels.rows.smallest import POOL_MARGIN, keep_smallest
 
 NONE = np.int32(-1)
@@ -29,7 +29,7 @@ class NeighborLists(NamedTuple):
 
 @compiled
 def propose_neighbors(
-    sketches: np.ndarray,
+    table: ComparedTable,
     start: int,
     known: np.ndarray,
     visited: NeighborLists,
@@ -41,19 +41,19 @@ def propose_neighbors(
 
     Parameters
     ----------
-    sketches : (N, s) float32 or int8, of all work rows
+    table : of all work rows: sketches (N, s) float32 or int8, or the rows (N, D) float64 that a function compares
     start : the queries are the n work rows from `start` on
     known : (n, k) int32, all neighbours of the queries, -1 for none: these are no candidates
     visited : (n, w), which rows of `lists` each query looks through, -1 for none; fresh where it has not done so yet
     lists : (u, any width) lists of neighbours
-    limits : (n,) float32, squared sketch distance from which on a row cannot become a neighbour
+    limits : (n,) float32, squared sketch distance, or distance, from which on a row cannot become a neighbour
 
     Returns
     -------
     (n, n_candidates) int32, in no particular order: at least four fifths of `n_candidates` if there are as many, -1 in
     the rest; never the query, never one of its neighbours, no row twice
     """
-    n_queries, n_known = known.shape
+    (distance, sketches), (n_queries, n_known) = table, known.shape
     candidates = np.full((n_queries, n_candidates), NONE, dtype=np.int32)
     values = np.empty((1, POOL_PER_CANDIDATE * n_candidates + POOL_MARGIN), dtype=np.float32)
     labels = np.empty(values.shape, dtype=np.int32)
@@ -68,7 +68,7 @@ def propose_neighbors(
         count, bound = 0, limits[i]
         for j in range(np.uint64(first), np.uint64(n_rows)):
             prefetch_row(sketches, rows[min(j + PREFETCH_AHEAD, np.uint64(n_rows - 1))])
-            value = sketch_distance(sketches, start + i, rows[j])
+            value = proposed_distance(distance, sketches, start + i, rows[j])
             values[0, count], labels[0, count] = value, rows[j]
             count += np.int64(value < bound)
             if count + POOL_MARGIN == values.shape[1]:

@@ -1,13 +1,19 @@
 """Neighbours compared by plain distances: no sketches, no limits, no code of the searches that are to be judged."""
 
-from typing import NamedTuple
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import DTypeLike
 from scipy.spatial.distance import cdist
 
+from scalemani.config.functions import is_function, load_function
+from scalemani.config.judged import distances_between
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.rows.compressed import Points, jaccard_distances
 
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 64, 256
@@ -39,7 +45,7 @@ def compared(
     rows : (m,) int64, their rows among all points
     lists : (m, k) integer rows, the neighbours that are listed for them
     points : (n, D) real, the points of the part, likewise
-    metric : a name of SciPy's, of distances that take the place of squared Euclidean ones
+    metric : one that compares rows, whose distances take the place of squared Euclidean ones
 
     Returns
     -------
@@ -52,7 +58,7 @@ def compared(
         numbers = first_row + tile.start + np.arange(others.shape[0])
         for part in slices(queries.shape[0], QUERIES_AT_ONCE):
             some = in_float64(queries[part])
-            away = cdist(some, others, metric) if metric else plain_squares(some, others)
+            away = distances_in(metric, some, others) if metric else plain_squares(some, others)
             away[rows[part][:, np.newaxis] == numbers] = np.inf
             both = np.hstack([nearest[part], away])
             nearest[part] = np.partition(both, width - 1, axis=1)[:, :width]
@@ -61,6 +67,61 @@ def compared(
             at_places = np.take_along_axis(away, np.where(inside, places, 0), axis=1)
             listed[part] = np.where(inside, at_places, listed[part])
     return Comparison(nearest, listed)
+
+
+def nearest_by(
+    metric: str, queries: np.ndarray, labels: np.ndarray, points: np.ndarray, first_row: int, known: Neighbors
+) -> Neighbors:
+    """Return the nearest of the known neighbours and the points of a part in a metric that compares rows, in no order.
+
+    Parameters
+    ----------
+    queries, points : (m, D) and (n, D) real
+    labels : (m,) int, the rows of the queries among all points; -1 for a query that is none
+    first_row : the row of the first point
+    known : (m, k) neighbours, none of them among the points; float64
+    """
+    indices, distances = known.indices.copy(), known.distances.copy()
+    width = indices.shape[1]
+    for tile in slices(len(points), ROWS_AT_ONCE):
+        others = points[tile].astype(np.float64)
+        rows = (first_row + tile.start + np.arange(len(others))).astype(indices.dtype)
+        for part in slices(len(queries), QUERIES_AT_ONCE):
+            away = distances_in(metric, queries[part].astype(np.float64), others)
+            away[labels[part][:, np.newaxis] == rows] = np.inf
+            both = np.hstack([distances[part], away])
+            of_both = np.hstack([indices[part], np.broadcast_to(rows, away.shape)])
+            nearest = np.argpartition(both, width - 1, axis=1)[:, :width]
+            distances[part], indices[part] = (np.take_along_axis(one, nearest, axis=1) for one in (both, of_both))
+    return Neighbors(np.where(np.isfinite(distances), indices, -1), distances)
+
+
+def listed_distances(metric: str, queries: np.ndarray, lists: np.ndarray, points: np.ndarray) -> np.ndarray:
+    """Return the distances (m, k) float64 of queries (m, D) to points (n, D) that lists (m, k) name, in a metric."""
+    rows = zip(queries[:, np.newaxis].astype(np.float64), points[lists].astype(np.float64), strict=True)
+    return np.array([distances_in(metric, query, listed)[0] for query, listed in rows]).reshape(lists.shape)
+
+
+def distances_in(metric: str, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """Return the distances (m, n) of rows float64 in a metric that compares them; a function of users runs compiled."""
+    return loops_over(metric)(one, other) if is_function(metric) else distances_between(metric, one, other)
+
+
+@functools.cache
+def loops_over(metric: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """Return what calls a function of users for all pairs of rows."""
+    function = load_function(metric)
+    dispatcher: Any = function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
+
+    def of_all_pairs(one: np.ndarray, other: np.ndarray) -> np.ndarray:
+        away = np.empty((one.shape[0], other.shape[0]))
+        for i in range(one.shape[0]):
+            for j in range(other.shape[0]):
+                away[i, j] = dispatcher(one[i], other[j])
+        return away
+
+    compiled: Callable[[np.ndarray, np.ndarray], np.ndarray] = numba.njit(nogil=True)(of_all_pairs)
+    return compiled
 
 
 def plain_squares(queries: Points, others: Points) -> np.ndarray:

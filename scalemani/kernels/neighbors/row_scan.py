@@ -57,14 +57,23 @@ def scan_rows(
     reaches : (n,) float64, distances beyond which no row is wanted; changed in place
     """
     indices, distances = lists.indices, lists.distances
-    rounded = np.empty(1, dtype=distances.dtype)
+    rounded, measured = np.empty(1, dtype=distances.dtype), np.empty(rows.shape[0])
     for i in range(query_labels.size):
+        measure_rows(distance, queries, i, rows, rows.shape[0], measured)
         limit = reduced_of(distance, reaches[i]) * LIMIT_SLACK
         for row in range(rows.shape[0]):
-            reduced = reduced_distance(distance, queries, i, rows, row, limit)
-            if reduced > limit or start + row == query_labels[i]:
+            if measured[row] > limit or start + row == query_labels[i]:
                 continue
-            rounded[0] = distance_of(distance, reduced)  # in the dtype of the lists, so that ties stay ties
+            rounded[0] = distance_of(distance, measured[row])  # in the dtype of the lists, so that ties stay ties
             insert_neighbor(indices, distances, i, start + row, rounded[0])
             reaches[i] = min(reaches[i], distances[i, -1])
             limit = reduced_of(distance, reaches[i]) * LIMIT_SLACK
+
+
+@compiled
+def measure_rows(
+    distance: Distance, queries: np.ndarray, query: int, rows: np.ndarray, n_rows: int, measured: np.ndarray
+) -> None:
+    """Write the reduced distances (n_rows,) float64 of a query to the first rows of a table."""
+    for row in range(n_rows):
+        measured[row] = reduced_distance(distance, queries, query, rows, row, np.inf)

@@ -13,7 +13,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.kernels.arrays.tiles import slices
-from scalemani.kernels.rows.comparisons import COMPARISONS
+from scalemani.kernels.rows.comparisons import COMPARISONS, Comparison, comparison_of
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.reduced import COORDINATES, SETS, Distance
 from scalemani.kernels.rows.refusals import (
@@ -85,6 +85,17 @@ def take_root_shares(rows: RowValues) -> np.ndarray:
     return np.sqrt(scaled / rows.by_value(rows.reduced(np.add, scaled)))
 
 
+def cumulate_shares(rows: RowValues) -> np.ndarray:
+    """Return cumulative sums of dense rows (n, D) that are divided by their sum; none is zero.
+
+    The last, which is 1, is left out of the sums: it is 0.
+    """
+    scaled = scale_rows(rows)
+    sums = np.cumsum(scaled / rows.by_value(rows.reduced(np.add, scaled)), axis=1)
+    sums[:, -1] = 0.0
+    return sums
+
+
 def divide_by_root_width(rows: RowValues) -> np.ndarray:
     """Return bits over the square root of D: squares of distances of rows are shares of differing bits."""
     return np.asarray(rows.values / np.sqrt(rows.width))
@@ -115,40 +126,64 @@ def over_longest(distances: np.ndarray) -> np.ndarray:
     return np.asarray(distances / np.sqrt(2.0))
 
 
+class Metrics(dict[str, Metric]):
+    """Metrics by name: those that a table lists, and any that `comparison_of` knows."""
+
+    def __missing__(self, name: str) -> Metric:
+        return compared_metric(comparison_of(name))
+
+
+def compared_metric(comparison: Comparison) -> Metric:
+    """Return a metric that compares rows as they are."""
+    distance, refusals = comparison
+    return Metric(refusals, unchanged_values, "the points as given", None, keeps_zeros=False, distance=distance)
+
+
+NO_FREQUENCIES = (
+    Refusal(find_negative_rows, "hold negative values, which are no frequencies"),
+    Refusal(find_zero_rows, "hold nothing but zeros, which are no frequencies", True),
+)
 EUCLIDEAN = "euclidean"
 PRECOMPUTED = "precomputed"
-METRICS = {
-    EUCLIDEAN: Metric((), unchanged_values, "the points as given"),
-    "cosine": Metric(
-        (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
-        normalize_rows,
-        "rows at unit length",
-        halved_squares,
-    ),
-    "correlation": Metric(
-        (Refusal(find_constant_rows, "hold one value only, which correlates with nothing", True),),
-        standardize_rows,
-        "rows less their mean, at unit length",
-        halved_squares,
-        keeps_zeros=False,
-    ),
-    "hellinger": Metric(
-        (
-            Refusal(find_negative_rows, "hold negative values, which are no frequencies"),
-            Refusal(find_zero_rows, "hold nothing but zeros, which are no frequencies", True),
+METRICS = Metrics(
+    {
+        EUCLIDEAN: Metric((), unchanged_values, "the points as given"),
+        "cosine": Metric(
+            (Refusal(find_zero_rows, "hold nothing but zeros, which have no direction", True),),
+            normalize_rows,
+            "rows at unit length",
+            halved_squares,
         ),
-        take_root_shares,
-        "square roots of rows that are divided by their sum",
-        over_longest,
-    ),
-    "hamming": Metric(ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", squared),
-    "jaccard": Metric(ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", squared, distance=SETS),
-    **{
-        name: Metric(refusals, unchanged_values, "the points as given", None, keeps_zeros=False, distance=distance)
-        for name, (distance, refusals) in COMPARISONS.items()
-    },
-    PRECOMPUTED: Metric((), unchanged_values, "nowhere: neighbours were given, without points", keeps_zeros=False),
-}
+        "correlation": Metric(
+            (Refusal(find_constant_rows, "hold one value only, which correlates with nothing", True),),
+            standardize_rows,
+            "rows less their mean, at unit length",
+            halved_squares,
+            keeps_zeros=False,
+        ),
+        "hellinger": Metric(
+            NO_FREQUENCIES,
+            take_root_shares,
+            "square roots of rows that are divided by their sum",
+            over_longest,
+        ),
+        "hamming": Metric(
+            ONLY_BITS, divide_by_root_width, "rows of bits, over the square root of their width", squared
+        ),
+        "jaccard": Metric(
+            ONLY_BITS, halve_normalized_bits, "rows of bits at length sqrt(1 / 2)", squared, distance=SETS
+        ),
+        **{name: compared_metric(comparison) for name, comparison in COMPARISONS.items()},
+        "wasserstein": Metric(
+            NO_FREQUENCIES,
+            cumulate_shares,
+            "cumulative sums of rows that are divided by their sum",
+            keeps_zeros=False,
+            distance=COMPARISONS["manhattan"].distance,
+        ),
+        PRECOMPUTED: Metric((), unchanged_values, "nowhere: neighbours were given, without points", keeps_zeros=False),
+    }
+)
 
 
 def mapped_dtype(dtype: np.dtype) -> np.dtype:
@@ -190,10 +225,12 @@ def convert_distances(metric: str, distances: np.ndarray) -> np.ndarray:
 
 
 def compared_rows(rows: Points, metric: str) -> Points:
-    """Return mapped rows (n, D) as neighbours are compared in a metric: as they are, or sets.
+    """Return mapped rows (n, D) as neighbours are compared in a metric: as they are, in float64 by a function, or sets.
 
     Dense sets are (n, W) uint64, 64 bits a word; sparse ones have True for their nonzeros.
     """
+    if METRICS[metric].distance.by_function:
+        return np.ascontiguousarray(rows, np.float64)
     if not METRICS[metric].of_sets or rows.dtype in (SET_WORDS, np.bool_):
         return rows
     if sp.issparse(rows):

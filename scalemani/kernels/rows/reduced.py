@@ -8,7 +8,7 @@ and a pair of rows is compared without a choice. Functions of two rows are in `s
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba import types
@@ -17,7 +17,7 @@ from numba.core.datamodel.registry import register_default
 from numba.extending import NativeValue, intrinsic, overload, typeof_impl, unbox
 
 from scalemani.kernels.machine.compile import INLINED, in_plain_mode, inlined, inlined_sums, square_of
-from scalemani.kernels.rows.distances import Rows, set_row_distance, squared_row_distance
+from scalemani.kernels.rows.distances import Rows, set_row_distance, sketch_distance, squared_row_distance
 
 
 @dataclass(frozen=True)
@@ -41,16 +41,26 @@ COORDINATES = Distance("coordinates")  # rows (n, D), dense or sparse; reduced d
 SETS = Distance("sets")  # rows as `metrics.compared_rows` returns them; reduced distances are Jaccard's, squares too
 
 
-def distance_by(function: Callable[[np.ndarray, np.ndarray], float]) -> Distance:
-    """Return the distance that a function returns of two dense rows (D,) float64; it is the reduced distance too."""
-    compiled = inlined_sums(function)
+def distance_by(function: Callable[[np.ndarray, np.ndarray], float], name: str) -> Distance:
+    """Return the distance that a function returns of two dense rows (D,) float64; it is the reduced distance too.
+
+    What numba has compiled already, with options of its own, stays as it is.
+    """
+    compiled = function if hasattr(function, "py_func") else inlined_sums(function)
 
     def of_tables(queries: np.ndarray, query: int, rows: np.ndarray, row: int, limit: float) -> float:
         return float(compiled(queries[query], rows[row]))
 
-    FUNCTIONS[function.__name__] = inlined(of_tables)
-    FILES[function.__name__] = os.path.abspath(function.__code__.co_filename)
-    return Distance(function.__name__)
+    FUNCTIONS[name] = inlined(of_tables)
+    FILES[name] = os.path.abspath(getattr(function, "py_func", function).__code__.co_filename)
+    return Distance(name)
+
+
+class ComparedTable(NamedTuple):
+    """Rows (n, ...) and how they are compared: coordinates or sketches of points, or the rows that a function takes."""
+
+    distance: Distance
+    rows: Any
 
 
 class DistanceType(types.Opaque):
@@ -119,6 +129,12 @@ def reduced_of(distance: Distance, value: float) -> float:
     return float(power(distance, value))
 
 
+def proposed_distance(distance: Distance, table: np.ndarray, one: int, other: int) -> np.float32:
+    """Return the float32 by which rows of a table are proposed as neighbours: of sketches, or of rows by a function."""
+    value: Any = _proposed_distance(distance, table, one, other)
+    return np.float32(value(distance, table, one, other))
+
+
 def compares_sets(distance: Distance) -> bool:
     """Return whether rows are sets."""
     return name_of(distance) == SETS.name
@@ -145,6 +161,17 @@ def _reduced_of(distance: Any, value: float) -> Any:
         return value
 
     return as_it_is if name_of(distance) in FUNCTIONS else square
+
+
+@overload(proposed_distance, jit_options=INLINED)
+def _proposed_distance(distance: Any, table: np.ndarray, one: int, other: int) -> Any:
+    def of_sketches(distance: Any, table: np.ndarray, one: int, other: int) -> np.float32:
+        return sketch_distance(table, one, other)
+
+    def of_rows(distance: Any, table: np.ndarray, one: int, other: int) -> np.float32:
+        return np.float32(reduced_distance(distance, table, one, table, other, np.inf))
+
+    return of_rows if name_of(distance) in FUNCTIONS else of_sketches
 
 
 @overload(compares_sets, jit_options=INLINED)

@@ -8,6 +8,8 @@ import scipy.sparse as sp
 
 from scalemani.kernels.rows.compressed import Points
 
+ROUNDING = 1e-6  # of an angle in float32
+
 
 class RowValues(NamedTuple):
     """Values by row: `values` (n, D) of dense rows; of sparse ones their nonzeros, `ends` is then `indptr` (n + 1,)."""
@@ -77,3 +79,10 @@ def find_rows_of_no_bits(rows: RowValues) -> np.ndarray:
 
 
 ONLY_BITS = (Refusal(find_rows_of_no_bits, "hold other values than 0 and 1, which are no bits"),)
+
+
+def find_no_places(rows: RowValues) -> np.ndarray:
+    """Return which dense rows (n,) are no latitude and longitude in radians."""
+    if rows.width != 2:
+        return np.ones(len(rows.values), bool)
+    return np.asarray((np.abs(rows.values) > np.array([np.pi / 2, 2 * np.pi]) * (1 + ROUNDING)).any(axis=1))

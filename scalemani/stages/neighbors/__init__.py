@@ -13,8 +13,11 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numba
 import numpy as np
 
+from scalemani.config.functions import is_function, load_function
+from scalemani.config.metrics import MINKOWSKI, compares_rows, power_of
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
@@ -27,6 +30,7 @@ from scalemani.kernels.neighbors.rounds import (
     next_round_of_leaves,
     still_fresh,
 )
+from scalemani.kernels.rows.reduced import ComparedTable
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, StoredNeighbors, recall_unit, round_step
 from scalemani.stages.neighbors.cells import cells_block, fill_short_lists, first_round
 from scalemani.stages.neighbors.continued import continued_block
@@ -36,7 +40,7 @@ from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, precomputed_block, round_arrays, settled
 from scalemani.stages.neighbors.needs import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
-from scalemani.stages.neighbors.tables import centroids_of, list_tables, work_points_of
+from scalemani.stages.neighbors.tables import centroids_of, distance_of_points, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
 from scalemani.store.groups import StageGroup
 
@@ -53,8 +57,10 @@ def near_neighbors_block(current: Round, number: int, task: StageTask, block: in
     """
     (start, stop), (known, before) = task.dimensions.rows(block), lists_before(task, number, block)
     sketches, unit, lists = list_tables(task, round_step(number - 1), current.of_leaves)
+    distance = distance_of_points(task)
     with np.errstate(over="ignore"):  # from far out, nothing is too far
-        limits = ((known.distances[:, -1] / unit) ** 2).astype(np.float32)
+        reaches = known.distances[:, -1] / unit
+        limits = (reaches if distance.by_function else reaches**2).astype(np.float32)
     looked_at = before
     if current.of_leaves:  # their heads, and the rows in whose heads a row is
         looked_at = NeighborLists(*(table[start:stop] for table in lists))
@@ -64,7 +70,8 @@ def near_neighbors_block(current: Round, number: int, task: StageTask, block: in
         changed = before.fresh.any(axis=1, keepdims=True)
         visited = visited._replace(indices=np.where(changed, visited.indices, np.int32(-1)))
     count = current.candidates * n_candidates(task, number)
-    candidates = propose_by_tiles(sketches, start, known.indices, visited, lists, limits, count)
+    table = ComparedTable(distance, sketches)
+    candidates = propose_by_tiles(table, start, known.indices, visited, lists, limits, count)
     neighbors, fresh = settled(task, start, candidates, known)
     if current.of_changed:
         fresh |= still_fresh(before, neighbors.indices)
@@ -88,8 +95,23 @@ def pynndescent_graph(task: StageTask) -> np.ndarray:
 
     points = work_points_of(task).points.read().astype(np.float32)
     width = min(task.params.n_neighbors + 1, task.dimensions.n_points)
-    index = NNDescent(points, n_neighbors=width, random_state=task.params.seed % 2**32, low_memory=True)
+    metric, arguments = pynndescent_metric(task.params.points.metric)
+    seed = task.params.seed % 2**32
+    index = NNDescent(points, metric, metric_kwds=arguments, n_neighbors=width, random_state=seed, low_memory=True)
     return np.asarray(index.neighbor_graph[0], dtype=np.int32)
+
+
+def pynndescent_metric(metric: str) -> tuple[Any, dict[str, float]]:
+    """Return what pynndescent calls a metric of points as they are stored, or the function of users, and arguments."""
+    if not compares_rows(metric):
+        return "euclidean", {}
+    if is_function(metric):
+        function = load_function(metric)
+        return (function if hasattr(function, "py_func") else numba.njit(function)), {}
+    power = power_of(metric)
+    if power is not None:
+        return MINKOWSKI, {"p": power}
+    return {"wasserstein": "manhattan"}.get(metric, metric), {}  # cumulative sums are stored
 
 
 def passed_block(task: StageTask, block: int) -> Arrays:

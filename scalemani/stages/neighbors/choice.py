@@ -17,19 +17,27 @@ WORTH = 1.25  # times the seconds of cells that may miss the target: what exact 
 class SearchChoice:
     """The search that `auto` is resolved to, what was measured on a sample, and predicted processor seconds.
 
-    `seconds` are by method, without leaves of sparse points.
+    `seconds` are by method, without leaves of sparse points. Where a function compares rows, they alone choose, and
+    there is no `difficulty`.
     """
 
     resolved: str
     recall: float
-    difficulty: Difficulty
+    difficulty: Difficulty | None
     seconds: dict[str, float]
+
+    @property
+    def is_noted(self) -> bool:
+        """Whether a run says what was chosen, and why: where it is not the usual search of points with coordinates."""
+        return self.difficulty is None or self.difficulty.hard
 
     @property
     def text(self) -> str:
         """The note for users."""
-        retained, dimension = self.difficulty
         takes = ", ".join(f"{method} {seconds:.3g}" for method, seconds in self.seconds.items())
+        if self.difficulty is None:
+            return f"neighbors.method=auto is {self.resolved}: predicted processor seconds of the search: {takes}"
+        retained, dimension = self.difficulty
         short = f"; cells may miss the requested recall of {self.recall}, neighbors.method=exact does not"
         return (
             f"neighbors.method=auto is {self.resolved}: sketches keep {retained:.2f} of the neighbours in a sample, "
@@ -40,7 +48,7 @@ class SearchChoice:
 
     def as_dict(self) -> dict[str, Any]:
         """Return what a store holds."""
-        return {**asdict(self), "difficulty": self.difficulty._asdict()}
+        return {**asdict(self), "difficulty": self.difficulty and self.difficulty._asdict()}
 
 
 def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
@@ -62,3 +70,12 @@ def choose_search(sample: Points, sizes: Sizes) -> SearchChoice:
         other, worth = (CELLS, WORTH) if sparse else ("leaves", 1.0)
         resolved = "exact" if seconds["exact"] <= worth * seconds[other] else other
     return SearchChoice(resolved, params.neighbors.recall, difficulty, seconds)
+
+
+def choose_compared_search(sizes: Sizes) -> SearchChoice:
+    """Return what finds the neighbours of points that a function compares: leaves, or all points where these take less.
+
+    Seconds are those of a function that is quick; what any other takes more, it takes in both.
+    """
+    seconds = {"exact": exact_seconds(sizes), "leaves": leaves_seconds(sizes)}
+    return SearchChoice(min(seconds, key=lambda method: seconds[method]), sizes.params.neighbors.recall, None, seconds)

@@ -34,6 +34,9 @@ SECONDS_OF_NONZERO = 1.8e-10  # of a sparse row, for each row that it is compare
 SECONDS_OF_PAIR = 4.6e-9  # of rows, for any columns
 SECONDS_OF_TERM = 2.75e-11  # a coordinate of the sketch of a row, in a cell that is visited
 SECONDS_OF_CANDIDATE, SECONDS_OF_BYTE = 4.3e-8, 5.5e-11  # that is settled, and of its coordinates
+# Of rows that a function compares, as the sum of differences is: others take as many times as much everywhere.
+SECONDS_OF_COMPARED_PAIR, SECONDS_OF_COMPARED_TERM = 3e-9, 1.6e-10
+SECONDS_OF_JUDGED_TERM = 7e-10  # of the certificate, by SciPy
 SECONDS_OF_SPARSE_CANDIDATE, SECONDS_OF_SPARSE_BYTE = 3e-7, 3e-10
 # By the first draws and the rounds that follow: 0.03 of 30,000 tokens, 0.05 of 200,000 sums, 0.11 of a million.
 MISSED_AT_FIRST, MISSED_POINTS, MISSED_GROWTH = 0.06, 200_000, 0.4
@@ -138,6 +141,9 @@ def leaf_sizes(search: StageTask | Sizes) -> LeafSizes:
 def exact_seconds(search: StageTask | Sizes) -> float:
     """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
     dimensions, at_once = search.dimensions, 0.5 if paired_bytes(search) else 1.0
+    if compares_rows(search.params.points.metric):
+        listed = search.params.n_neighbors * SECONDS_OF_LISTED
+        return dimensions.n_points * (dimensions.n_points * compared_pair_seconds(dimensions) + listed)
     if dimensions.sparse:
         return dimensions.n_points**2 * pair_seconds(dimensions)
     pair = SECONDS_OF_PAIR_OF_TILES + dimensions.n_features * SECONDS_OF_BYTE_PRODUCT
@@ -147,6 +153,11 @@ def exact_seconds(search: StageTask | Sizes) -> float:
 def pair_seconds(dimensions: Dimensions) -> float:
     """Return those of two rows that are compared: by sketches, which leave few dense ones, or by all their nonzeros."""
     return SECONDS_OF_PAIR + (dimensions.nonzeros or 0) / dimensions.n_points * SECONDS_OF_NONZERO
+
+
+def compared_pair_seconds(dimensions: Dimensions) -> float:
+    """Return those of two rows that a function compares."""
+    return SECONDS_OF_COMPARED_PAIR + dimensions.n_features * SECONDS_OF_COMPARED_TERM
 
 
 def cells_seconds(search: StageTask | Sizes, difficulty: Difficulty) -> float:
@@ -176,6 +187,9 @@ def draw_seconds(search: StageTask | Sizes) -> float:
     leaves, n_features = leaf_sizes(search), search.dimensions.n_features
     compared = LEAF_SPREAD * leaves.of_point * leaves.points + leaves.leaders
     pairs = compared * (SECONDS_OF_PAIR_OF_LEAF + n_features * SECONDS_OF_BYTE_PRODUCT)
+    if compares_rows(search.params.points.metric):  # within leaves once for both points
+        within = LEAF_SPREAD * leaves.of_point * leaves.points / 2
+        pairs = (within + leaves.leaders) * compared_pair_seconds(search.dimensions)
     copies = leaves.of_point * (SECONDS_OF_COPY + leaves.joined**2 * SECONDS_OF_INSERTION)
     settled = leaves.joined * (SECONDS_OF_CANDIDATE + search.dimensions.row_bytes * SECONDS_OF_BYTE)
     return search.dimensions.n_points * (pairs + copies + settled)
@@ -187,6 +201,9 @@ def leaves_seconds(search: StageTask | Sizes) -> float:
     missed = min(1.0, MISSED_AT_FIRST * (n_points / MISSED_POINTS) ** MISSED_GROWTH)
     later = draws_wanted(missed, 1.0 - search.params.neighbors.recall)
     near = n_points * n_edges**2 * search.dimensions.n_features * SECONDS_OF_NEAR
+    if compares_rows(search.params.points.metric):
+        judged = search.params.neighbors.sampled_queries * search.dimensions.n_features * SECONDS_OF_JUDGED_TERM
+        near = n_points * (n_edges**2 * compared_pair_seconds(search.dimensions) + judged)
     return draw_seconds(search) * (FIRST_DRAWS + max(0, later)) + near
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.metrics import METRICS as METRIC_TEXTS
+from scalemani.config.metrics import compares_rows
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.exact import nearest_among, pair_rounds, paired_neighbors, tile_rows
@@ -77,9 +77,10 @@ def compared_recall(work: StageWork) -> float:
 def compared_with_block(task: StageTask, block: int) -> Comparison:
     """Compare the stored lists of the sample with a block of points."""
     rows, (sampled, labels, lists) = rows_of(task, block), task.once(stored_lists)
-    of_sets = METRICS[task.params.points.metric].of_sets
+    metric = task.params.points.metric
+    of_sets = METRICS[metric].of_sets
     queries, points = (some > 0 if of_sets else some for some in (sampled, points_at(task, rows)))
-    return compared(queries, labels, lists, points, rows.start, METRIC_TEXTS[task.params.points.metric].scipy)
+    return compared(queries, labels, lists, points, rows.start, metric if compares_rows(metric) else "")
 
 
 def stored_lists(task: StageTask) -> tuple[Points, np.ndarray, np.ndarray]:

@@ -19,11 +19,10 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
 from scalemani.kernels.arrays.workspace import Empty
-from scalemani.kernels.neighbors.cell_index import CellGroups
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.leaves import (
     Candidates,
-    Leaders,
+    LeaderIndex,
     index_leaders,
     join_leaf,
     merge_candidates,
@@ -31,11 +30,20 @@ from scalemani.kernels.neighbors.leaves import (
 )
 from scalemani.kernels.neighbors.rounds import Round, still_fresh, without_known
 from scalemani.kernels.rows.products import middle_of_rows
+from scalemani.kernels.rows.reduced import ComparedTable
 from scalemani.stages.arrays.graph import StoredNeighbors, joined_step, leaves_step, round_step
 from scalemani.stages.neighbors.cells import fill_short_lists
 from scalemani.stages.neighbors.counts import BYTES_OF_CANDIDATE, leaf_sizes
 from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, round_arrays, settled
-from scalemani.stages.neighbors.tables import basis_of, coordinates_at, holds_points, points_at_hand, rows_of
+from scalemani.stages.neighbors.tables import (
+    basis_of,
+    compared_points,
+    distance_of_points,
+    holds_points,
+    leaf_vectors_at,
+    points_at_hand,
+    rows_of,
+)
 from scalemani.store.groups import block_unit
 
 OFFERED_SLACK = 1.01  # of squared distances, that rounding coordinates to bytes adds
@@ -112,15 +120,15 @@ def search_in_store(current: Round, work: StageWork, number: int) -> None:
     work.map_block_ranges(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
 
 
-def leaders_of(task: StageTask, draw: Draw) -> Leaders | CellGroups:
+def leaders_of(task: StageTask, draw: Draw) -> LeaderIndex:
     """Return the leaders of a draw."""
     rows = sample_rows(task.params.seed, draw.stage, task.dimensions.n_points, leaf_sizes(task).leaders)
-    return index_leaders(coordinates_at(task, rows))
+    return index_leaders(ComparedTable(distance_of_points(task), leaf_vectors_at(task, rows)))
 
 
 def leaves_of_block(task: StageTask, draw: Draw, block: int) -> np.ndarray:
     """Return the leaders (n, f) int32 nearest to the points of a block."""
-    vectors = coordinates_at(task, rows_of(task, block))
+    vectors = leaf_vectors_at(task, rows_of(task, block))
     return nearest_leaders(vectors, task.once(leaders_of, draw), leaf_sizes(task).of_point)
 
 
@@ -146,11 +154,16 @@ def members_of(task: StageTask, draws: int, number: int) -> Members:
 
 
 def limits_before(task: StageTask, number: int) -> np.ndarray:
-    """Return the squares (N,) float32 that candidates do not exceed: lists before a round reach no farther."""
+    """Return the squares (N,) float32 that candidates do not exceed: lists before a round reach no farther.
+
+    Where a function compares rows, they are its distances.
+    """
     if number == 0:
         return np.full(task.dimensions.n_points, np.inf, np.float32)
     distances = StoredNeighbors(task.output).distances(round_step(number - 1))
     reaches = np.concatenate([distances.read_block(block)[:, -1] for block in range(task.dimensions.n_blocks)])
+    if distance_of_points(task).by_function:
+        return (OFFERED_SLACK * reaches.astype(np.float64)).astype(np.float32)
     scale = basis_of(task).scale
     with np.errstate(over="ignore"):
         return (0.5 * OFFERED_SLACK * (reaches.astype(np.float64) / scale) ** 2).astype(np.float32)
@@ -164,7 +177,7 @@ def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> tup
     rows : (n,) int64, the work rows of these points, ascending
     candidates : theirs
     """
-    (items, bounds, width), leaves, scale = members, leaf_sizes(task), basis_of(task).scale
+    (items, bounds, width), leaves = members, leaf_sizes(task)
     shares = np.array([group, group + 1]) * (bounds[-1] - bounds[0]) // leaves.groups
     first, last = np.searchsorted(bounds, bounds[0] + shares)
     last = len(bounds) - 1 if group == leaves.groups - 1 else last
@@ -174,13 +187,18 @@ def join_group(task: StageTask, draw: Draw, members: Members, group: int) -> tup
         in_leaf = places[bounds[leaf] - bounds[first] : bounds[leaf + 1] - bounds[first]]
         for part, some in enumerate(np.array_split(in_leaf, -(-len(in_leaf) // leaves.together) or 1)):
             if len(some) > 1:
-                draws, points = (
-                    generator(task.params.seed, f"{draw.stage}/{part}", leaf),
-                    points_at_hand(task)[rows[some]],
-                )
-                vectors = about(middle_of_rows(points), points, scale)
-                join_leaf(vectors, some, rows.astype(np.int32), limits, candidates, leaves.points, draws)
+                draws, table = generator(task.params.seed, f"{draw.stage}/{part}", leaf), leaf_table(task, rows[some])
+                join_leaf(table, some, rows.astype(np.int32), limits, candidates, leaves.points, draws)
     return rows, candidates
+
+
+def leaf_table(task: StageTask, rows: np.ndarray) -> ComparedTable:
+    """Return the points of a leaf as `join_leaf` takes them."""
+    distance = distance_of_points(task)
+    if distance.by_function:
+        return ComparedTable(distance, np.asarray(compared_points(task)[rows]))
+    points = points_at_hand(task)[rows]
+    return ComparedTable(distance, about(middle_of_rows(points), points, basis_of(task).scale))
 
 
 def joined_part(current: Round, number: int, task: StageTask, part: int) -> Arrays:

@@ -5,6 +5,7 @@ import numpy as np
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.rows.metrics import METRICS
 from scalemani.stages.arrays.graph import StoredNeighbors, round_step
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.neighbors.tables import compared_points
@@ -74,6 +75,8 @@ def settled(
     candidates : (n, c) int32, work rows, -1 for none
     known : (n, k) neighbours, none of them a candidate; None where nothing is known
     """
-    row_bytes, metric = task.dimensions.row_bytes, task.params.points.metric
+    metric = task.params.points.metric
+    by_function = METRICS[metric].distance.by_function
+    row_bytes = task.dimensions.n_features * 8 if by_function else task.dimensions.row_bytes  # in float64
     known = empty_lists(task, len(candidates)) if known is None else known
     return refine_by_tiles(compared_points(task), start, candidates, known, row_bytes, metric)

@@ -8,7 +8,7 @@ from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.needs import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.grouping import PART_ITEMS
-from scalemani.kernels.neighbors.leaves import LARGE, MULTIPLIED_ROWS
+from scalemani.kernels.neighbors.leaves import CUTS_OF_POOL, LARGE, MULTIPLIED_ROWS, most_waiting
 from scalemani.kernels.neighbors.plain import QUERIES_AT_ONCE, ROWS_AT_ONCE
 from scalemani.kernels.neighbors.rounds import MOST_DRAWS
 from scalemani.kernels.neighbors.sparse_scan import LANES
@@ -45,10 +45,15 @@ def memory(sizes: Sizes) -> Memory:
         GIVEN_LISTS: memory_of_partition,
         "leaves": memory_of_leaves,
     }
-    found = lists + by_method[sizes.params.neighbors.method_for(sizes.dimensions.n_points)](sizes)
-    if sizes.dimensions.sparse or not METRICS[sizes.params.points.metric].of_sets:
+    dimensions, method = sizes.dimensions, sizes.params.neighbors.method_for(sizes.dimensions.n_points)
+    found = lists + by_method[method](sizes)
+    if compares_rows(sizes.params.points.metric) and method != "exact":
+        return found + Memory(
+            points={"points in float64": array("float64", dimensions.n_points, dimensions.n_features)}
+        )
+    if dimensions.sparse or not METRICS[sizes.params.points.metric].of_sets:
         return found
-    sets = array("float64", sizes.dimensions.n_points, n_words(sizes.dimensions.n_features))
+    sets = array("float64", dimensions.n_points, n_words(dimensions.n_features))
     return found + Memory(points={"sets of all points": sets})
 
 
@@ -69,7 +74,7 @@ def memory_of_exact(sizes: Sizes) -> Memory:
         2 * row if dimensions.sparse else array("float64", dimensions.n_features)
     )
     sampled = {"sampled queries": n_compared(dimensions) * row}
-    wide = {"points of a block in float64": array("float64", dimensions.block_rows, dimensions.n_features)}
+    wide = {"points of two blocks in float64": 2 * array("float64", dimensions.block_rows, dimensions.n_features)}
     return Memory(
         task={
             "points of two blocks, and their sketches": 2 * dimensions.block_rows * (row + array("float32", width)),
@@ -164,12 +169,18 @@ def memory_of_leaves(sizes: Sizes) -> Memory:
     of_candidates = leaves.joined * BYTES_OF_CANDIDATE
     in_leaves = Memory(
         # As gathered, their coordinates, in groups, and centred in panels.
-        {"leaders": 4 * array("float32", leaves.leaders, features)},
-        {"points of a block, about their mean, and coordinates": rows * row + array("float32", rows, features)},
+        {"leaders": 4 * array("float32", leaves.leaders, features)},  # or as stored, and in float64
+        {"points of a block, about their mean, and coordinates": rows * row + array("float64", rows, features)},
     )
     # Coordinates of all, of a part, and of leaders with what they are compared with; one byte of each, and four where
     # the processor multiplies no bytes.
     coordinates = 3 * array("float32", together, features) + 5 * array("int8", of_part, features)
+    near = {"products of some rows of a part of it": array("int32", MULTIPLIED_ROWS, of_part)}
+    tables = {"coordinates of all points": array("float32", n_points, features)}
+    if compares_rows(sizes.params.points.metric):
+        coordinates, tables = array("float64", together + of_part, features), {}
+        waiting = CUTS_OF_POOL * most_waiting(leaves.joined)
+        near = {"what is near the points of a part of it": of_part * waiting * BYTES_OF_CANDIDATE}
     joined = Memory(
         {
             "leaves of some points, while they are sorted": array("int64", PART_ITEMS, 4),
@@ -179,7 +190,7 @@ def memory_of_leaves(sizes: Sizes) -> Memory:
             # Points as stored, in order with their places, and distinct.
             "a group of leaves: candidates, and points": in_group * (2 * of_candidates + array("int64", 5)),
             "points of a leaf, and coordinates": together * row + coordinates,
-            "products of some rows of a part of it": array("int32", MULTIPLIED_ROWS, of_part),
+            **near,
         },
         {"points of all leaves": array("int64", n_points * leaves.of_point)},
         {"candidates of all points": leaves.n_bytes},
@@ -189,7 +200,7 @@ def memory_of_leaves(sizes: Sizes) -> Memory:
         cache={"candidates of the blocks of a task": n_points * of_candidates},
     )
     by_point = {
-        "coordinates of all points": array("float32", n_points, features),
+        **tables,
         "heads of all lists": n_points * 2 * n_mutual(sizes.params) * BYTES_OF_EDGE,
     }
     steps = {"leaves": in_leaves, "joined": joined, "merged": merged, "rounds": Memory(points=by_point)}

@@ -4,6 +4,9 @@ The true neighbours of a query are computed from every point, before the first r
 say how many cells a point is to visit. Where points were appended to a run, its queries stay, but for as many as a
 sample of all points takes from the appended ones: to a query that stays only appended points come nearer, and these
 alone are looked at.
+
+Where a function compares rows, SciPy computes the distances, to true neighbours and to those that are listed; or the
+function itself where a user has written it.
 """
 
 import functools
@@ -11,17 +14,30 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.config.metrics import compares_rows
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.draws import continue_sample, sample_rows
+from scalemani.kernels.arrays.grouping import compact_rows
+from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.measures import Measure, mean_of
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
+from scalemani.kernels.neighbors.plain import listed_distances, nearest_by
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors, no_neighbors, recall_by_row
 from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredNeighbors, round_step
 from scalemani.stages.neighbors.cells import nearest_in_cells
 from scalemani.stages.neighbors.continued import appended_points, probes_of_earlier
 from scalemani.stages.neighbors.counts import cells_to_visit
-from scalemani.stages.neighbors.tables import centroids_of, query_vectors, rows_of, sketched_at, work_points_of
+from scalemani.stages.neighbors.tables import (
+    centroids_of,
+    points_at,
+    query_vectors,
+    rows_of,
+    sketched_at,
+    work_points_of,
+)
+
+LISTED_BYTES = 2**26  # of listed points in float64, that are compared with their queries at once
 
 
 class Sample(NamedTuple):
@@ -97,7 +113,24 @@ def measured_recall(task: StageTask, number: int) -> Measure:
     output = StoredNeighbors(task.output)
     rows, step = task.once(sampled).rows, round_step(number)
     lists = Neighbors(output.indices(step).gather(rows), output.distances(step).gather(rows))
+    if compares_rows(task.params.points.metric):
+        lists = lists._replace(distances=distances_of_lists(task, rows, lists.indices))
     return mean_of(recall_by_row(lists, output.true_distances.read()), task.dimensions.n_points)
+
+
+def distances_of_lists(task: StageTask, queries: np.ndarray, lists: np.ndarray) -> np.ndarray:
+    """Return the distances (q, k) float64 of work rows (q,) to those that lists (q, k) name, as `plain` computes them.
+
+    Missing entries, which are -1, are infinitely far.
+    """
+    metric, distances = task.params.points.metric, np.full(lists.shape, np.inf)
+    at_once = max(1, LISTED_BYTES // (8 * task.dimensions.n_features * lists.shape[1]))
+    for part in slices(len(queries), at_once):
+        rows, places = compact_rows(lists[part])
+        listed = points_at(task, rows.astype(np.int64))
+        away = listed_distances(metric, points_at(task, queries[part]), np.maximum(places, 0), listed)
+        distances[part] = np.where(places < 0, np.inf, away)
+    return distances
 
 
 def chosen_probes(task: StageTask, true: np.ndarray) -> int:
@@ -132,6 +165,7 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the queries; to those of an earlier run, of its appended points."""
     sample, limits = task.once(sampled), StoredNeighbors(task.output).query_limits.read_once()
     rows, width = rows_of(task, block), task.params.n_neighbors
+    metric = task.params.points.metric
     among, lists = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
     for of_earlier in np.unique(sample.retained).tolist():
         places, labels, points = task.once(queries_of, of_earlier)
@@ -144,7 +178,10 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
             )
             # Appended points are numbered among themselves, and no query that stays is one of them.
             labels = np.full(len(labels), -1)
-        near = nearest_among(points, labels, among, first, none, limits[places])
+        if compares_rows(metric):
+            near = nearest_by(metric, points.points, labels, among.points, first, none)
+        else:
+            near = nearest_among(points, labels, among, first, none, limits[places])
         numbered = np.where(near.indices < 0, near.indices, appended.new[near.indices]) if of_earlier else near.indices
         lists.indices[places], lists.distances[places] = numbered, near.distances
     return lists

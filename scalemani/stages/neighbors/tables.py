@@ -8,7 +8,7 @@ takes longer than what is done with them.
 import functools
 import math
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
@@ -22,6 +22,7 @@ from scalemani.kernels.neighbors.exact import SketchedRows, about
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
+from scalemani.kernels.rows.reduced import COORDINATES, Distance
 from scalemani.kernels.rows.sketches import SketchBasis, rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
@@ -138,10 +139,12 @@ def list_sources(task: StageTask, indices: Table, fresh: Table, width: int) -> N
 def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
     """Return the sketches of all points, in bytes unless that is too coarse for near neighbours, and their unit.
 
-    Or all coordinates instead.
+    Or all coordinates instead, and where a function compares rows these.
 
     The rows of a list lie all over memory: how many bytes each has decides how long a round takes.
     """
+    if distance_of_points(task).by_function:
+        return cast(Table, compared_points(task)), 1.0  # none of these is sparse
     tuning, scale, vectors_at = task.params.neighbors, basis_of(task).scale, coordinates_at if by_all else sketches_at
     sampled = task.once(query_vectors, by_all)
     step, width = rounding_step(sampled), sampled.shape[1]
@@ -175,6 +178,11 @@ def coordinates_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
     return about(basis.mean, points_at(task, rows), basis.scale)
 
 
+def leaf_vectors_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
+    """Return points as they look for leaders: their coordinates, or rows (n, D) float64 that a function compares."""
+    return points_at(task, rows, True) if distance_of_points(task).by_function else coordinates_at(task, rows)
+
+
 def sketches_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
     """Return sketches (n, s), from memory where those of all points are there anyway."""
     if task.in_memory:  # where tables are held in turn, this may be called while those of lists are made
@@ -190,7 +198,7 @@ def sketched_at(task: StageTask, rows: slice | np.ndarray) -> SketchedRows:
 
 def sketched_rows(task: StageTask, points: Points, sketches: np.ndarray) -> SketchedRows:
     """Return points (n, D) as neighbours are compared, with their sketches (n, s)."""
-    return SketchedRows(points, sketches, basis_of(task).scale, METRICS[task.params.points.metric].distance)
+    return SketchedRows(points, sketches, basis_of(task).scale, distance_of_points(task))
 
 
 def points_at(task: StageTask, rows: slice | np.ndarray, compared: bool = False) -> Points:
@@ -201,8 +209,10 @@ def points_at(task: StageTask, rows: slice | np.ndarray, compared: bool = False)
     rows : the work rows of a block, or ascending ones (n,)
     """
     if holds_points(task) and not task.dimensions.sparse:
-        points = (compared_points if compared else points_at_hand)(task)[rows]
-        return points if isinstance(rows, np.ndarray) else points.copy()
+        of_sets = compared and METRICS[task.params.points.metric].of_sets
+        points = (compared_points if of_sets else points_at_hand)(task)[rows]
+        points = points if isinstance(rows, np.ndarray) else points.copy()
+        return compared_rows(points, task.params.points.metric) if compared else points
     stored = work_points_of(task).points
     block_rows = (
         stored.gather(rows)
@@ -225,15 +235,24 @@ def points_at_hand(task: StageTask) -> Table | SparseTable:
 
 def compared_points(task: StageTask) -> Table | SparseTable:
     """Return all points as neighbours are compared: in memory where there is room; sparse ones as they are stored."""
-    of_sets = METRICS[task.params.points.metric].of_sets
-    return task.once(sets_of_points) if of_sets and not task.dimensions.sparse else points_at_hand(task)
+    distance, dimensions = distance_of_points(task), task.dimensions
+    as_stored = dimensions.sparse or (
+        dimensions.dtype == "float64" if distance.by_function else distance == COORDINATES
+    )
+    return points_at_hand(task) if as_stored else task.once(converted_points)
 
 
-def sets_of_points(task: StageTask) -> Table:
-    """Return all dense points as sets (N, W) uint64."""
-    points, metric = work_points_of(task).dense_points, task.params.points.metric
-    width = n_words(task.dimensions.n_features)
-    return filled(task, SET_WORDS, width, lambda rows: compared_rows(points.read_rows(rows), metric))
+def converted_points(task: StageTask) -> Table:
+    """Return all dense points as sets (N, W) uint64, or as the rows (N, D) float64 that a function compares."""
+    points, metric, width = work_points_of(task).dense_points, task.params.points.metric, task.dimensions.n_features
+    of_sets = METRICS[metric].of_sets
+    dtype, width = (SET_WORDS, n_words(width)) if of_sets else (np.dtype(np.float64), width)
+    return filled(task, dtype, width, lambda rows: compared_rows(points.read_rows(rows), metric))
+
+
+def distance_of_points(task: StageTask) -> Distance:
+    """Return how the points are compared."""
+    return METRICS[task.params.points.metric].distance
 
 
 def stored_sketches(task: StageTask, together: int) -> Table:

@@ -19,6 +19,7 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighb
 from scalemani.kernels.neighbors.rerank import Neighbors, refine_neighbors
 from scalemani.kernels.rows.compressed import compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows
+from scalemani.kernels.rows.reduced import ComparedTable
 
 NUMBER_BYTES = 40  # of a row that a query looks at: its number, and its places in a hash table and among the others
 PROPOSED_BYTES, SETTLED_BYTES = 2**26, 2**26  # of sketches and of points, half of them for numbers of rows
@@ -50,7 +51,7 @@ def tiles_with_room(
 
 
 def propose_by_tiles(
-    sketches: Table,
+    table: ComparedTable,
     start: int,
     known: np.ndarray,
     visited: NeighborLists,
@@ -62,7 +63,7 @@ def propose_by_tiles(
 
     Parameters
     ----------
-    sketches : (N, s) float32 or int8, of all points
+    table : of all points, in memory or in files, as of `propose_neighbors`
     known : (n, k) int32, rows of all points, as of `propose_neighbors`
     visited : (n, w), the rows of all points whose lists are looked at, -1 for none
     lists : the fields of `NeighborLists`, of all points
@@ -72,9 +73,10 @@ def propose_by_tiles(
     -------
     (n, n_candidates) int32, rows of all points in no particular order; -1 where there are fewer
     """
-    indices, fresh = lists
+    (indices, fresh), (distance, sketches) = lists, table
     if isinstance(sketches, np.ndarray) and isinstance(indices, np.ndarray) and isinstance(fresh, np.ndarray):
-        return propose_neighbors(sketches, start, known, visited, NeighborLists(indices, fresh), limits, n_candidates)
+        whole = NeighborLists(indices, fresh)
+        return propose_neighbors(table, start, known, visited, whole, limits, n_candidates)
 
     def copied(tile: slice, most_rows: int) -> tuple[np.ndarray, NeighborLists, NeighborLists, np.ndarray] | None:
         """Return known rows, which lists are visited, these lists, and rows: all that is looked at is renumbered.
@@ -97,7 +99,8 @@ def propose_by_tiles(
     proposed = np.empty((len(limits), n_candidates), np.int32)
     for tile, (near, places, far, rows) in tiles_with_room(len(limits), per_query, row_bytes, PROPOSED_BYTES, copied):
         first = int(np.searchsorted(rows, start + tile.start))
-        candidates = propose_neighbors(sketches[rows], first, near, places, far, limits[tile], n_candidates)
+        looked_at = ComparedTable(distance, sketches[rows])
+        candidates = propose_neighbors(looked_at, first, near, places, far, limits[tile], n_candidates)
         proposed[tile] = np.where(candidates < 0, candidates, rows[candidates])
     return proposed
 

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.spatial.distance import cdist
 
-from scalemani.config.metrics import METRICS
+from scalemani.config.judged import distances_between
+from scalemani.config.metrics import compares_rows
 from scalemani.store.invariants import Block, Invariant, StoredArray, StoredRun, stored
 from scalemani.store.invariants.values import NUMBERS_AT_ONCE, rows_that
 
@@ -106,9 +106,9 @@ def pair_distances(points: Points, first_row: int, owners: np.ndarray, others: n
 
 def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matrix, metric: str) -> np.ndarray:
     """Return the distances (n,) of rows to others as `pair_distances` does."""
-    if compared_by := METRICS[metric].scipy:
+    if compares_rows(metric):
         pairs = zip(one[:, np.newaxis], other[:, np.newaxis], strict=True)
-        return np.array([cdist(own, row, compared_by)[0, 0] for own, row in pairs])
+        return np.array([distances_between(metric, own, row)[0, 0] for own, row in pairs])
     if metric == "jaccard":
         one, other = (sp.csr_matrix(rows > 0).astype(np.float64) for rows in (one, other))
         common = np.asarray(one.multiply(other).sum(axis=1)).ravel()

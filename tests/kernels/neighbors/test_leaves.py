@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.spatial.distance import cdist
 
+from scalemani.config.metrics import METRICS
 from scalemani.kernels.neighbors.exact import about
 from scalemani.kernels.neighbors.leaves import (
     FEW_LEADERS,
@@ -22,19 +23,24 @@ from scalemani.kernels.neighbors.leaves import (
 )
 from scalemani.kernels.rows import byte_products
 from scalemani.kernels.rows.byte_products import MOST_STEPS, step_of_rows
+from scalemani.kernels.rows.comparisons import COMPARISONS
+from scalemani.kernels.rows.reduced import COORDINATES, ComparedTable
+
+COMPARED = sorted(COMPARISONS.keys() - {"haversine"})  # by SciPy
 
 
 def joined(points, width, size, limits=None, seed=0):
     vectors = about(points.astype(np.float64).mean(axis=0), points, 1.0)
     candidates, labels = Candidates.empty(len(points), width), np.arange(len(points), dtype=np.int32)
     limits = np.full(len(points), np.inf, np.float32) if limits is None else limits
-    join_leaf(vectors, np.arange(len(points)), labels, limits, candidates, size, np.random.default_rng(seed))
+    table = ComparedTable(COORDINATES, vectors)
+    join_leaf(table, np.arange(len(points)), labels, limits, candidates, size, np.random.default_rng(seed))
     return candidates
 
 
 def parts_of(points, size, seed=0):
     vectors = about(points.astype(np.float64).mean(axis=0), points, 1.0)
-    return list(split_leaf(vectors, size, np.random.default_rng(seed)))
+    return list(split_leaf(ComparedTable(COORDINATES, vectors), size, np.random.default_rng(seed)))
 
 
 def expected_squares(points, width, parts):
@@ -72,6 +78,46 @@ def test_candidates_within_parts_are_those_of_brute_force(n_points, width, size,
         nearest = np.sort(away[i][away[i] < reach - off])[:width]
         assert np.all(np.sort(away[i, labels])[: len(nearest)] <= nearest + 2 * off)
         assert len(labels) >= len(nearest)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True)
+@given(
+    st.integers(2, 150),
+    st.integers(1, 12),
+    st.integers(2, 100),
+    st.sampled_from(COMPARED),
+    st.integers(0, 2**32 - 1),
+    st.booleans(),
+)
+def test_candidates_by_a_function_are_those_of_scipy_within_parts(n_points, width, size, metric, seed, limited):
+    """Long rows are compared a tile at a time, and pools of short lists are cut often."""
+    draws = np.random.default_rng(seed)
+    points = draws.integers(1, 9, (n_points, draws.choice([5, 300]))).astype(np.float64)  # with ties and duplicates
+    away = cdist(points, points, METRICS[metric].scipy)
+    table = ComparedTable(COMPARISONS[metric].distance, points)
+    reach = np.float32(np.median(away)) if limited else np.float32(np.inf)
+    candidates, labels = Candidates.empty(n_points, width), np.arange(n_points, dtype=np.int32)
+    limits, places = np.full(n_points, reach), np.arange(n_points)
+    join_leaf(table, places, labels, limits, candidates, size, np.random.default_rng(seed))
+    met = np.zeros(away.shape, bool)
+    for part in split_leaf(table, size, np.random.default_rng(seed)):
+        met[np.ix_(part, part)] = True
+    met[places, places] = False
+    within = np.where(met & (away.astype(np.float32) < reach), away, np.inf)
+    for i, (listed, values) in enumerate(zip(*candidates, strict=True)):
+        count = min(width, np.count_nonzero(np.isfinite(within[i])))
+        assert len({*listed[:count]}) == count
+        assert (listed[count:] == -1).all()
+        np.testing.assert_allclose(values[:count], np.sort(within[i])[:count], rtol=1e-6)
+        np.testing.assert_allclose(within[i, listed[:count]], values[:count], rtol=1e-6)
+
+
+@pytest.mark.parametrize("metric", COMPARED)
+def test_leaders_by_a_function_are_the_nearest_of_scipy(metric):
+    draws = np.random.default_rng(2)
+    points, leaders = (draws.gamma(1.0, size=(count, 70)) for count in (300, 400))
+    found = nearest_leaders(points, index_leaders(ComparedTable(COMPARISONS[metric].distance, leaders)), 4)
+    np.testing.assert_array_equal(found, np.argsort(cdist(points, leaders, METRICS[metric].scipy), axis=1)[:, :4])
 
 
 def test_candidates_are_the_same_where_a_processor_multiplies_no_bytes():
@@ -134,7 +180,7 @@ def test_equal_points_are_cut():
 def test_leaders_are_near_and_those_of_a_point_depend_on_it_alone(n_leaders):
     draws = np.random.default_rng(2)
     vectors, leaders = (draws.normal(size=(count, 6)).astype(np.float32) for count in (700, n_leaders))
-    index = index_leaders(leaders)
+    index = index_leaders(ComparedTable(COORDINATES, leaders))
     found = nearest_leaders(vectors, index, 4)
     away = cdist(vectors, leaders)
     nearest = np.sort(away, axis=1)[:, :4]

@@ -8,7 +8,8 @@ from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_cells
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import no_neighbors, refine_neighbors
-from scalemani.kernels.rows.reduced import COORDINATES
+from scalemani.kernels.rows.comparisons import COMPARISONS
+from scalemani.kernels.rows.reduced import COORDINATES, ComparedTable
 from scalemani.kernels.rows.sketches import fit_sketch, sketch_points
 
 
@@ -30,7 +31,9 @@ def test_proposals_are_the_best_unseen_neighbours_of_neighbours(dtype, n_dims, l
     limits = np.full(n_points, limit, dtype=np.float32)
     start, stop = 100, 300
     own = NeighborLists(graph.indices[start:stop], graph.fresh[start:stop])
-    got = propose_neighbors(sketches, start, own.indices, own, graph, limits[start:stop], n_candidates)
+    got = propose_neighbors(
+        ComparedTable(COORDINATES, sketches), start, own.indices, own, graph, limits[start:stop], n_candidates
+    )
     squares = cdist(sketches.astype(float), sketches.astype(float)) ** 2
     for i in range(start, stop):
         pairs = [
@@ -46,22 +49,36 @@ def test_proposals_are_the_best_unseen_neighbours_of_neighbours(dtype, n_dims, l
         np.testing.assert_array_equal(np.sort(found), np.sort(expected[: len(found)]))
 
 
+def test_proposals_of_rows_that_a_function_compares_are_ranked_by_it():
+    points, graph = np.random.default_rng(4).normal(size=(300, 9)), random_graph(300, 7, 5)
+    graph = graph._replace(fresh=np.ones_like(graph.fresh))
+    distance, limits = COMPARISONS["manhattan"].distance, np.full(300, np.inf, dtype=np.float32)
+    found = propose_neighbors(ComparedTable(distance, points), 0, graph.indices, graph, graph, limits, 10)
+    away = cdist(points, points, "cityblock")
+    for i, row in enumerate(found):
+        candidates = sorted({*graph.indices[graph.indices[i]].ravel()} - {i, *graph.indices[i]}, key=away[i].item)
+        assert len(row[row >= 0]) >= 8
+        assert {*row[row >= 0]} == {*candidates[: len(row[row >= 0])]}
+
+
 def test_proposals_through_gathered_lists_are_the_same():
     sketches = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
     graph = random_graph(300, 6, 2)
     limits = np.full(50, np.inf, dtype=np.float32)
     own = NeighborLists(graph.indices[:50], graph.fresh[:50])
-    whole = propose_neighbors(sketches, 0, own.indices, own, graph, limits, 10)
+    whole = propose_neighbors(ComparedTable(COORDINATES, sketches), 0, own.indices, own, graph, limits, 10)
     rows, places = compact_rows(own.indices)
     gathered, visited = NeighborLists(graph.indices[rows], graph.fresh[rows]), NeighborLists(places, own.fresh)
-    np.testing.assert_array_equal(propose_neighbors(sketches, 0, own.indices, visited, gathered, limits, 10), whole)
+    np.testing.assert_array_equal(
+        propose_neighbors(ComparedTable(COORDINATES, sketches), 0, own.indices, visited, gathered, limits, 10), whole
+    )
 
 
 def test_known_neighbours_that_are_not_visited_are_no_candidates():
     sketches = np.random.default_rng(0).normal(size=(300, 8)).astype(np.float32)
     graph, limits = random_graph(300, 12, 2), np.full(300, np.inf, dtype=np.float32)
     heads = NeighborLists(np.ascontiguousarray(graph.indices[:, :4]), np.ones((300, 4), bool))
-    found = propose_neighbors(sketches, 0, graph.indices, heads, heads, limits, 40)
+    found = propose_neighbors(ComparedTable(COORDINATES, sketches), 0, graph.indices, heads, heads, limits, 40)
     assert (found >= 0).any(axis=1).mean() > 0.9
     for row, candidates in enumerate(found):
         assert not {*candidates[candidates >= 0]} & {row, *graph.indices[row]}
@@ -88,7 +105,7 @@ def test_the_whole_search_reaches_its_recall():
     for _ in range(2):
         graph = NeighborLists(neighbors.indices, fresh)
         limits = ((neighbors.distances[:, -1] / basis.scale) ** 2).astype(np.float32)
-        proposals = propose_neighbors(sketches, 0, graph.indices, graph, graph, limits, 20)
+        proposals = propose_neighbors(ComparedTable(COORDINATES, sketches), 0, graph.indices, graph, graph, limits, 20)
         neighbors, fresh = refine_neighbors(COORDINATES, points, points, labels, proposals, neighbors)
         recalls.append(np.mean(neighbors.distances[:500] <= reached))
     assert recalls[0] < recalls[1] <= recalls[2]

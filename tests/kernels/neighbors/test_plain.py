@@ -5,7 +5,8 @@ import functools
 import numpy as np
 import pytest
 
-from scalemani.kernels.neighbors.plain import compared, merged, recall_of
+from scalemani.kernels.neighbors.plain import compared, listed_distances, merged, nearest_by, recall_of
+from scalemani.kernels.neighbors.rerank import no_neighbors
 
 K = 5
 
@@ -55,3 +56,19 @@ def test_neighbours_that_are_equally_far_in_the_dtype_of_the_lists_tie():
     whole = compared(points[:1], np.array([0]), last, points, 0)
     assert recall_of(whole, last, np.float32) == 1.0
     assert recall_of(whole, last, np.float64) == 0.0
+
+
+@pytest.mark.parametrize("size", [1, 90, 700])
+def test_neighbours_in_a_metric_are_those_of_loops_for_any_parts(size):
+    points, queries = np.random.default_rng(6).normal(size=(700, 3)), np.arange(0, 700, 10)
+    away = np.abs(points[queries, np.newaxis] - points).sum(axis=2)
+    np.testing.assert_allclose(
+        listed_distances("manhattan", points[queries], true_lists(points)[queries], points),
+        np.take_along_axis(away, true_lists(points)[queries].astype(int), axis=1),
+    )
+    away[np.arange(len(queries)), queries] = np.inf
+    lists = no_neighbors(len(queries), K)
+    for start in range(0, 700, size):
+        lists = nearest_by("manhattan", points[queries], queries, points[start : start + size], start, lists)
+    np.testing.assert_allclose(np.sort(lists.distances, axis=1), np.sort(away, axis=1)[:, :K])
+    np.testing.assert_allclose(np.take_along_axis(away, lists.indices.astype(int), axis=1), lists.distances)

@@ -45,9 +45,9 @@ def goes(points, tmp_path_factory):
 
     propose, looking = neighbors.propose_by_tiles, []
 
-    def proposing(sketches, start, known, visited, *rest):
+    def proposing(table, start, known, visited, *rest):
         looking[-1].append(np.count_nonzero((visited.indices >= 0).any(axis=1)))
-        return propose(sketches, start, known, visited, *rest)
+        return propose(table, start, known, visited, *rest)
 
     patch.setattr(recall, "nearest_among", comparing)
     patch.setattr(neighbors, "propose_by_tiles", proposing)

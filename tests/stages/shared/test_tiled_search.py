@@ -10,6 +10,7 @@ from scalemani.engine.memory.files import RowsInFile
 from scalemani.engine.memory.process import PROCESS
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighbors
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
+from scalemani.kernels.rows.reduced import COORDINATES, ComparedTable
 from scalemani.stages.shared import tiled_search
 from scalemani.stages.shared.tiled_search import propose_by_tiles, refine_by_tiles
 
@@ -41,10 +42,12 @@ def test_proposals_from_files_are_those_of_whole_arrays_for_any_tiles(tmp_path, 
     graph, limits = graph_of(), np.full(STOP - START, 40_000, np.float32)
     own = NeighborLists(graph.indices[START:STOP], graph.fresh[START:STOP])
     visited = NeighborLists(np.ascontiguousarray(own.indices[:, :4]), np.ascontiguousarray(own.fresh[:, :4]))
-    whole = propose_neighbors(sketches, START, own.indices, visited, graph, limits, 10)
+    whole = propose_neighbors(ComparedTable(COORDINATES, sketches), START, own.indices, visited, graph, limits, 10)
     monkeypatch.setattr(tiled_search, "PROPOSED_BYTES", tile_bytes)
     lists = mapped(tmp_path, graph.indices), mapped(tmp_path, graph.fresh)
-    found = propose_by_tiles(mapped(tmp_path, sketches), START, own.indices, visited, lists, limits, 10)
+    found = propose_by_tiles(
+        ComparedTable(COORDINATES, mapped(tmp_path, sketches)), START, own.indices, visited, lists, limits, 10
+    )
     assert (whole >= 0).any()
     np.testing.assert_array_equal(found, whole)
 
