@@ -124,7 +124,7 @@ def test_a_table_of_stages_and_a_method_load_nothing_of_others():
     own, _ = loaded_by("import scalemani.descents.repulsion as sums; sums.make_repulsion('fgt', 'gaussian', 1e-3)")
     assert {name.split(".")[2] for name in own if ".kernels." in name} == {"fast_gauss"}
     own, _ = loaded_by("import scalemani; scalemani.LandmarkPCA; scalemani.stages.table.STAGES['principal_components']")
-    assert {name.split(".")[2] for name in own if name.count(".") > 2} - {"lle", "kernel_lda"} == {"pca"}
+    assert {name.split(".")[2] for name in own if name.count(".") > 2 and not name.endswith(".parameters")} == {"pca"}
 
 
 def test_stages_of_a_descent_load_no_method():
