@@ -183,12 +183,14 @@ def count_near_zero(eigenvalues: np.ndarray) -> int:
     return 1 + int(np.count_nonzero(eigenvalues < NEAR_ZERO))
 
 
-def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray) -> Following:
+def following_value(
+    affinities: sp.csr_matrix, values: np.ndarray, vectors: np.ndarray, dense_up_to: int = DENSE_LANDMARKS
+) -> Following:
     """Return the largest eigenvalue of S = D^-1/2 W D^-1/2 beyond the trivial one and those of unit vectors (N, d).
 
-    Up to 2,500 points by a dense solve; above by Lanczos, until it is off by a tenth of the gap at most. The search
-    starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues, say. W is
-    (N, N) symmetric, `values` (d,) are the Ritz values of the vectors, descending.
+    Up to `dense_up_to` points by a dense solve; above by Lanczos, until it is off by a tenth of the gap at most. The
+    search starts anew, so that it also finds what is missing among those known: the second of two equal eigenvalues,
+    say. W is (N, N) symmetric, `values` (d,) are the Ritz values of the vectors, descending.
     """
     n_points = affinities.shape[0]
     if len(values) + 1 >= n_points:
@@ -198,7 +200,7 @@ def following_value(affinities: sp.csr_matrix, values: np.ndarray, vectors: np.n
     normalized = sp.csr_matrix(scale @ sp.csr_matrix(affinities, dtype=np.float64) @ scale)
     known = np.column_stack([unit_roots(degrees), vectors]).astype(np.float64)
     shifted = known * (np.append(1.0, values) - BELOW_ALL)
-    if n_points > DENSE_LANDMARKS:
+    if n_points > dense_up_to:
         return _by_lanczos(normalized, known, shifted, float(values[-1]))
     matrix = normalized.toarray()
     matrix -= shifted @ known.T

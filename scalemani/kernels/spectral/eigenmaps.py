@@ -38,17 +38,22 @@ def graph_degrees(affinities: sp.csr_matrix) -> np.ndarray:
     return degrees
 
 
-def exact_eigenmaps(affinities: sp.csr_matrix, n_components: int, most_restarts: int = MOST_RESTARTS) -> Eigenmaps:
+def exact_eigenmaps(
+    affinities: sp.csr_matrix,
+    n_components: int,
+    most_restarts: int = MOST_RESTARTS,
+    dense_up_to: int = DENSE_LANDMARKS,
+) -> Eigenmaps:
     """Return the exact Laplacian eigenmaps of W (N, N), symmetric CSR.
 
-    Up to 2,500 points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly restarted
-    Lanczos (ARPACK), to machine precision. It gives up with a ConvergenceError after `most_restarts`: graphs that
-    nearly fall into pieces have eigenvalues so close to each other that it would never end. A point without an affinity
-    is a DisconnectedGraphError.
+    Up to `dense_up_to` points by a dense solve; above, the largest eigenvalues of D^-1/2 W D^-1/2 by implicitly
+    restarted Lanczos (ARPACK), to machine precision. It gives up with a ConvergenceError after `most_restarts`: graphs
+    that nearly fall into pieces have eigenvalues so close to each other that it would never end. A point without an
+    affinity is a DisconnectedGraphError.
     """
     degrees = graph_degrees(affinities)
     weights = sp.csr_matrix(affinities, dtype=np.float64)
-    if len(degrees) <= DENSE_LANDMARKS:
+    if len(degrees) <= dense_up_to:
         mass = sp.diags_array(degrees, format="csr")
         solution = solve_reduced(sp.csr_matrix(mass - weights), sp.csr_matrix(mass), n_components)
         return Eigenmaps(within_range(solution.eigenvalues), solution.vectors)

@@ -7,7 +7,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.kernels.measures import subspace_angle
-from scalemani.kernels.spectral import accuracy
 from scalemani.kernels.spectral.accuracy import Following, following_value, subspace_accuracy
 
 
@@ -122,22 +121,20 @@ def graph(knn_affinities):
 
 @pytest.mark.parametrize("dense_up_to", [2500, 10])
 @pytest.mark.parametrize("n_kept", [1, 2, 5])
-def test_the_value_that_follows_is_that_of_a_dense_solve(graph, monkeypatch, dense_up_to, n_kept):
-    monkeypatch.setattr(accuracy, "DENSE_LANDMARKS", dense_up_to)
+def test_the_value_that_follows_is_that_of_a_dense_solve(graph, dense_up_to, n_kept):
     weights, values, vectors = graph
     kept = slice(1, 1 + n_kept)
-    found = following_value(weights, values[kept], vectors[:, kept])
+    found = following_value(weights, values[kept], vectors[:, kept], dense_up_to)
     gap = values[n_kept] - values[n_kept + 1]
     assert abs(found.values[0] - values[n_kept + 1]) <= 0.1 * gap + 1e-12
     assert found.residuals[0] <= 0.11 * gap
 
 
 @pytest.mark.parametrize("dense_up_to", [2500, 10])
-def test_an_eigenvalue_that_is_missing_among_those_kept_is_found(graph, monkeypatch, dense_up_to):
-    monkeypatch.setattr(accuracy, "DENSE_LANDMARKS", dense_up_to)
+def test_an_eigenvalue_that_is_missing_among_those_kept_is_found(graph, dense_up_to):
     weights, values, vectors = graph
     kept = [1, 3]
-    following = following_value(weights, values[kept], vectors[:, kept])
+    following = following_value(weights, values[kept], vectors[:, kept], dense_up_to)
     assert following.values[0] == pytest.approx(values[2], abs=1e-2 * abs(values[2] - values[3]) + 1e-12)
     found = subspace_accuracy(values[kept], np.full(2, 1e-12), following)
     assert found.eigengap < 0
