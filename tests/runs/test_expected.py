@@ -9,7 +9,12 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.plan import compile_seconds, expected_seconds
 from scalemani.runs.walk import plan_run, run
-from scalemani.stages.neighbors.counts import SECONDS_OF_BYTE_PRODUCT, SECONDS_OF_LISTED, SECONDS_OF_PAIR_OF_TILES
+from scalemani.stages.neighbors.counts import (
+    SECONDS_OF_BYTE_PRODUCT,
+    SECONDS_OF_LISTED,
+    SECONDS_OF_LISTED_TERM,
+    SECONDS_OF_PAIR_OF_TILES,
+)
 
 PARAMS = Parameters().with_values({"layout.max_iterations": 5, "affinities.perplexity": 10})
 
@@ -23,8 +28,11 @@ def test_seconds_grow_with_the_points_and_with_what_is_to_be_compiled(tmp_path):
     assert list(few) == [planned.stage.name for planned in plans[0].stages]
     assert all(many[stage] > few[stage] > 0 for stage in few)
     cold = expected_seconds(plans[1], plans[1].stages, compiling=True)
-    pair, listed = SECONDS_OF_PAIR_OF_TILES + 5 * SECONDS_OF_BYTE_PRODUCT, 2700 * 30 * SECONDS_OF_LISTED
-    searched = (3000**2 - 300**2) / 2 * pair + listed
+    pair, listed = (
+        SECONDS_OF_PAIR_OF_TILES + 5 * SECONDS_OF_BYTE_PRODUCT,
+        SECONDS_OF_LISTED + 5 * SECONDS_OF_LISTED_TERM,
+    )
+    searched = (3000**2 - 300**2) / 2 * pair + 2700 * 30 * listed
     assert many["neighbors"] - few["neighbors"] == pytest.approx(searched / 2)  # on two threads
     assert sum(cold.values()) - sum(many.values()) == pytest.approx(compile_seconds(plans[1].stages))
 

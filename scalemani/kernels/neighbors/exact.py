@@ -49,6 +49,7 @@ from scalemani.kernels.rows.sketches import IN_SIGHT
 from scalemani.kernels.rows.smallest import bound_within, insert_neighbor
 
 LEAST_ROWS, MOST_ROWS, TILES = 256, 4096, 16  # of a tile, and as many tiles as there are where these allow it
+BLAS_ROWS = 512  # of both sides, by which BLAS is at its speed
 MULTIPLIED_ROWS = 256  # of both sides, which stay in the second-level cache with their products
 TERMS_AT_ONCE = 1024  # of a product in float32: sums of more are sums of such sums, which rounds less
 UNIT_ROUNDOFF = 2.0**-24
@@ -276,8 +277,8 @@ class Search:
     def __init__(self, queries: SketchedRows, rows: SketchedRows, start: int, lists: Lists) -> None:
         self.points, self.distance = (queries.points, rows.points), rows.distance
         self.start, self.lists, self.frame = start, lists, frame_of(rows)
-        self.by_bytes = rows.distance == COORDINATES
-        self.singles = self.by_bytes and rows.points.dtype == np.float32
+        self.by_bytes = rows.distance == COORDINATES and has_byte_products()
+        self.singles = rows.distance == COORDINATES and rows.points.dtype == np.float32
 
     @property
     def neighbors(self) -> Neighbors:
@@ -293,7 +294,7 @@ class Search:
         lists = self.lists.part(one.place), self.lists.part(other.place if both else slice(0, 0))
         (rows, one_bounds), (columns, other_bounds) = self._table(one), self._table(other)
         bounds = one_bounds, other_bounds
-        if isinstance(rows, ByteRows) and isinstance(columns, ByteRows) and has_byte_products():
+        if isinstance(rows, ByteRows) and isinstance(columns, ByteRows):
             table, by_tiles = (rows.rows, columns.panels, columns.starts), uses_tiles(one.rows.points.shape[1])
             if (one is other or not both) and np.isinf(lists[0].limits).any():
                 limit_lists(table, by_tiles, bounds, lists[0], self.start + other.place.start)
@@ -301,12 +302,9 @@ class Search:
             join_bytes(table, by_tiles, self.distance, pairs)
             return
         pairs = Pairs(self.points, sides, bounds, reaches_of(lists, bounds), lists, self.singles)
-        for part in slices(len(bounds[0].halves), MULTIPLIED_ROWS):
-            for place in slices(len(bounds[1].halves), MULTIPLIED_ROWS):
-                if isinstance(rows, ByteRows) and isinstance(columns, ByteRows):
-                    products = multiply_bytes(rows.part(part), columns.part(place))
-                else:
-                    products = multiplied(rows[part], columns[place]) - bounds[1].halves[place]
+        for part in slices(len(rows), BLAS_ROWS):
+            for place in slices(len(columns), BLAS_ROWS):
+                products = multiplied(rows[part], columns[place]) - bounds[1].halves[place]
                 offer_near(products, part.start, place.start, self.distance, pairs)
 
     def choose(self, one: Tile, other: Tile) -> None:

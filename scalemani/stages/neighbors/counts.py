@@ -18,14 +18,16 @@ COMPARED_NUMBERS = 1e9  # differences of coordinates: a tenth of a second, far f
 WHOLE_CANDIDATES = 1.5  # of k, by sketches with all dimensions: a pool retains four fifths, more than k
 RETAINED_SHARE = 0.8  # of the candidates of a scan of cells, at least: fewer than k would leave places in lists empty
 FEWEST_COMPARED, MOST_COMPARED = 100, 1000  # points whose lists are compared with plain distances
-MOST_PAIRED = 2**18  # points searched in one go: a minute or two, which an interrupted run computes again
+MOST_PAIRED = 2**20  # points searched in one go: some minutes, which an interrupted run computes again
 LEAVES_OF_GROUP = 64  # that are one task: some seconds
 LISTS_OF_LEAF = 10  # in the points of a leaf, at least: lists are full when the leaves of a point were searched
 LEAF_SPREAD = 1.25  # mean square of the sizes of leaves over the square of their mean
-# Seconds of a core with 512 bits at 3.5 GHz, as measured: ratios are what decides.
+# Seconds of a core with 512 bits at 3.5 GHz, as measured: ratios are what decides. One with tiles (AMX) multiplies
+# twice as fast; the choice is the same there, so that a run has the same results.
 SECONDS_OF_BYTE_PRODUCT = 3.5e-12  # a coordinate of a pair of points
-SECONDS_OF_PAIR_OF_TILES = 9e-10  # of points, for any coordinates
-SECONDS_OF_LISTED = 1.2e-6  # a neighbour of exact search, with all that came before it
+SECONDS_OF_PAIR_OF_TILES = 2e-10  # of points, for any coordinates
+# A neighbour of exact search with all that came before it, and each coordinate of these.
+SECONDS_OF_LISTED, SECONDS_OF_LISTED_TERM = 3e-7, 4.5e-9
 SECONDS_OF_PAIR_OF_LEAF = 2.5e-10  # of points, for any coordinates
 # Of a point in a leaf, and of each pair of candidates that it keeps: they are inserted one by one.
 SECONDS_OF_COPY, SECONDS_OF_INSERTION = 1e-6, 7.6e-10
@@ -147,7 +149,8 @@ def exact_seconds(search: StageTask | Sizes) -> float:
     if dimensions.sparse:
         return dimensions.n_points**2 * pair_seconds(dimensions)
     pair = SECONDS_OF_PAIR_OF_TILES + dimensions.n_features * SECONDS_OF_BYTE_PRODUCT
-    return dimensions.n_points * (at_once * dimensions.n_points * pair + search.params.n_neighbors * SECONDS_OF_LISTED)
+    listed = SECONDS_OF_LISTED + dimensions.n_features * SECONDS_OF_LISTED_TERM
+    return dimensions.n_points * (at_once * dimensions.n_points * pair + search.params.n_neighbors * listed)
 
 
 def pair_seconds(dimensions: Dimensions) -> float:
