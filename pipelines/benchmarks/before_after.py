@@ -28,7 +28,12 @@ from measuring import Measured, measured, scalemani, settings, show
 
 MNIST_POINTS = 70_000
 POINTS_PER_LANDMARK, MOST_LANDMARKS = 100, 10_000
-EMBEDS = {"t-sne": "t-sne", "spectral": "laplacian-eigenmaps", "graph": "knn-graph"}  # by command: the method
+EMBEDS = {
+    "t-sne": "t-sne",
+    "t-sne-3d": "t-sne",
+    "spectral": "laplacian-eigenmaps",
+    "graph": "knn-graph",
+}  # by command: the method
 COMMANDS = (*EMBEDS, "plan", "info", "report")  # the last two read the run of `spectral`
 
 
@@ -95,8 +100,10 @@ def words_of(command: str, run: Path, points: dict[str, Path], n_landmarks: int,
         return ["report", run, run.with_suffix(".html")]
     chosen = settings(affinities__perplexity=5, neighbors__n_neighbors=15, embedding__residual=1e-3)
     chosen += settings(landmarks__n_landmarks=n_landmarks)
+    t_sne = ["embed", points["t-sne"], run, "--method", EMBEDS["t-sne"]]
     by_command = {
-        "t-sne": ["embed", points["t-sne"], run, "--method", EMBEDS["t-sne"]],
+        "t-sne": t_sne,
+        "t-sne-3d": [*t_sne, *settings(landmark_embedding__n_components=3)],
         "spectral": ["embed", points["spectral"], run, "--method", EMBEDS["spectral"], *chosen],
         "graph": ["embed", points["graph"], run, "--method", EMBEDS["graph"], *settings(neighbors__n_neighbors=15)],
         "plan": ["plan", points["spectral"], run.with_name("planned"), "--method", EMBEDS["spectral"], *chosen],
