@@ -288,8 +288,8 @@ def fitted_mesh(low: np.ndarray, high: np.ndarray, rule: MeshRule) -> Mesh:
 def _check_memory(mesh: Mesh, lengths: tuple[int, ...], rule: MeshRule, requested: tuple[float, np.ndarray]) -> None:
     """Raise NumericalError where two meshes of charges, the spectrum and the kernel's transform take too much."""
     nodes = math.prod(float(length) for length in mesh.shape)
-    spectrum = lengths[0] * nodes / mesh.shape[0]
-    transform = math.prod(0.5 * length + 1.0 for length in lengths)
+    spectrum = lengths[-1] * nodes / mesh.shape[-1]
+    transform = 2.0 * math.prod(0.5 * length + 1.0 for length in lengths)
     size = rule.dtype.itemsize * (2.0 * nodes + spectrum + transform)
     if size > MOST_BYTES:
         tolerance, extents = requested

@@ -14,11 +14,11 @@ PROGRAM = """
 import inspect, json, types
 from scalemani.kernels.machine.compile import PLAIN
 from scalemani.kernels.machine import instructions, vector_math
-from scalemani.kernels.repulsion import convolution, splines
+from scalemani.kernels.repulsion import splines
 from scalemani.kernels.affinities import root_finders
 
 chosen = (instructions.compress_lanes, instructions.prefetch_line, instructions.prefetch_row, vector_math.exp_in_range,
-          vector_math.log_positive, convolution.transformed, splines.spread_group, splines.gather_group,
+          vector_math.log_positive, splines.spread_group, splines.gather_group,
           root_finders.derivative_step)
 kinds = (types.FunctionType, types.BuiltinFunctionType)
 print(json.dumps([PLAIN, [isinstance(function, kinds) for function in chosen]]))
@@ -40,7 +40,7 @@ def test_kernels_are_python_functions_where_the_environment_says_so(variables, p
     kept = {k: v for k, v in os.environ.items() if k not in ("SCALEMANI_PLAIN", "NUMBA_DISABLE_JIT")}
     command = [sys.executable, "-c", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, check=True, env=kept | variables)
-    assert json.loads(done.stdout) == [plain, [plain] * 9]
+    assert json.loads(done.stdout) == [plain, [plain] * 8]
 
 
 @pytest.mark.parametrize("value", ["no", "false", "2"])

@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from scipy import fft
 
-from scalemani.kernels.repulsion.convolution import MESH_KERNELS, kernel_transform, padded_lengths, radices_of
+from scalemani.kernels.repulsion.convolution import MESH_KERNELS, kernel_transform, padded_lengths
 
 
 def whole_transform(values, lengths):
@@ -21,7 +22,7 @@ def test_padded_lengths_are_even_quick_to_transform_and_near():
         assert length % 2 == 0
         assert length >= least
         assert length <= max(1.13 * (least + 16) + 1, 64)
-        assert np.prod(radices_of(length)) == length
+        assert fft.next_fast_len(length, real=True) == length
 
 
 def test_a_kernel_on_a_fine_mesh_is_itself_between_nodes():
