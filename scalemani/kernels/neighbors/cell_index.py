@@ -110,7 +110,11 @@ def index_cells(centroids: np.ndarray) -> CellIndex:
 
 
 def nearest_indexed_cells(
-    sketches: np.ndarray, index: CellIndex, n_probes: int, per_probe: int = CELLS_PER_PROBE
+    sketches: np.ndarray,
+    index: CellIndex,
+    n_probes: int,
+    per_probe: int = CELLS_PER_PROBE,
+    probes_at_once: int = PROBES_AT_ONCE,
 ) -> np.ndarray:
     """Return the cells nearest to each sketch, or nearly.
 
@@ -121,6 +125,7 @@ def nearest_indexed_cells(
     sketches : (n, s) float32
     n_probes : cells for each sketch, at most C
     per_probe : cells that are looked at for each of these where they are in groups, at least
+    probes_at_once : what a tree returns at once; changes no bit
 
     Returns
     -------
@@ -129,7 +134,7 @@ def nearest_indexed_cells(
     if isinstance(index, CellGroups):
         return nearest_cells_in_groups(sketches, index, n_probes, per_probe)
     cells = np.empty((len(sketches), n_probes), np.int32)
-    for rows in slices(len(sketches), max(1, PROBES_AT_ONCE // n_probes)):
+    for rows in slices(len(sketches), max(1, probes_at_once // n_probes)):
         cells[rows] = index.query(sketches[rows], n_probes)[1].reshape(-1, n_probes)
     return cells
 

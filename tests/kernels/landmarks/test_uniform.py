@@ -4,6 +4,7 @@ import pytest
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.landmarks.selection import (
+    WORDS_BLOCK,
     draw_rows,
     first_of_equal_rows,
     n_spread_candidates,
@@ -25,10 +26,10 @@ def test_drawn_rows_extend_and_are_uniform():
     assert 60 < counts.min() <= counts.max() < 145  # 100 expected, standard deviation 8.7
 
 
-def test_drawn_rows_do_not_depend_on_the_block_of_words(monkeypatch):
-    whole = draw_rows(5000, 300, 1, "s")
-    monkeypatch.setattr("scalemani.kernels.landmarks.selection.WORDS_BLOCK", 512)
-    np.testing.assert_array_equal(draw_rows(5000, 300, 1, "s"), whole)
+def test_drawn_rows_have_the_least_words_of_all_in_any_block_of_these():
+    n_rows = 2 * WORDS_BLOCK + 100
+    expected = np.argsort(row_words(1, "s", 0, n_rows), kind="stable")[:300]
+    np.testing.assert_array_equal(draw_rows(n_rows, 300, 1, "s"), expected)
 
 
 def test_random_landmarks_pass_over_repeated_coordinates():

@@ -3,7 +3,6 @@ import pytest
 from scipy.spatial import cKDTree
 from scipy.spatial.distance import cdist
 
-from scalemani.kernels.neighbors import cell_index
 from scalemani.kernels.neighbors.cell_index import (
     FEW_CELLS,
     TREE_DIMENSIONS,
@@ -42,13 +41,13 @@ def test_of_more_dimensions_they_are_looked_for_in_groups():
 
 
 @pytest.mark.parametrize("n_dims", [2, TREE_DIMENSIONS + 2])
-def test_a_row_depends_on_its_sketch_alone(n_dims, monkeypatch):
+def test_a_row_depends_on_its_sketch_alone(n_dims):
     grid = np.random.default_rng(0).integers(0, 9, (400, n_dims)).astype(np.float32)  # many are equally far
     index, sketches = index_cells(np.unique(grid, axis=0)), grid + np.float32(0.5)
     whole = nearest_indexed_cells(sketches, index, 4)
-    monkeypatch.setattr(cell_index, "PROBES_AT_ONCE", 12)
     for start, stop in ((0, 1), (1, 130), (130, 400)):
-        np.testing.assert_array_equal(nearest_indexed_cells(sketches[start:stop], index, 4), whole[start:stop])
+        part = nearest_indexed_cells(sketches[start:stop], index, 4, probes_at_once=12)
+        np.testing.assert_array_equal(part, whole[start:stop])
 
 
 def test_all_cells_of_few_are_found():
