@@ -331,8 +331,8 @@ def index_dtype(matrix: SparseMatrix) -> np.dtype:
     return np.dtype(np.int32 if max(*matrix.shape, matrix.indptr[-1]) < 2**31 else np.int64)
 
 
-def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
-    """Write a CSR matrix as `scipy.sparse.load_npz` reads it, in one pass over its rows.
+def write_sparse_npz(matrix: SparseMatrix, target: str, entries: int = ENTRIES_AT_ONCE) -> None:
+    """Write a CSR matrix as `scipy.sparse.load_npz` reads it, in one pass over its rows, so many `entries` at a time.
 
     The values wait in a file without a name until all columns are written.
     """
@@ -347,7 +347,7 @@ def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
             with archive.open(f"{name}.npy", "w") as member:
                 np.save(member, values)
         with npy_member(archive, "indices", (n_entries,), kind) as member:
-            for start, stop in row_parts(matrix.indptr):
+            for start, stop in row_parts(matrix.indptr, entries):
                 rows = matrix.rows(start, stop)
                 member.write(rows.indices.astype(kind, copy=False).data.cast("B"))
                 waiting.write(rows.data.data.cast("B"))
@@ -356,20 +356,20 @@ def write_sparse_npz(matrix: SparseMatrix, target: str) -> None:
             shutil.copyfileobj(waiting, member)
 
 
-def write_sparse_zarr(matrix: SparseMatrix, target: str) -> None:
+def write_sparse_zarr(matrix: SparseMatrix, target: str, chunk_entries: int = CHUNK_ENTRIES) -> None:
     """Write a zarr group of `data`, `indices` and `indptr` with the attributes by which AnnData knows a CSR matrix."""
     with whole_group(target) as group:
-        fill_matrix(matrix, group, group_array)
+        fill_matrix(matrix, group, group_array, chunk_entries)
 
 
-def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray) -> None:
+def fill_matrix(matrix: SparseMatrix, group: Any, new_array: NewArray, chunk_entries: int = CHUNK_ENTRIES) -> None:
     """Write a CSR matrix as AnnData does into an empty group of zarr or HDF5, where `new_array` creates arrays."""
     kind, n_entries = index_dtype(matrix), int(matrix.indptr[-1])
     group.attrs.update({"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": list(matrix.shape)})
-    chunk = min(CHUNK_ENTRIES, max(1, n_entries))
+    chunk = min(chunk_entries, max(1, n_entries))
     data = new_array(group, "data", (n_entries,), matrix.dtype, chunk)
     indices = new_array(group, "indices", (n_entries,), kind, chunk)
-    indptr = new_array(group, "indptr", matrix.indptr.shape, kind, min(CHUNK_ENTRIES, len(matrix.indptr)))
+    indptr = new_array(group, "indptr", matrix.indptr.shape, kind, min(chunk_entries, len(matrix.indptr)))
     indptr[:] = matrix.indptr.astype(kind)
     for start, stop in row_parts(matrix.indptr):
         rows, entries = matrix.rows(start, stop), slice(int(matrix.indptr[start]), int(matrix.indptr[stop]))

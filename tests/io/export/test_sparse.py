@@ -49,10 +49,9 @@ def test_parts_are_all_rows_in_order_with_no_more_entries_than_asked_but_in_sing
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16])
 @pytest.mark.parametrize("entries", [7, 2**23])
-def test_scipy_reads_back_the_matrix(tmp_path, monkeypatch, dtype, entries):
-    monkeypatch.setattr(writers.row_parts, "__defaults__", (entries,))
+def test_scipy_reads_back_the_matrix(tmp_path, dtype, entries):
     given = Rows(matrix(dtype))
-    writers.write_sparse_npz(given, str(tmp_path / "w.npz"))
+    writers.write_sparse_npz(given, str(tmp_path / "w.npz"), entries)
     found = sp.load_npz(tmp_path / "w.npz")
     same(found, given.matrix)
     assert found.indices.dtype == np.int32
@@ -61,10 +60,9 @@ def test_scipy_reads_back_the_matrix(tmp_path, monkeypatch, dtype, entries):
 
 
 @pytest.mark.parametrize("chunk", [64, 2**21])
-def test_a_group_has_what_anndata_looks_for(tmp_path, monkeypatch, chunk):
-    monkeypatch.setattr(writers, "CHUNK_ENTRIES", chunk)
+def test_a_group_has_what_anndata_looks_for(tmp_path, chunk):
     given = Rows(matrix())
-    writers.write_sparse_zarr(given, str(tmp_path / "w.zarr"))
+    writers.write_sparse_zarr(given, str(tmp_path / "w.zarr"), chunk)
     group = zarr.open_group(tmp_path / "w.zarr", mode="r")
     assert dict(group.attrs) == {"encoding-type": "csr_matrix", "encoding-version": "0.1.0", "shape": [300, 80]}
     found = sp.csr_matrix((group["data"][...], group["indices"][...], group["indptr"][...]), group.attrs["shape"])

@@ -103,9 +103,13 @@ def test_rows_out_of_sight_have_finite_sketches_and_leave_those_of_others_alone(
     assert (np.abs(sketches[[3, 1400]]).max(axis=1) > 1e14).all()
 
 
-@pytest.mark.parametrize("far", [1e10, -1e30, 1e300])
 @pytest.mark.parametrize(
-    ("n_features", "make"), [(9, np.asarray), (2100, np.asarray), (9, sp.csr_matrix), (2100, sp.csr_matrix)]
+    ("far", "n_features", "make"),
+    [
+        *((far, 9, make) for far in (1e10, -1e30, 1e300) for make in (np.asarray, sp.csr_matrix)),
+        (1e300, 2100, np.asarray),
+        (-1e30, 2100, sp.csr_matrix),
+    ],
 )
 def test_a_few_far_rows_of_a_sample_do_not_move_the_basis_of_the_others(far, n_features, make):
     draws = np.random.default_rng(0)
