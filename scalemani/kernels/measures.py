@@ -13,11 +13,11 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
-from scipy.spatial.distance import cdist
 
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.grouping import repeated_in_rows
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.neighbors.plain import distances_in
 from scalemani.kernels.rows.compressed import Points, about_center, dense_rows, jaccard_distances, jaccard_of_pairs
 
 ROWS_PER_BLOCK = 256  # sampled rows whose distances to all points are held at once
@@ -316,14 +316,15 @@ class Comparing(NamedTuple):
     closer: Callable[[Points, np.ndarray, np.ndarray, Points], np.ndarray]
 
 
-def comparing_by(scipy_name: str) -> Comparing:
-    """Return how dense points are compared by a distance of `scipy.spatial.distance`."""
+def comparing_by(metric: str) -> Comparing:
+    """Return how dense points are compared by a metric that compares rows."""
+    between = functools.partial(distances_in, metric)
 
     def of_pairs(points: Points, others: Points) -> np.ndarray:
         pairs = zip(points, others, strict=True)
-        return np.array([cdist(one[np.newaxis], other[np.newaxis], scipy_name)[0, 0] for one, other in pairs])
+        return np.array([between(one[np.newaxis], other[np.newaxis])[0, 0] for one, other in pairs])
 
-    return Comparing(np.asarray, of_pairs, functools.partial(closer_by, functools.partial(cdist, metric=scipy_name)))
+    return Comparing(functools.partial(np.asarray, dtype=np.float64), of_pairs, functools.partial(closer_by, between))
 
 
 COORDINATES = Comparing(lambda rows: rows, squared_differences, closer_counts)  # by squares of Euclidean distances

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.metrics import METRICS as METRIC_TEXTS
 from scalemani.config.metrics import compares_rows
 from scalemani.config.validation import check_count, check_seed
 from scalemani.interfaces.functions import measures
@@ -149,5 +148,5 @@ def count_closer(run: Run, rows: np.ndarray, neighbors: np.ndarray) -> np.ndarra
 def comparing(metric: str) -> Comparing:
     """Return how stored points are compared by a metric; Euclidean distances of most mapped rows have its order."""
     if compares_rows(metric):
-        return comparing_by(METRIC_TEXTS[metric].scipy)
+        return comparing_by(metric)
     return SETS if METRICS[metric].of_sets else COORDINATES
