@@ -22,6 +22,7 @@ from scalemani.kernels.rows.reduced import Distance, distance_by, reduced_distan
 from scalemani.kernels.rows.refusals import Refusal, RowValues, find_negative_rows, find_no_places, find_zero_rows
 
 OF_TWO_ROWS = (numba.float64[::1], numba.float64[::1])
+AROUND_REASONS = ("Failed in", "During")  # lines of numba's messages
 ASYMMETRY = 1e-6  # of a distance, relative, with its rows swapped: what sums in another order make of it is far less
 
 
@@ -144,10 +145,11 @@ def compiled_function(metric: str) -> Any:
             if not isinstance(returned, numba.types.Number):
                 raise TypeError(f"it returns {returned}")
     except Exception as error:
-        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        lines = (line for line in str(error).splitlines() if line.strip() and not line.startswith(AROUND_REASONS))
+        reason = next(lines, type(error).__name__)
         raise ConfigError(
             f"metric={metric} is no function of two rows (D,) float64 that numba compiles and that returns a number: "
-            f"{reason[0]}"
+            f"{reason}"
         ) from error
     return dispatcher
 
