@@ -2,9 +2,10 @@
 
 Coordinates about the middle of the rows are rounded to whole steps, and it is known how far off each row is. Products
 of the rounded rows, which are integers, tell which pairs may be near enough for the list of either side; a compiled
-loop looks at 64 of them at a time. Rows that may be near gather in a pool of each list. When a pool is full it is
-settled, nearest first: distances are computed in float64 (of integers exactly), and ties go to the smaller index. So
-neither tiles and their order nor the processor change a bit of the result.
+loop looks at 64 of them at a time. Most of what is left is refused by distances in float32; others are computed in
+float64 (of integers exactly), and ties go to the smaller index. So neither tiles and their order nor the processor
+change a bit of the result. Before a tile is compared with itself, its products tell how far each list may reach at
+most: most rows that would join a list at first, and leave it again, never do.
 
 Where rows are nearer to each other than steps tell, as in tight clusters far apart, and for sets, BLAS multiplies
 float32 vectors in place of bytes: all coordinates, or the sketches of sets. Neither are ever farther apart than points.
@@ -66,7 +67,7 @@ SPARE_SHARE = 5  # of the width, that a bound of it may be too wide
 LEAST_UNIT = 1e-300
 FARTHEST = 1e100  # that a row may be off, so that squares are finite
 ROUNDED_OFF = 2.0**-50  # of a length, that coordinates are rounded by
-LONGEST = 11_000.0  # steps of a row: the squared distance of two is less than 2**29
+LONGEST = 11_000.0  # steps of a row: the squared distance of two is less than 2**29, and no sum is beyond 32 bits
 EVERYTHING, NOTHING = 2**30, -(2**30)  # that a list takes, in squares of steps
 UNDERFLOW = 1e-35  # of products, in squares of the unit of length
 LANES = 64
@@ -135,7 +136,8 @@ class Tile:
     def in_bytes(self) -> tuple[ByteRows, Bounds]:
         """All coordinates in whole steps; sums of products begin with minus the halves."""
         unit = max(self.frame.scale * self.frame.step, LEAST_UNIT)
-        codes, off = rounded_rows(self.rows.points, self.frame.middle, unit)
+        most = min(float(MOST_STEPS), np.floor(LONGEST / np.sqrt(self.rows.points.shape[1])))
+        codes, off = rounded_rows(self.rows.points, self.frame.middle, unit, most)
         lowered = np.minimum(off**2 * (1.0 + 1.0 / SHARE_OF_BYTES), FARTHEST_OFF)
         halves = in_blocks(np.floor((squared_lengths(codes) - lowered) / 2).astype(np.int32))
         return byte_rows(codes, -halves), Bounds(halves, off, unit, SHARE_OF_BYTES)
@@ -365,14 +367,20 @@ def about(middle: np.ndarray, points: np.ndarray, scale: float) -> np.ndarray:
 
 
 @compiled_sums
-def rounded_rows(points: np.ndarray, middle: np.ndarray, unit: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return points (n, D) about a middle (D,) float64 in whole units up to 127: (n, D) int8, and how far off, (n,)."""
+def rounded_rows(points: np.ndarray, middle: np.ndarray, unit: float, most: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return points (n, D) about a middle (D,) float64 in whole units, at most `most`, and how far off each is.
+
+    Returns
+    -------
+    codes : (n, D) int8
+    off : (n,) float64, in units
+    """
     codes, off = np.empty(points.shape, np.int8), np.empty(points.shape[0])
     for i in range(np.uint64(points.shape[0])):
         squares, lengths = 0.0, 0.0
         for d in range(np.uint64(points.shape[1])):
             coordinate = (np.float64(points[i, d]) - middle[d]) / unit
-            steps = min(max(np.rint(coordinate), -MOST_STEPS), MOST_STEPS)
+            steps = min(max(np.rint(coordinate), -most), most)
             codes[i, d] = np.int8(steps)
             squares += square_of(coordinate - steps)
             lengths += square_of(coordinate)
@@ -430,8 +438,6 @@ def limit_lists(
     other_label: int,
 ) -> None:
     """Lower the limits of lists to what as many rows of another tile as they hold are certainly within.
-
-    Half of the rows that would join lists at first, and leave them again, never do.
 
     Parameters
     ----------

@@ -216,6 +216,14 @@ def test_what_bytes_leave_holds_all_rows_within_a_limit_and_few_more(seed, featu
     assert (near | ~left)[far:, far:].all()
 
 
+def test_far_rows_of_many_columns_are_found():
+    """Sums of their products would not fit 32 bits."""
+    points = np.random.default_rng(2).integers(0, 4, (300, 130_000)).astype(np.uint8)
+    points[:2] += 250
+    lists = paired_neighbors(sketched(points, 8), no_neighbors(300, 5))
+    np.testing.assert_array_equal(lists.indices[:2, 0], [1, 0])
+
+
 @settings(max_examples=100, deadline=None, derandomize=True)
 @given(st.integers(0, 2**32 - 1), st.sampled_from([1, 40, 3000]), st.sampled_from([1e-25, 1e-3, 1.0, 1e19]))
 def test_float32_rejects_no_row_within_a_limit_and_most_beyond(seed, features, scale):
