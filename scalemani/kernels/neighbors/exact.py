@@ -63,6 +63,7 @@ MORE_DISTANCE = 1.0 + 1e-6  # than a list tells: it is rounded to float32
 MORE_OFF = 1.0 + 1e-9  # than is computed in float64
 FARTHEST_OFF = 2.0**29  # squares, in steps: with what is off by more all pairs are looked at
 WHOLE = 4.0  # squares, that halves of both rows were rounded down by at most
+ROUNDED_SUM = np.float32(8 * UNIT_ROUNDOFF)  # of the size of its terms, that a sum of three in float32 is off at most
 SPARE_SHARE = 5  # of the width, that a bound of it may be too wide
 LEAST_UNIT = 1e-300
 FARTHEST = 1e100  # that a row may be off, so that squares are finite
@@ -468,11 +469,13 @@ def limit_lists(
             for j in range(np.uint64(n_others)):
                 product = products[row, j]
                 least = min(least, product)
-                reached[np.uint64(0), j] = of_row + by_other[j] - per_product * np.float32(product)
+                added, taken = of_row + by_other[j], per_product * np.float32(product)
+                reached[np.uint64(0), j] = added - taken + ROUNDED_SUM * (added + abs(taken))
             itself = labels[i] - other_label
             if 0 <= itself < n_others:
                 reached[0, itself] = np.inf
-            farthest = of_row + most_added - per_product * np.float32(least)
+            added, taken = of_row + most_added, per_product * np.float32(least)
+            farthest = added - taken + ROUNDED_SUM * (added + abs(taken))
             bound = bound_within(reached, 0, n_others, np.float32(0.0), farthest, width, width + width // SPARE_SHARE)
             within = np.sqrt(max(np.float64(bound), 0.0) * MORE_DISTANCE) + one.off[i]
             limits[i] = min(limits[i], within * one.unit * MORE_DISTANCE)

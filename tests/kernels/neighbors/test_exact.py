@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import sparse
+from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors import exact as search
 from scalemani.kernels.neighbors.exact import (
@@ -214,6 +215,19 @@ def test_what_bytes_leave_holds_all_rows_within_a_limit_and_few_more(seed, featu
     off = bounds.unit * bounds.off  # of two rows, with some room for the share
     near = distances <= 1.03 * (limits + off)[:, np.newaxis] + 8 * off
     assert (near | ~left)[far:, far:].all()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("spread", [1e-3, 1e-7, 1e-9, 1e-14, 1e-19])
+def test_rows_that_round_to_the_same_bytes_have_all_their_neighbours(dtype, spread):
+    draws = np.random.default_rng(1).normal(size=(500, 7))
+    points = np.concatenate([draws * spread, draws[:20]]).astype(dtype)
+    lists = paired_neighbors(sketched(points), no_neighbors(520, 10))
+    away = cdist(points.astype(float), points.astype(float))
+    np.fill_diagonal(away, np.inf)
+    np.testing.assert_allclose(lists.distances, np.sort(away, axis=1)[:, :10], rtol=1e-9)
+    assert (lists.indices >= 0).all()
+    assert_same(lists, exact(points, 10, block=100))
 
 
 def test_far_rows_of_many_columns_are_found():
