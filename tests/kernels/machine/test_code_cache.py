@@ -159,9 +159,9 @@ def test_code_compiled_under_other_settings_is_other_code(filled, variable):
 
 MEASURE = """
 from scalemani.kernels.rows.reduced import distance_by
-@distance_by
-def constant(a, b):
+def value(a, b):
     return {value}
+constant = distance_by(value, "constant")
 """
 
 
