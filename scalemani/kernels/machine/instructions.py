@@ -195,7 +195,7 @@ def reference_lowest_bit(word: int) -> int:
 
 
 @in_plain_mode(reference_lowest_bit)
-@emitted(numba.types.int64, numba.types.int64)
+@emitted(numba.types.int64, numba.types.uint64)
 def lowest_bit(builder: Any, word: Any) -> Any:
     """Emit what `reference_lowest_bit` does."""
     return builder.cttz(word, ir.Constant(ir.IntType(1), 1))
@@ -204,7 +204,7 @@ def lowest_bit(builder: Any, word: Any) -> Any:
 NEAR_LANES = 4 * LANES_AT_ONCE
 
 
-def reference_near_lanes(sums: int, reaches: int, reach: float, least: float, dtype: DTypeLike) -> int:
+def reference_near_lanes(sums: int, reaches: int, reach: float, least: float, dtype: DTypeLike) -> np.uint64:
     """Return which of 64 sums, with the greater of a reach of theirs and of one for all, are not below `least`: bits.
 
     Parameters
@@ -214,18 +214,18 @@ def reference_near_lanes(sums: int, reaches: int, reach: float, least: float, dt
     read, own = (numbers_at(place, (NEAR_LANES,), dtype) for place in (sums, reaches))
     one = np.dtype(dtype).type
     near = read + np.maximum(own, one(reach)) >= one(least)
-    return int((near.astype(np.int64) << np.arange(NEAR_LANES)).sum(dtype=np.int64))
+    return (near.astype(np.uint64) << np.arange(NEAR_LANES, dtype=np.uint64)).sum(dtype=np.uint64)
 
 
 @in_plain_mode(functools.partial(reference_near_lanes, dtype=np.int32))
-@emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.int32, numba.types.int32)
+@emitted(numba.types.uint64, _ADDRESS, _ADDRESS, numba.types.int32, numba.types.int32)
 def near_integers(builder: Any, sums: Any, reaches: Any, reach: Any, least: Any) -> Any:
     """Emit what `reference_near_lanes` does, of int32."""
     return _near_lanes(builder, sums, reaches, reach, least, builder.icmp_signed, builder.add)
 
 
 @in_plain_mode(functools.partial(reference_near_lanes, dtype=np.float32))
-@emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.float32, numba.types.float32)
+@emitted(numba.types.uint64, _ADDRESS, _ADDRESS, numba.types.float32, numba.types.float32)
 def near_singles(builder: Any, sums: Any, reaches: Any, reach: Any, least: Any) -> Any:
     """Emit what `reference_near_lanes` does, of float32."""
     return _near_lanes(builder, sums, reaches, reach, least, builder.fcmp_ordered, builder.fadd)

@@ -540,9 +540,9 @@ def offer_near(products: np.ndarray, first: int, column: int, distance: Distance
             sums_at = products.ctypes.data + row * products.strides[0] + (j - np.uint64(column)) * ITEM_BYTES
             reaches_at = other_reaches.ctypes.data + j * ITEM_BYTES
             near = near_lanes(np.int64(sums_at), np.int64(reaches_at), one_reaches[i], half, integral)
-            while near != 0:
+            while near != np.uint64(0):
                 number = j + np.uint64(lowest_bit(near))
-                near &= near - 1
+                near &= near - np.uint64(1)
                 if number >= n_others or (same and number <= i):
                     continue
                 product = products[row, number - np.uint64(column)]

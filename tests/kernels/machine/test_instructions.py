@@ -13,9 +13,13 @@ from scalemani.kernels.machine.instructions import (
     ITEM_BYTES,
     LANES_AT_ONCE,
     compress_lanes,
+    lowest_bit,
+    near_integers,
     prefetch_line,
     prefetch_row,
     reference_compress_lanes,
+    reference_lowest_bit,
+    reference_near_lanes,
 )
 
 ROOM = 40
@@ -108,3 +112,34 @@ def test_hints_are_instructions_of_the_processor():
     kernel = numba.njit(hint.py_func)  # compiled here: what comes from the cache has no listing
     kernel(0)
     assert all("llvm.prefetch" in listing for listing in kernel.inspect_llvm().values())
+
+
+@compiled
+def near_lanes(sums, reaches, reach, least):
+    """Which of 64 sums are near."""
+    return near_integers(sums.ctypes.data, reaches.ctypes.data, reach, least)
+
+
+@pytest.mark.parametrize("all_near", [False, True])
+def test_lanes_are_near_by_the_greater_of_two_reaches(all_near):
+    draws = np.random.default_rng(4)
+    sums, reaches = (draws.integers(-100, 100, 64).astype(np.int32) for _ in range(2))
+    if all_near:
+        sums[:] = 200
+    least = np.int32(40)
+    expected = sums + np.maximum(reaches, 10) >= least
+    near = int(near_lanes(sums, reaches, np.int32(10), least))
+    assert near == sum(1 << int(lane) for lane in np.flatnonzero(expected))
+    assert near == int(reference_near_lanes(sums.ctypes.data, reaches.ctypes.data, 10, 40, np.int32))
+
+
+@compiled
+def lowest(word):
+    """The lowest bit of a word."""
+    return lowest_bit(word)
+
+
+def test_the_lowest_bit_of_a_word_is_that_of_its_reference():
+    for bit in (0, 5, 63):
+        word = (1 << bit) | (1 << 63)
+        assert int(lowest(np.uint64(word))) == reference_lowest_bit(word) == bit
