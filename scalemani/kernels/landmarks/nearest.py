@@ -4,26 +4,24 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.compile import compiled
-from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among, tile_rows
+from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
 from scalemani.kernels.neighbors.rerank import no_neighbors
 from scalemani.kernels.rows.compressed import PointsByRow, tiles
 from scalemani.kernels.rows.distances import comparable, squared_row_distance
-from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch, sketch_points
+from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS, SketchBasis, fit_sketch
 
 SKETCH_DIMENSIONS = 64
 
 
 class PreparedLandmarks(NamedTuple):
-    """Landmarks with their sketches; results do not depend on the basis of these, the time does.
+    """Landmarks with a basis, whose unit of length keeps products in range; results do not depend on it.
 
     `landmarks` (L, D) are in the dtype of the points where they are to be exact for bytes.
     """
 
     landmarks: np.ndarray
     basis: SketchBasis
-    sketches: np.ndarray
 
 
 def basis_of_landmarks(landmarks: np.ndarray) -> SketchBasis:
@@ -37,15 +35,9 @@ def prepare_landmarks(landmarks: np.ndarray, basis: SketchBasis | None = None) -
     Parameters
     ----------
     landmarks : (L, D) real, finite
-    basis : of the sketches; default `basis_of_landmarks`
+    basis : default `basis_of_landmarks`
     """
-    basis = basis_of_landmarks(landmarks) if basis is None else basis
-    return PreparedLandmarks(landmarks, basis, sketched(landmarks, basis))
-
-
-def sketched(rows: np.ndarray, basis: SketchBasis) -> np.ndarray:
-    """Return the sketches (n, s) float32 of rows, few of which are centred at a time."""
-    return np.concatenate([sketch_points(rows[part], basis) for part in slices(len(rows), tile_rows(rows.shape[1]))])
+    return PreparedLandmarks(landmarks, basis_of_landmarks(landmarks) if basis is None else basis)
 
 
 def nearest_landmarks(
@@ -67,10 +59,13 @@ def nearest_landmarks(
     squared_distances : (n, K_Z) float64
     """
     prepared = landmarks if isinstance(landmarks, PreparedLandmarks) else prepare_landmarks(landmarks)
-    basis, (rows, columns) = prepared.basis, comparable(points, prepared.landmarks)
-    queries = SketchedRows(rows, sketched(rows, basis), basis.scale)
+    # Coordinates are compared: they have no sketches.
+    queries, others = (
+        SketchedRows(table, np.empty((len(table), 0), np.float32), prepared.basis.scale)
+        for table in comparable(points, prepared.landmarks)
+    )
+    rows, columns = queries.points, others.points
     nowhere, unlimited = np.full(len(rows), -1), np.full(len(rows), np.inf)
-    others = SketchedRows(columns, prepared.sketches, basis.scale)
     indices = nearest_among(queries, nowhere, others, 0, no_neighbors(len(rows), n_neighbors), unlimited).indices
     squares = squares_to(rows, columns, indices)
     if np.any(squares[:, 1:] < squares[:, :-1]):  # whose roots are equal

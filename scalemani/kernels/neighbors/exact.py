@@ -505,7 +505,7 @@ def join_bytes(
     products = np.empty((MULTIPLIED_ROWS, MULTIPLIED_ROWS), np.int32)
     for first in range(0, rows.shape[0], MULTIPLIED_ROWS):
         part = rows[first : first + MULTIPLIED_ROWS]
-        begun = first // MULTIPLIED_ROWS * MULTIPLIED_ROWS if pairs.sides.same else 0
+        begun = first if pairs.sides.same else 0
         for column in range(begun, starts.size, MULTIPLIED_ROWS):
             last = min(column + MULTIPLIED_ROWS, starts.size)
             others = panels[column // PANEL_ROWS : last // PANEL_ROWS]
