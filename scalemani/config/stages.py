@@ -149,7 +149,7 @@ EMBEDDING = Stage(
     key=Key(version=8, parameters_of=("landmark_embedding",), continues=("embedding",)),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
-CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=2))
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=3))
 
 LAYOUT = Stage(
     "layout",

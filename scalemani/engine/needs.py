@@ -1,6 +1,6 @@
 """What a stage takes of memory and of the disk: bytes by what they are of, as sums of the shapes of arrays."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -140,10 +140,8 @@ class Batch:
     """The tasks that an executor is given together: their stage, the cache they share, and what they take.
 
     `cache` names what a process keeps between tasks: a worker drops it when the first task of another cache comes.
-    `rows` gives the first row of a block and the one after its last, where tasks are blocks or block ranges.
     """
 
     stage: str = "a stage"
     cache: str = ""
     memory: Memory = field(default_factory=Memory)
-    rows: Callable[[int], tuple[int, int]] | None = None

@@ -6,16 +6,17 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
+from scalemani.engine.graph import Combine, Key, TaskGraph
 from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.needs import Batch
 from scalemani.engine.task import StageTask
-from scalemani.engine.workers.executor import Combine, Executor
+from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniWarning
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import Workspace
@@ -42,6 +43,8 @@ class PointsInput:
 BlockFunction = Callable[[StageTask, int], Arrays]
 RangeFunction = Callable[[StageTask, Sequence[int]], Iterable[tuple[int, Arrays]]]
 FoldFunction = Callable[[StageTask, Any], Any]
+BlocksOf = Callable[[int], Iterable[int]]
+ALL_BLOCKS = range(0)  # of a layer: an object that stands for them
 
 
 @dataclass(frozen=True)
@@ -71,12 +74,18 @@ class StageWork:
             return Workspace(self.executor.over)
         return Workspace(self.executor.over, MappedArrays(self.task.output.objects.scratch_folder).empty)
 
+    def graph(self) -> "StageGraph":
+        """Return an empty graph of tasks of this stage."""
+        return StageGraph(self)
+
     def map_blocks(self, function: BlockFunction, step: str = "", count: int | None = None) -> None:
         """Compute and write every block that is missing; `function` returns the arrays of its block.
 
         These are rows of arrays, or parts that are as long as they happen to be, of which a step may have a `count`.
         """
-        self._map(functools.partial(one_by_one, function), step, count=count)
+        graph = self.graph()
+        graph.map_blocks(function, step, count)
+        graph.compute()
 
     def map_blocks_here(self, function: BlockFunction, sequential: bool = False) -> None:
         """As `map_blocks`, on threads of this process: for blocks of what only this process holds.
@@ -84,57 +93,179 @@ class StageWork:
         `sequential` computes them one by one, in their order.
         """
         write = functools.partial(write_blocks, functools.partial(one_by_one, function), "", self.task)
-        self.executor.map_locally(write, self._missing(), sequential, self.at_once)
+        missing = self.missing_ranges("", 1, self.task.dimensions.n_blocks)
+        self.executor.progress.start(self.task.stage, len(missing), "block")
+        self.executor.map_here(write, missing, sequential, self.at_once)
         self.task.output.refresh()
 
     def map_block_ranges(self, function: RangeFunction, blocks: int, step: str = "") -> None:
         """Compute and write missing blocks, `blocks` at a time in one task: for work that has to read all its input."""
-        self._map(function, step, blocks)
+        graph = self.graph()
+        graph.map_block_ranges(function, blocks, step)
+        graph.compute()
 
-    def fold(
-        self,
-        function: FoldFunction,
-        combine: Combine,
-        ranges: Sequence[Any],
-        shown: str = "",
-        batch: Batch | None = None,
-    ) -> Any:
-        """Return function(task, range) of all ranges of blocks or tiles, which have a `start`, combined in order."""
-        self.executor.progress.start(shown or self.task.stage, len(ranges), "part")
-        part = functools.partial(part_of_fold, function, shown or "part", self.task)
-        return self.executor.fold(part, combine, ranges, self.at_once, batch or self.batch)
+    def fold(self, function: FoldFunction, combine: Combine, ranges: Sequence[Any], shown: str = "") -> Any:
+        """Return function(task, range) of all ranges of blocks or tiles combined in order; None without ranges."""
+        graph = self.graph()
+        return graph.compute(graph.fold(function, combine, ranges, shown=shown))
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Any:
-        """Return function(task, block) of all blocks, combined in order, for the most part where it is computed."""
-        ranges = ranges_of(self.task.dimensions.n_blocks)
-        return self.fold(functools.partial(folded, function, combine), combine, ranges, shown, self._block_batch)
+        """Return function(task, block) of all blocks, combined in order."""
+        graph = self.graph()
+        return graph.compute(graph.fold_blocks(function, combine, shown))
 
     def blocks_per_range(self, bytes_per_block: int) -> int:
         """Return how many blocks a range has: as many as the cache of a process holds, and a range for every task."""
         fit = max(1, self.task.cache_bytes // self.in_one_process // bytes_per_block)
         return min(fit, -(-self.task.dimensions.n_blocks // self.at_once))
 
-    @property
-    def _block_batch(self) -> Batch:
-        """The batch of tasks that are blocks or block ranges: their rows can be named."""
-        return replace(self.batch, rows=self.task.dimensions.rows)
+    def missing_ranges(self, step: str, together: int, count: int) -> list[list[int]]:
+        """Return which of so many blocks of a step are missing, in ranges of so many `together`."""
+        missing = [block for block in range(count) if not self.task.output.committed(block_unit(block, step))]
+        return [list(blocks) for _, blocks in itertools.groupby(missing, lambda block: block // together)]
 
-    def _map(self, function: RangeFunction, step: str, together: int = 1, count: int | None = None) -> None:
-        write = functools.partial(write_blocks, function, step, self.task)
-        batch = self._block_batch if count is None else self.batch
-        self.executor.each(write, self._missing(step, together, count), self.at_once, batch)
-        self.task.output.refresh()
 
-    def _missing(self, step: str = "", together: int = 1, count: int | None = None) -> list[list[int]]:
-        """Return the blocks that are missing, in ranges of so many `together`, and start their progress.
+class StageGraph:
+    """What a stage has Dask compute together: layers of blocks that are missing, and sums over what is then there.
 
-        `count` is that of the parts of a step, None that of the blocks.
+    Methods add layers of tasks, and `compute` has Dask compute them all. A task waits for those of the last layer of
+    blocks that write what it reads, and for no others: what is in the store already is written by none.
+    """
+
+    def __init__(self, work: StageWork) -> None:
+        self._work, self._tasks = work, TaskGraph(work.task.stage)
+        self._step, self._writers = "", dict[int, Key]()  # of the last layer of blocks, and the task that writes each
+        self._ends = list[Key]()  # what is done once all blocks of a layer are written
+        self._shown, self._unit, self._count = "", "block", 0
+
+    def map_blocks(
+        self, function: BlockFunction, step: str = "", count: int | None = None, reads: BlocksOf | None = None
+    ) -> None:
+        """Add the blocks that are missing, as `StageWork.map_blocks` computes them.
+
+        `reads` returns the blocks of the last layer that a block reads.
         """
-        blocks = range(self.task.dimensions.n_blocks if count is None else count)
-        missing = [block for block in blocks if not self.task.output.committed(block_unit(block, step))]
-        ranges = [list(blocks) for _, blocks in itertools.groupby(missing, lambda block: block // together)]
-        self.executor.progress.start(self.task.stage, len(ranges), "part" if together > 1 else "block")
-        return ranges
+        self._map(functools.partial(one_by_one, function), step, 1, count, reads)
+
+    def map_block_ranges(
+        self, function: RangeFunction, blocks: int, step: str = "", reads: BlocksOf | None = None
+    ) -> None:
+        """Add the blocks that are missing, so many in a task, as `StageWork.map_block_ranges` computes them."""
+        self._map(function, step, blocks, None, reads)
+
+    def fold(
+        self,
+        function: FoldFunction,
+        combine: Combine,
+        ranges: Sequence[Any],
+        rows_each: int | None = None,
+        shown: str = "",
+    ) -> Key | None:
+        """Add function(task, range) of all ranges, combined in their order; return the key of the result.
+
+        Parameters
+        ----------
+        ranges : of blocks or tiles, from a `start`
+        rows_each : rows of a tile; None: of a block
+        """
+        dimensions, name = self._work.task.dimensions, shown or "part"
+        blocks_of = functools.partial(blocks_of_rows, rows_each or dimensions.block_rows, dimensions.block_rows)
+        parts = self._add(
+            functools.partial(part_of_fold, function, name),
+            ranges,
+            name,
+            blocks_of if self._writers else None,
+            None if rows_each else dimensions.rows,
+        )
+        self._note(shown, len(ranges), "part")
+        return self._tasks.tree(combine, parts)
+
+    def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Key | None:
+        """Add function(task, block) of all blocks, combined in their order; return the key of the result."""
+        ranges = ranges_of(self._work.task.dimensions.n_blocks)
+        return self.fold(functools.partial(folded, function, combine), combine, ranges, shown=shown)
+
+    def compute(self, target: Key | None = None) -> Any:
+        """Have Dask compute all; return the result of a fold."""
+        work, targets = self._work, [*self._ends, *([target] if target else [])]
+        work.executor.progress.start(self._shown or work.task.stage, self._count, self._unit)
+        results = work.executor.compute(self._tasks, targets, work.at_once, work.batch) if targets else []
+        work.task.output.refresh()
+        return results[-1] if target else None
+
+    def _map(
+        self, function: RangeFunction, step: str, together: int, count: int | None, reads: BlocksOf | None
+    ) -> None:
+        dimensions = self._work.task.dimensions
+        missing = self._work.missing_ranges(step, together, dimensions.n_blocks if count is None else count)
+        keys = self._add(
+            functools.partial(write_blocks, function, step),
+            missing,
+            step,
+            functools.partial(blocks_of_each, reads) if reads else None,
+            dimensions.rows if count is None else None,
+        )
+        self._step = step
+        self._writers = {block: key for key, blocks in zip(keys, missing, strict=True) for block in blocks}
+        self._ends += filter(None, [self._tasks.all_of(keys)])
+        self._note("", len(missing), "part" if together > 1 or count is not None else "block")
+
+    def _add(
+        self,
+        function: Callable[[StageTask, Any], Any],
+        units: Sequence[Any],
+        name: str,
+        reads: Callable[[Any], Iterable[int]] | None,
+        rows: Callable[[int], tuple[int, int]] | None,
+    ) -> list[Key]:
+        """Add function(task, unit) of all units, which read blocks of the last layer."""
+        task, step, writers, ends = self._work.task, self._step, self._writers, self._ends[-1:]
+
+        def needs(unit: Any) -> Iterable[Key]:
+            if reads is None:
+                return ()
+            blocks = reads(unit)
+            return ends if blocks is ALL_BLOCKS else dict.fromkeys(writers[one] for one in blocks if one in writers)
+
+        reading = functools.partial(reading_blocks, function, step, reads, task)
+        return self._tasks.units(reading, units, name, needs, rows)
+
+    def _note(self, shown: str, count: int, unit: str) -> None:
+        """Note what is added, for the progress: tasks of several kinds are parts."""
+        self._shown, self._unit = self._shown or shown, unit if not self._count else "part"
+        self._count += count
+
+
+def reading_blocks(
+    function: Callable[[StageTask, Any], Any],
+    step: str,
+    reads: Callable[[Any], Iterable[int]] | None,
+    task: StageTask,
+    unit: Any,
+) -> Any:
+    """Return function(task, unit), which `reads` blocks of a step that other tasks may just have written."""
+    blocks = () if reads is None else reads(unit)
+    if blocks is ALL_BLOCKS:
+        task.output.refresh()
+    else:
+        task.output.find(block_unit(block, step) for block in blocks)
+    return function(task, unit)
+
+
+def all_blocks(block: int) -> Iterable[int]:
+    """Return that a block reads all blocks of the last layer."""
+    return ALL_BLOCKS
+
+
+def blocks_of_each(reads: BlocksOf, blocks: Sequence[int]) -> Iterable[int]:
+    """Return the blocks that any of some blocks reads."""
+    read = [reads(block) for block in blocks]
+    return ALL_BLOCKS if any(one is ALL_BLOCKS for one in read) else itertools.chain.from_iterable(read)
+
+
+def blocks_of_rows(rows_each: int, block_rows: int, part: Any) -> Iterable[int]:
+    """Return the blocks that hold the rows of a range of blocks, or of tiles of so many rows each."""
+    return range(part[0] * rows_each // block_rows, -(-(part[-1] + 1) * rows_each // block_rows))
 
 
 def part_of_fold(function: FoldFunction, name: str, task: StageTask, part: Any) -> Any:

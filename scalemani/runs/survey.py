@@ -161,7 +161,7 @@ def survey(
             look, combine_seen, blocks, batch=Batch("reading", "reading", memory_of_reading(dimensions))
         )
     else:
-        seen = executor.fold_locally(look, combine_seen, blocks, source.sequential)
+        seen = executor.fold_here(look, combine_seen, blocks, source.sequential)
     tiles = [UNREAD] * (first * dimensions.block_rows // TILE_ROWS) + seen.tiles
     minima, maxima = seen.minima, seen.maxima
     if before is not None:

@@ -9,7 +9,7 @@ from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Resolved
 from scalemani.engine.needs import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.work import Arrays, StageGraph, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
     SAMPLED_POINTS,
@@ -77,8 +77,10 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.write_whole({StoredAffinities.sigma: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     weighted = stored_weights(task.inputs) is not None
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
-    work.map_blocks(affinities_block)
-    return entropic_certificates(work) if task.params.affinities.kind == "entropic" else weight_certificates(work)
+    graph = work.graph()
+    graph.map_blocks(affinities_block)
+    certify = entropic_certificates if task.params.affinities.kind == "entropic" else weight_certificates
+    return certify(work, graph)
 
 
 def sampled_bandwidth(task: StageTask, nth: int) -> float:
@@ -94,11 +96,11 @@ def sigma_of(group: StageGroup, params: AffinitiesParams) -> float:
     return float(StoredAffinities(group).sigma.read_once()) if params.sigma is None else params.sigma
 
 
-def entropic_certificates(work: StageWork) -> dict[str, Any]:
+def entropic_certificates(work: StageWork, graph: StageGraph) -> dict[str, Any]:
     """Certify the entropy of the points that have a root: as float32 holds them, and as the solver left them."""
     n_points, perplexity = work.task.dimensions.n_points, work.task.params.perplexity
-    (stored, solved), counts = work.fold_blocks(
-        block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1])
+    (stored, solved), counts = graph.compute(
+        graph.fold_blocks(block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1]))
     )
     iterations, saturated, duplicated = counts.tolist()
     if saturated:
@@ -140,10 +142,12 @@ def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> n
     )
 
 
-def weight_certificates(work: StageWork) -> dict[str, Any]:
+def weight_certificates(work: StageWork, graph: StageGraph) -> dict[str, Any]:
     """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
     task, params = work.task, work.task.params.affinities
-    at_floor, effective = work.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
+    at_floor, effective = graph.compute(
+        graph.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
+    )
     share = at_floor / (task.dimensions.n_points * task.params.affinity_neighbors)
     gaussian = {"sigma": sigma_of(task.output, params)} if params.kind == "gaussian" else {}
     if share > MUCH_AT_FLOOR:

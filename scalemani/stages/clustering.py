@@ -70,8 +70,9 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredClustering.CENTERS_UNIT,
         )
     task.output.create(task.dimensions.n_points, [StoredClustering.labels.sized()])
-    work.map_blocks(labels_block)
-    sizes = work.fold_blocks(sizes_in_block, operator.add)
+    graph = work.graph()
+    graph.map_blocks(labels_block)
+    sizes = graph.compute(graph.fold_blocks(sizes_in_block, operator.add))
     passes, moved = int(output.passes.read()), float(output.moved.read())
     certificates = {"passes": passes, "settled": moved <= params.settled, "sizes": sizes.tolist()}
     return {**certificates, **warn_of_pieces(work, cut)} if cut.n_pieces > 1 else certificates

@@ -132,7 +132,7 @@ def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarra
         return coarse_part(graph.read_rows(block), labels, task.dimensions.rows(block)[0], workspace)
 
     # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
-    summed = joined(work.executor.map_locally(part_of_block, blocks), workspace)
+    summed = joined(work.executor.map_here(part_of_block, blocks), workspace)
     return_freed_memory()
     return labels, coarse_graph(summed, aggregates.count, workspace)
 

@@ -192,7 +192,7 @@ def cells_with_radii(work: StageWork) -> Cells:
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_locally(radii_in_block, np.maximum, blocks))
+    return Cells(offsets, centers, work.executor.fold_here(radii_in_block, np.maximum, blocks))
 
 
 def nearest_of_other_components(
@@ -222,7 +222,7 @@ def nearest_of_other_components(
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
-    rows, distances = work.executor.fold_locally(nearest_in_block, nearer, blocks)
+    rows, distances = work.executor.fold_here(nearest_in_block, nearer, blocks)
     return rows, distances * task.stored(StoredPartition).basis.scale
 
 

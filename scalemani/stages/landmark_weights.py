@@ -55,10 +55,13 @@ def run(work: StageWork) -> dict[str, Any]:
     stored, width = StoredLandmarkWeights, task.params.landmark_neighbors
     arrays = [stored.indices.sized(width), stored.values.sized(width), stored.errors.sized()]
     task.output.create(task.dimensions.n_points, arrays)
-    work.map_blocks(landmark_weights_block)
-    total, largest, n_made, used = work.fold_blocks(
-        block_errors,
-        lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] + other[2], one[3] | other[3]),
+    graph = work.graph()
+    graph.map_blocks(landmark_weights_block)
+    total, largest, n_made, used = graph.compute(
+        graph.fold_blocks(
+            block_errors,
+            lambda one, other: (one[0] + other[0], max(one[1], other[1]), one[2] + other[2], one[3] | other[3]),
+        )
     )
     # Landmarks are themselves: they say nothing of how well others are made of them.
     mean = {"mean_reconstruction_error": total / n_made} if n_made else {}

@@ -29,8 +29,11 @@ def disk(sizes: Sizes) -> Disk:
 
 def run(work: StageWork) -> dict[str, Any]:
     """Scale the rows of W that are missing; certify the extremes of the degrees that are left."""
-    work.map_blocks(normalized_block)
-    least, largest = work.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))
+    graph = work.graph()
+    graph.map_blocks(normalized_block)
+    least, largest = graph.compute(
+        graph.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))
+    )
     return {"least_degree": least, "largest_degree": largest}
 
 

@@ -84,8 +84,9 @@ def run(work: StageWork) -> dict[str, Any]:
         )
         work.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
-    work.map_blocks(nearest_cell_block)
-    counts = work.fold(points_of_cells, operator.add, ranges_of(task.dimensions.n_blocks))
+    graph = work.graph()
+    graph.map_blocks(nearest_cell_block)
+    counts = graph.compute(graph.fold(points_of_cells, operator.add, ranges_of(task.dimensions.n_blocks)))
     return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
 
 

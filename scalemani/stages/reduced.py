@@ -109,10 +109,12 @@ def run(work: StageWork) -> dict[str, Any]:
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
     batch = replace(work.batch, memory=Memory(task={"sums": work.batch.memory.total()}))
-    alone, level = replace(work, at_once=1, batch=batch), 0
+    graph, level = replace(work, at_once=1, batch=batch).graph(), 0
     while n_parts(task, level) > SUMMED_TOGETHER:
         level += 1
-        alone.map_blocks(functools.partial(summed_part, level), step_of(level), n_parts(task, level))
+        reads = functools.partial(parts_below, n_parts(task, level - 1)) if level > 1 else None
+        graph.map_blocks(functools.partial(summed_part, level), step_of(level), n_parts(task, level), reads)
+    graph.compute()
     parts = range(n_parts(task, level))
     mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts).total())
     affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts)
@@ -144,8 +146,13 @@ def sum_of_parts(task: StageTask, level: int, described: MatrixDescription, part
 
 def summed_part(level: int, task: StageTask, part: int) -> Arrays:
     """Return a part of a round of summing: consecutive parts of the round before."""
-    before = range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, n_parts(task, level - 1)))
+    before = parts_below(n_parts(task, level - 1), part)
     return part_arrays(*(sum_of_parts(task, level - 1, described, before).total() for described in PARTS))
+
+
+def parts_below(count: int, part: int) -> range:
+    """Return which of so many parts of the round before a part sums."""
+    return range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, count))
 
 
 def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:

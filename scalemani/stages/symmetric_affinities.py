@@ -15,7 +15,7 @@ import scipy.sparse as sp
 
 from scalemani.engine.needs import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.work import Arrays, StageGraph, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
@@ -80,18 +80,22 @@ def run(work: StageWork) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
     task = work.task
     if task.params.neighbors.of_pixels:
-        return {**pixel_affinities(task.params).write(work), **certificates(work)}
+        return {**pixel_affinities(task.params).write(work), **certificates(work.graph())}
+    graph = work.graph()
     if task.params.affinities.precomputed:
-        work.map_blocks(precomputed_block)
-        return certificates(work)
-    work.map_block_ranges(symmetric_blocks, work.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1)))
-    return certificates(work)
+        graph.map_blocks(precomputed_block)
+    else:
+        together = work.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1))
+        graph.map_block_ranges(symmetric_blocks, together)
+    return certificates(graph)
 
 
-def certificates(work: StageWork) -> dict[str, Any]:
-    """Certify the number of nonzeros and the extremes of the degrees."""
-    nonzeros, least, largest = work.fold_blocks(
-        block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
+def certificates(graph: StageGraph) -> dict[str, Any]:
+    """Have the graph computed; certify the number of nonzeros and the extremes of the degrees."""
+    nonzeros, least, largest = graph.compute(
+        graph.fold_blocks(
+            block_extremes, lambda one, other: (one[0] + other[0], min(one[1], other[1]), max(one[2], other[2]))
+        )
     )
     return {"nonzeros": nonzeros, "least_degree": least, "largest_degree": largest}
 

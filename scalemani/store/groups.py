@@ -214,6 +214,12 @@ class StageGroup:
         self._add(unit, entries[unit])
         return True
 
+    def find(self, units: Iterable[str]) -> None:
+        """Read the entries of units that other processes may have committed, where they are not known."""
+        for unit in units:
+            if unit not in self._entries:
+                self.committed_by_now(unit)
+
     def holds(self, name: str) -> bool:
         """Return whether an array is there, by the entries read so far."""
         return f"{name}/{METADATA}" in self._store.expected

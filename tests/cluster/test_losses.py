@@ -20,6 +20,7 @@ import pytest
 from distributed import Client, KilledWorker
 
 from scalemani.config.params import Parameters
+from scalemani.engine.graph import TaskGraph
 from scalemani.engine.needs import Batch, Budget, Memory
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE
@@ -120,19 +121,19 @@ def test_a_map_outlives_all_its_workers_at_once(mapped):
 
 
 def test_results_that_go_with_their_workers_are_computed_anew():
-    combined = []
-
-    def lose_and_add(total, part):
-        combined.append(part)
-        if len(combined) in (3, 9):
-            for worker in own_workers():
-                worker.kill()
-        return total + part
-
     executor = Executor(scheduler="processes", workers=2)
     with executor.started():
-        assert executor.fold(slow_square, lose_and_add, range(12), batch=Batch("demo", "scope")) == 506
-    assert combined == [number**2 for number in range(1, 12)]
+
+        def end_all():
+            for worker in own_workers():
+                worker.kill()
+
+        killers = [threading.Timer(delay, end_all) for delay in (1.5, 6.0)]
+        for killer in killers:
+            killer.start()
+        assert executor.fold(slow_square, operator.add, range(24), batch=Batch("demo", "scope")) == 4324
+        for killer in killers:
+            killer.cancel()
 
 
 def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cluster, tmp_path, mapped):
@@ -145,6 +146,18 @@ def test_a_block_that_ends_its_workers_is_named_and_the_others_are_done(start_cl
     tried = collections.Counter(name.partition("-")[0] for name in os.listdir(tmp_path))
     assert tried["5"] <= 4
     assert tried.keys() == set(map(str, range(12)))
+
+
+def test_a_block_that_ends_its_workers_is_named_where_tasks_wait_for_memory(start_cluster, tmp_path):
+    """Dask gives all of these to workers at once, and counts each death against them all."""
+    cluster = start_cluster(0, FEW_DEATHS)
+    for _ in range(2):
+        cluster.start("worker", cluster.address, "--nworkers", "1", "--nthreads", "2", "--memory-limit", "2GB")
+    executor = Executor(scheduler=cluster.address)
+    batch = Batch("demo", "scope", Memory(task={"block": 1.5e9}))
+    with executor.started(), pytest.raises(PoisonTaskError, match=r"stage demo, block 5: workers died whenever"):
+        executor.fold(functools.partial(crash, str(tmp_path)), operator.add, range(12), batch=batch)
+    assert {name.partition("-")[0] for name in os.listdir(tmp_path)} == set(map(str, range(12)))
 
 
 def test_of_blocks_that_end_their_workers_and_those_beside_them_the_first_that_does_is_named(tmp_path, mapped):
@@ -172,11 +185,13 @@ def test_nothing_runs_next_to_a_block_that_is_suspected(tmp_path, mapped):
 
 def test_where_every_block_ends_its_workers_few_are_tried(tmp_path):
     executor, units = Executor(scheduler="processes", workers=1), [[block] for block in range(40)]
-    batch = Batch("demo", "scope", rows=Dimensions(40_000, 3, "float32", 1024).rows)
+    graph = TaskGraph("demo")
+    rows = Dimensions(40_000, 3, "float32", 1024).rows
+    root = graph.tree(operator.add, graph.units(functools.partial(always_end, str(tmp_path)), units, rows=rows))
     with dask.config.set({"distributed.scheduler.allowed-failures": 0}), executor.started():
         named = r"stage demo, block (\d+) \(rows \d+ to \d+ of its arrays\): workers died"
         with pytest.raises(PoisonTaskError, match=named) as ended:
-            executor.fold(functools.partial(always_end, str(tmp_path)), operator.add, units, batch=batch)
+            executor.compute(graph, [root], batch=Batch("demo", "scope"))
     block = int(re.search(named, str(ended.value)).group(1))
     assert f"rows {1024 * block} to {min(1024 * block + 1023, 39_999)} of" in str(ended.value)
     tried = {name.partition("-")[0] for name in os.listdir(tmp_path)}

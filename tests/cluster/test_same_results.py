@@ -103,17 +103,14 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
 def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, monkeypatch, method):
     sizes: dict[str, list[int]] = {}
 
-    def each(self, function, units, at_once, batch):
-        if self.scheduler is not None:  # else: what a stage does on the driver by design
-            sizes.setdefault(batch.stage, []).append(len(units))
-            assert len(cloudpickle.dumps(function)) < MOST_TASK_BYTES, batch.stage
-        return self.map_locally(function, units)
+    def compute(self, graph, targets, at_once=None, batch=ANY_BATCH):
+        for layer in graph.layers.values():
+            if not layer.combines:
+                sizes.setdefault(batch.stage, []).append(len(layer.tasks))
+            assert len(cloudpickle.dumps(layer.function)) < MOST_TASK_BYTES, batch.stage
+        return self.compute_here(graph, targets, at_once)
 
-    def fold(self, function, combine, units, at_once=None, batch=ANY_BATCH):
-        return functools.reduce(combine, each(self, function, units, at_once, batch))
-
-    monkeypatch.setattr(Executor, "fold", fold)
-    monkeypatch.setattr(Executor, "each", each)
+    monkeypatch.setattr(Executor, "compute", compute)
     found = embed(roll, tmp_path / "run", module_values, method, scheduler="threads")
     for stage, counts in sizes.items():
         assert max(counts) <= found.dimensions.n_blocks, stage

@@ -30,13 +30,14 @@ VALUES = {
 
 
 class Counted(Executor):
-    """Counts the parts that reach the driver."""
+    """Counts the parts of sums, of which the driver is given the sum alone."""
 
     parts = 0
 
-    def fold(self, function, combine, units, *arguments):
-        self.parts = max(self.parts, len(units))
-        return super().fold(function, combine, units, *arguments)
+    def compute(self, graph, targets, *arguments):
+        parts = [len(layer.tasks) for name, layer in graph.layers.items() if name.endswith("-part")]
+        self.parts = max([self.parts, *parts])
+        return super().compute(graph, targets, *arguments)
 
 
 def embed(points, root, block_rows):

@@ -287,4 +287,4 @@ def test_a_process_without_standard_error_is_told_nothing_and_goes_on(monkeypatc
             progress.advance()
             progress.warn("demo")
         with executor_for(None, 1, None, verbose=True) as executor:
-            assert executor.map_locally(abs, [-1, 2]) == [1, 2]
+            assert executor.map_here(abs, [-1, 2]) == [1, 2]

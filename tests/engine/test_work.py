@@ -1,5 +1,6 @@
 """What a stage maps and folds over: every missing block once, nothing twice, sums in order on any threads."""
 
+import operator
 import threading
 import time
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 from scalemani.config.params import Parameters
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.work import StageTask, StageWork, all_blocks
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ShortfallWarning
 from scalemani.stages.arrays.points import StoredPoints
@@ -133,16 +134,36 @@ def test_warnings_reach_whoever_listens_and_stay_with_the_work(tmp_path, listeni
     assert work.warnings == [("ShortfallWarning", "too few")]
 
 
-def test_tasks_are_given_the_rows_of_their_blocks_and_tiles_none(tmp_path, monkeypatch):
-    work, batches = work_in(tmp_path), []
-    monkeypatch.setattr(Executor, "each", lambda self, function, units, at_once, batch: batches.append(batch))
-    monkeypatch.setattr(Executor, "fold", lambda self, function, combine, units, at_once, batch: batches.append(batch))
-    work.map_blocks(rows_of)
-    work.map_blocks(rows_of)
-    work.map_block_ranges(lambda task, blocks: iter(()), 2)
-    work.fold_blocks(rows_of, max)
-    assert [batch.rows(4) for batch in batches] == [(4096, N_POINTS)] * 4
-    batches.clear()
-    work.map_blocks(rows_of, count=2)
-    work.fold(rows_of, max, [range(2)])
-    assert [batch.rows for batch in batches] == [None, None]
+def test_sums_read_the_blocks_that_are_written_in_the_same_graph(tmp_path):
+    work = work_in(tmp_path)
+    create(work)
+    work.task.output.write_block(1, rows_of(work.task, 1))
+
+    def first_and_last(task, block):
+        rows = StoredPoints(task.output).points.read_block(block)[:, 0]
+        return [(float(rows[0]), float(rows[-1]))]
+
+    graph = work.graph()
+    graph.map_blocks(rows_of)
+    found = graph.compute(graph.fold_blocks(first_and_last, operator.add))
+    assert found == [(1024.0 * block, min(1024 * block + 1023.0, N_POINTS - 1)) for block in range(5)]
+
+
+def test_blocks_that_read_all_of_a_layer_wait_for_all_of_it(tmp_path):
+    work, done = work_in(tmp_path), set()
+    create(work)
+
+    def first(task, block):
+        time.sleep(0.01)
+        done.add(block)
+        return rows_of(task, block)
+
+    def second(task, part):
+        assert done == set(range(5))
+        return {}
+
+    graph = work.graph()
+    graph.map_blocks(first)
+    graph.map_blocks(second, "sums", 3, all_blocks)
+    graph.compute()
+    assert {f"sums-block-{part:06d}" for part in range(3)} <= set(work.task.output.units)

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -19,6 +20,7 @@ from typing import Any, cast
 import dask
 from distributed import Client, LocalCluster, default_client
 from distributed.deploy import Cluster
+from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
@@ -30,6 +32,8 @@ from scalemani.store.run_store import RunStore
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
 ADDRESS = re.compile("(tcp|tls)://[^@]*:[^@]*")
 RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
+UNLIMITED = 2**62  # bytes of a worker without a limit
+DECLARED: "weakref.WeakSet[Client]" = weakref.WeakSet()  # clients of clusters whose workers' memory is declared
 ROLES = ("client", "scheduler", "worker")
 CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
@@ -279,7 +283,45 @@ def described_workers(client: Client) -> dict[str, Any]:
 def budget_of(worker: dict[str, Any]) -> Budget:
     """Return the threads of a worker as its scheduler describes it, and the bytes that it declares or is limited to."""
     memory = worker.get("resources", {}).get(RESOURCE) or worker["memory_limit"]
-    return Budget(worker["nthreads"], int(memory) if memory else None)
+    return Budget(worker["nthreads"], int(memory) if memory and memory < UNLIMITED else None)
+
+
+def declare_memory(client: Client) -> None:
+    """Have Dask divide the memory of all workers of a cluster among tasks, of those that come later too."""
+    if client not in DECLARED:
+        of_workers, of_scheduler = memory_plugins(RESOURCE, UNLIMITED)
+        client.register_plugin(of_workers)
+        client.register_plugin(of_scheduler)
+        DECLARED.add(client)
+
+
+def memory_plugins(resource: str, unlimited: int) -> tuple[WorkerPlugin, SchedulerPlugin]:
+    """Return what declares the memory of workers that do not declare it themselves, to each and to their scheduler.
+
+    The scheduler has to know it before a worker is there: tasks that wait for a resource are looked at when a worker
+    comes, and not again. The classes are local, so that they travel whole: a scheduler may not have this library.
+    """
+
+    class MemoryOfWorker(WorkerPlugin):
+        name, idempotent = f"{resource}-of-worker", True
+
+        def setup(self, worker: Any) -> None:
+            limit = worker.memory_manager.memory_limit or unlimited
+            if resource not in worker.state.total_resources:
+                worker.state.total_resources[resource] = worker.state.available_resources[resource] = limit
+
+    class MemoryOfWorkers(SchedulerPlugin):
+        name, idempotent = f"{resource}-of-workers", True
+
+        async def start(self, scheduler: Any) -> None:
+            for worker in list(scheduler.workers):
+                self.add_worker(scheduler, worker)
+
+        def add_worker(self, scheduler: Any, worker: str) -> None:
+            if resource not in scheduler.workers[worker].resources:
+                scheduler.add_resources(worker, {resource: scheduler.workers[worker].memory_limit or unlimited})
+
+    return MemoryOfWorker(), MemoryOfWorkers()
 
 
 def check_reach(client: Client, root: str | Path) -> None:

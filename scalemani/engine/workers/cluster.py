@@ -1,182 +1,224 @@
-"""Tasks on the workers of a Dask cluster, as many at once as fit into their memory.
+"""A graph of tasks on a Dask cluster, as many at once as fit into the memory of the workers.
 
-Dask queues tasks, balances them, and runs those of lost workers again. Where workers died each time, it gives a task up
-with `KilledWorker`; another task of theirs may have ended them. The unit of such a task is tried once more before any
-other is sent, once those at work have ended, and named where its workers die again.
+Dask orders, queues and balances tasks, divides the memory of workers among them, and runs those of lost workers again.
+Where workers died each time, it gives a unit up with `KilledWorker`; another task of theirs may have ended them. Such a
+unit runs once more alone, once those at work have ended, and is named where its workers die again.
 """
 
-import collections
 import contextlib
 import functools
-import itertools
 import pickle
 import queue
 import time
 import uuid
 from asyncio import CancelledError
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import cloudpickle
-from dask.delayed import Delayed
+from dask.order import order
 from distributed import Client, Future, KilledWorker
 
+from scalemani.engine.graph import Calls, Combine, Key, Task, TaskGraph, UnitFunction, suffixed
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of, described_workers
+from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of, declare_memory, described_workers
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
-MOST_SUSPECTS = 4  # units that Dask ended with KilledWorker; of more, the first that ends its workers ends the stage
-QUEUED = 2  # tasks for each that runs, where Dask does not queue them itself but gives all to workers
-POLL_SECONDS = 1.0  # between two looks at the workers
+SECONDS_BETWEEN = 0.5  # attempts
+MOST_SUSPECTS = 4  # units that Dask has given up; of more, the first that ends its workers ends the stage
+MOST_ALONE = 16  # of them that run alone: those that Dask begins first, which were at work when their worker died
+POLL_SECONDS = 1.0  # without a task that ends, until one looks at the workers
 WORKERS_LOST_SECONDS = 75.0
 RESUME = "run the same command again to resume"
 LOST = f"the scheduler has not answered: start one again, and with its address {RESUME}"
-Result = TypeVar("Result")
 
 
 @dataclass
-class Tasks:
-    """Units of work on their way through a cluster: waiting, running, done.
+class Computation:
+    """A graph on its way through a cluster, of which some tasks are the `targets`.
 
-    `send` submits the units of some numbers with options of `Client.map`, and returns a future each; `units` give
-    their names in messages. `advance` is called for each unit that is done; results are fetched where `fetch`.
+    `advance` is called for each unit that is done. `limited` says whether tasks wait for the memory of their workers.
     """
 
     client: Client
+    graph: TaskGraph
+    targets: Sequence[Key]
     batch: Batch
-    send: Callable[..., list[Future]]
-    units: Sequence[Any]
     advance: Callable[[], None]
-    fetch: bool = False
+    limited: bool = True
 
     def __post_init__(self) -> None:
-        self._waiting = collections.deque(range(len(self.units)))
-        self._running: dict[Future, int] = {}
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
-        self._failures: collections.Counter[int] = collections.Counter()
-        self._killed: set[int] = set()  # units that Dask ended with KilledWorker, once
-        self._suspects: collections.deque[int] = collections.deque()  # those of them to be tried alone
+        self._waiting: dict[Future, Key] = {}
+        self._done: set[Key] = set()
+        self._known: dict[Key, Any] = {}  # results of units that ran alone
+        self._killed: dict[Key, KilledWorker] = {}  # what Dask has given up, once
         self._poisoned: PoisonTaskError | None = None  # raised once all others are done
-        self._limit: int | None = 1  # of tasks in flight; None: none
-        self._options: dict[str, Any] = {}
-        self._able, self._next_look = time.monotonic(), 0.0
+        self._able = time.monotonic()
 
-    def run(self) -> Iterator[tuple[int, Any]]:
-        """Yield the numbers of units as they are done, and their results.
+    def results(self) -> list[Any]:
+        """Return the results of the targets.
 
         Errors of the system may pass, and are raised after several attempts, others at once. Raises PoisonTaskError
         where a unit ends the workers that work on it, SchedulerLostError and WorkersLostError where there are none.
         """
+        while True:
+            try:
+                results, killed = self._compute(self.graph, self.targets)
+            except CancelledError:  # the connection to the scheduler was lost, and may be there again
+                continue
+            if not killed and self._poisoned:
+                raise self._poisoned
+            if not killed:
+                return results
+            self._try_alone(killed)
+
+    def _compute(self, graph: TaskGraph, targets: Sequence[Key]) -> tuple[list[Any], dict[Key, KilledWorker]]:
+        """Have Dask compute a graph; return the results of targets, or what Dask has given up."""
+        self._await_scheduler()
+        suffix = f"-{uuid.uuid4().hex[:8]}"
+        keys = list(dict.fromkeys([*graph.unit_keys, *targets]))
+        packed = graph.as_dask(self._calls(), suffix, self._known)
+        futures = self.client.get(packed, [suffixed(key, suffix) for key in keys], sync=False)
+        self._waiting = dict(zip(futures, keys, strict=True))
+        wanted = [futures[keys.index(key)] for key in targets]
+        for future in futures:
+            future.add_done_callback(self._ended.put)
+        del futures, future  # a result is held for those who need it, and for nobody else
         try:
-            while self._waiting or self._suspects or self._running:
-                if self.client.status == "closed":  # as Dask does where it cannot connect again
-                    raise SchedulerLostError(LOST)
-                if self.client.status == "running":
-                    self._look()
-                    self._submit()
-                with contextlib.suppress(queue.Empty):
-                    yield from self._take(self._ended.get(timeout=POLL_SECONDS))
+            killed = self._wait()
+            return [] if killed else [self._fetch(future) for future in wanted], killed
         finally:
-            if self._running and self.client.status == "running":
-                self.client.cancel(list(self._running))
-        if self._poisoned is not None:
-            raise self._poisoned
+            self._release(list(self._waiting))
+
+    def _calls(self) -> Calls:
+        """Return how workers call the functions of a graph, and how much memory of its worker a unit waits for."""
+        annotations = {}
+        if self.limited:
+            declare_memory(self.client)
+            share = share_of(described_workers(self.client), self.batch.memory)
+            annotations = {"resources": {RESOURCE: share}} if share else {}
+
+        def unit(function: UnitFunction) -> Callable[..., Any]:
+            return functools.partial(run_unit, cloudpickle.dumps(function), self.batch.cache)
+
+        def combine(function: Combine) -> Callable[..., Any]:
+            return functools.partial(combine_parts, cloudpickle.dumps(function))
+
+        return Calls(unit, combine, annotations)
+
+    def _wait(self) -> dict[Key, KilledWorker]:
+        """Wait until all has ended; return what Dask has given up, with which all that is not begun is recalled."""
+        killed = dict[Key, KilledWorker]()
+        while self._waiting:
+            try:
+                future = self._ended.get(timeout=POLL_SECONDS)
+            except queue.Empty:
+                self._look()
+                continue
+            key = self._waiting.pop(future, None)
+            if key is None:  # recalled, or of an earlier graph
+                continue
+            self._able = time.monotonic()
+            if future.status == "finished":
+                self._note_done(key)
+            elif future.status == "error":
+                error = future.exception()
+                if not isinstance(error, KilledWorker):
+                    raise error
+                killed[without_suffix(error.task)] = error
+                self._recall()
+            elif not killed:
+                raise CancelledError
+        return killed
+
+    def _note_done(self, key: Key) -> None:
+        """Count a unit that is done, once."""
+        if key not in self._done and not self.graph.layers[key[0]].combines:
+            self._done.add(key)
+            self.advance()
+
+    def _recall(self) -> None:
+        """Recall what no worker works on: what one works on cannot be taken from it, and ends."""
+        with contextlib.suppress(OSError):
+            processing = {key for keys in self.client.processing().values() for key in keys}
+            pending = [future for future in self._waiting if future.status == "pending"]
+            self._release([future for future in pending if future.key not in processing])
+
+    def _release(self, futures: Sequence[Future]) -> None:
+        """Have Dask forget tasks: to cancel one together with those that wait for it is an error in its scheduler."""
+        for future in futures:
+            del self._waiting[future]
+            future.release()
+
+    def _try_alone(self, killed: Mapping[Key, KilledWorker]) -> None:
+        """Run units that Dask has given up once more, each alone; leave one out whose workers die again.
+
+        A sum that was given up is computed again with its parts.
+        """
+        again = set(killed) & self._killed.keys()
+        self._killed |= killed
+        for key in again:
+            raise self._poison(key, killed[key])
+        ranks = order(dict(self.graph.as_dask(self._calls())))
+        for key in sorted(killed.keys() & set(self.graph.unit_keys), key=ranks.__getitem__)[:MOST_ALONE]:
+            layer = self.graph.layers[key[0]]
+            alone = TaskGraph(self.graph.name, {key[0]: replace(layer, tasks={key: Task(layer.tasks[key].unit, ())})})
+            results, ended = self._compute(alone, [key])
+            if not ended:
+                self._known[key] = results[0]
+                continue
+            self._poisoned = self._poisoned or self._poison(key, ended[key])
+            if len(self._killed) > MOST_SUSPECTS:  # each may cost as many workers
+                raise self._poisoned
+            self.graph, self.targets = self.graph.without({key}), []
+
+    def _fetch(self, future: Future) -> Any:
+        """Return the result of a target; where its worker is lost with it, Dask computes it again."""
+        end = time.monotonic() + WORKERS_LOST_SECONDS
+        while True:
+            try:
+                return future.result(timeout=ANSWER_SECONDS)
+            except OSError as error:
+                if self.client.status == "closed" or time.monotonic() > end:
+                    raise SchedulerLostError(LOST) from error
+
+    def _await_scheduler(self) -> None:
+        """Wait until the scheduler is connected."""
+        while self.client.status != "running":
+            self._look()
+            time.sleep(POLL_SECONDS)
 
     def _look(self) -> None:
-        """Find out, every POLL_SECONDS, which workers there are, and have tasks in flight follow."""
-        now = time.monotonic()
-        if now < self._next_look:
-            return
-        self._next_look = now + POLL_SECONDS
+        """Raise an error where the scheduler, or a worker with the memory for a task, has not been there for long."""
+        silent = time.monotonic() - self._able
+        if self.client.status == "closed":  # as Dask does where it cannot connect again
+            raise SchedulerLostError(LOST)
         try:
             workers = described_workers(self.client)
         except (OSError, CancelledError) as error:
-            if now - self._able > WORKERS_LOST_SECONDS:
+            if silent > WORKERS_LOST_SECONDS:
                 raise SchedulerLostError(LOST) from error
             return
-        before, (self._limit, self._options) = self._options, room_of(workers, self.batch.memory)
         # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
-        if any(budget_of(one).fit(self.batch.memory) and one.get("status") != "paused" for one in workers.values()):
-            self._able = now
-        elif now - self._able > WORKERS_LOST_SECONDS:
+        memory = self.batch.memory
+        if any(budget_of(one).fit(memory) and one.get("status") != "paused" for one in workers.values()):
+            self._able = time.monotonic()
+        elif silent > WORKERS_LOST_SECONDS:
             lost = "none has the memory for one task" if workers else "none is there"
             raise WorkersLostError(
-                f"stage {self.batch.stage} has no worker: {lost}, for {now - self._able:.0f} s; start workers (of "
+                f"stage {self.batch.stage} has no worker: {lost}, for {silent:.0f} s; start workers (of "
                 f"enough memory), and {RESUME}"
             )
-        if self._options != before:
-            self._recall()
 
-    def _submit(self) -> None:
-        """Send as many units as may run; a suspect alone, once nothing else runs, and nothing next to it."""
-        if self._suspects:
-            numbers = [] if self._running else [self._suspects.popleft()]
-        elif len(self._running) == 1 and self._killed.intersection(self._running.values()):
-            numbers = []
-        else:
-            room = len(self._waiting) if self._limit is None else self._limit - len(self._running)
-            numbers = [self._waiting.popleft() for _ in range(min(len(self._waiting), room))]
-        if numbers:
-            for number, future in zip(numbers, self.send(numbers, **self._options), strict=True):
-                self._running[future] = number
-                future.add_done_callback(self._ended.put)
-
-    def _recall(self) -> None:
-        """Have the units wait again that no worker has received: what one works on cannot be taken from it."""
-        with contextlib.suppress(OSError):
-            processing = {key for keys in self.client.processing().values() for key in keys}
-            recalled = [one for one in self._running if one.status == "pending" and one.key not in processing]
-            self.client.cancel(recalled)
-            for future in reversed(recalled):
-                number = self._running.pop(future)
-                self._queue_of(number).appendleft(number)
-
-    def _queue_of(self, number: int) -> collections.deque[int]:
-        return self._suspects if number in self._killed else self._waiting
-
-    def _take(self, future: Future) -> Iterator[tuple[int, Any]]:
-        """Yield the unit of a future that has ended, and its result, or have it tried again."""
-        if future not in self._running:  # recalled
-            return
-        try:
-            result = future.result(timeout=ANSWER_SECONDS) if self.fetch and future.status == "finished" else None
-        except (OSError, CancelledError):  # its worker was lost with it: Dask computes it again
-            future.add_done_callback(self._ended.put)
-            return
-        number = self._running.pop(future)
-        if future.status == "finished":
-            self.advance()
-            yield number, result
-        elif future.status == "error":
-            self._try_again(number, future.exception())
-        else:  # cancelled, with the connection to the scheduler
-            self._queue_of(number).appendleft(number)
-
-    def _try_again(self, number: int, error: BaseException) -> None:
-        """Have a failed unit tried again; raise its error where that is of no use."""
-        if isinstance(error, KilledWorker) and number not in self._killed:
-            self._killed.add(number)
-            self._suspects.append(number)
-            self._recall()
-        elif isinstance(error, KilledWorker):
-            self._poisoned = self._poisoned or self._poison(number, error)
-            if len(self._killed) > MOST_SUSPECTS:  # each may cost as many workers
-                raise self._poisoned
-        else:
-            self._failures[number] += 1
-            may_pass = isinstance(error, OSError) and not isinstance(error, ScalemaniError)
-            if not may_pass or self._failures[number] >= MOST_ATTEMPTS:
-                raise error
-            self._queue_of(number).append(number)
-
-    def _poison(self, number: int, error: KilledWorker) -> PoisonTaskError:
-        """Return the error of a unit whose workers died each time."""
+    def _poison(self, key: Key, error: KilledWorker) -> PoisonTaskError:
+        """Return the error of what ended its workers each time."""
         poisoned = PoisonTaskError(
-            f"stage {self.batch.stage}, block {unit_name(self.units[number], self.batch.rows)}: workers died whenever "
+            f"stage {self.batch.stage}, {self.graph.layers[key[0]].name_of(key)}: workers died whenever "
             "they worked on it, also with nothing else of the stage at work: it needs more memory than a worker has, "
             "or compiled code crashed; give workers more memory, or start a new run with smaller blocks (--block-rows)"
         )
@@ -184,79 +226,56 @@ class Tasks:
         return poisoned
 
 
-def room_of(workers: Mapping[str, Any], memory: Memory) -> tuple[int | None, dict[str, Any]]:
-    """Return how many tasks may be in flight (None: all) on the workers that a scheduler describes, and their options.
+def without_suffix(key: Any) -> Key:
+    """Return the key of a task from the one that Dask has."""
+    return key[0].rpartition("-")[0], key[1]
 
-    Where workers declare `bytes`, Dask divides these among tasks; elsewhere no more are sent than fit.
+
+def share_of(workers: Mapping[str, Any], memory: Memory) -> int:
+    """Return the memory of its worker that a task waits for, such that all that run side by side fit.
+
+    It is 0 where a task fits for every thread that there is: Dask queues tasks that wait for nothing, and gives those
+    that wait for memory to workers, whose deaths it then counts against all of them.
+
+    Parameters
+    ----------
+    workers : as a scheduler describes them
     """
-    fits = {name: budget_of(one).fit(memory) for name, one in workers.items()}
-    roomy, room = [name for name, fit in fits.items() if fit], sum(fits.values())
-    if roomy and any(RESOURCE in one.get("resources", {}) for one in workers.values()):
-        least = min(fits[name] for name in roomy)
-        share = -(-memory.total(least) // least)
-        return QUEUED * room, {"resources": {RESOURCE: share}}
-    if 0 < len(roomy) < len(fits):
-        return room, {"workers": roomy}
-    if roomy and all(fits[name] == one["nthreads"] for name, one in workers.items()):
-        return None, {}
-    return room if workers else 1, {}
+    budgets = [budget_of(one) for one in workers.values()]
+    fits = [budget.fit(memory) for budget in budgets]
+    if fits and fits == [budget.threads for budget in budgets]:
+        return 0
+    side_by_side = min(fits) if fits and all(fits) else 1
+    return -(-memory.total(side_by_side) // side_by_side)
 
 
-def map_on_cluster(
-    client: Client,
-    function: Callable[[Any], Any],
-    units: Sequence[Any],
-    batch: Batch,
-    advance: Callable[[], None],
-    fetch: bool = False,
-) -> Iterator[Any]:
-    """Yield function(unit) of every unit, in their order, or nothing but None; what else is said of `Tasks` holds."""
-    task = functools.partial(run_unit, cloudpickle.dumps(function), batch.cache)
-    sent, prefix = itertools.count(), f"{batch.stage}-{uuid.uuid4().hex[:8]}"
-
-    def send(numbers: Sequence[int], **options: Any) -> list[Future]:
-        keys = [(prefix, unit_name(units[number]), next(sent)) for number in numbers]
-        return client.map(task, [units[number] for number in numbers], key=keys, pure=False, **options)
-
-    return in_order(Tasks(client, batch, send, units, advance, fetch).run())
-
-
-def compute_on_cluster(client: Client, values: Sequence[Delayed], stage: str, advance: Callable[[], None]) -> None:
-    """Compute lazy values of Dask, whose results are not fetched; errors are those of `Tasks`."""
-
-    def send(numbers: Sequence[int], **options: Any) -> list[Future]:
-        return client.compute([values[number] for number in numbers], **options)
-
-    collections.deque(Tasks(client, Batch(stage), send, range(len(values)), advance).run(), maxlen=0)
-
-
-def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
-    """Yield numbered results in the order of their numbers; they come in any order."""
-    early: dict[int, Result] = {}
-    following = 0
-    for number, result in results:
-        early[number] = result
-        while following in early:
-            yield early.pop(following)
-            following += 1
-
-
-@functools.lru_cache(maxsize=4)
-def unpack(content: bytes) -> Callable[[Any], Any]:
+@functools.lru_cache(maxsize=16)
+def unpack(content: bytes) -> Callable[..., Any]:
     """Return a function from its bytes, unpacked once a process."""
-    return pickle.loads(content)
+    function: Callable[..., Any] = pickle.loads(content)
+    return function
 
 
-def run_unit(content: bytes, scope: str, unit: Any) -> Any:
+def run_unit(content: bytes, scope: str, unit: Any, *_: Any) -> Any:
     """Return function(unit) on a worker; what tasks of another scope have shared is freed before."""
     PROCESS.start_scope(scope)
     function = unpack(content)
     BLAS.set_to_one()
+    return attempted(function, unit)
+
+
+def attempted(function: UnitFunction, unit: Any) -> Any:
+    """Return function(unit), at the last of several attempts where errors of the system pass."""
+    for attempt in range(1, MOST_ATTEMPTS):
+        try:
+            return function(unit)
+        except OSError as error:
+            if isinstance(error, ScalemaniError):
+                raise
+            time.sleep(SECONDS_BETWEEN * attempt)
     return function(unit)
 
 
-def unit_name(unit: Any, rows: Callable[[int], tuple[int, int]] | None = None) -> str:
-    """Return the number of a block, or the first and last of a block range; with `rows` of blocks, these too."""
-    first, last = (unit[0], unit[-1]) if isinstance(unit, list | range) else (unit, unit)
-    name = str(first) if first == last else f"{first} to {last}"
-    return name if rows is None else f"{name} (rows {rows(first)[0]} to {rows(last)[1] - 1} of its arrays)"
+def combine_parts(content: bytes, *parts: Any) -> Any:
+    """Return parts combined in their order, on a worker."""
+    return functools.reduce(unpack(content), parts)

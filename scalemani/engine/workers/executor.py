@@ -1,10 +1,9 @@
-"""Runs one task a block: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
+"""Runs graphs of tasks: on local threads, on local processes, or on a Dask cluster; the tasks do not know which."""
 
-import collections
 import contextlib
 import functools
 import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 import dask
 import dask.threaded
-from dask.callbacks import Callback
 from dask.delayed import Delayed
 from dask.utils import format_bytes, parse_bytes
 
+from scalemani.engine.graph import Calls, Combine, Key, TaskGraph, UnitFunction
 from scalemani.engine.memory.peak import memory_limit
 from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
@@ -32,8 +31,6 @@ LOCAL = (None, "threads", "processes")
 LEAST_MEMORY = 2**20  # bytes: a number without a unit below it was meant in another one
 ANY_BATCH = Batch()
 HERE = "here"  # the name of tasks of what only this process holds
-UnitFunction = Callable[[Any], Any]
-Combine = Callable[[Any, Any], Any]
 
 
 @dataclass
@@ -156,15 +153,23 @@ class Executor:
 
         return all_see(self._client, file)
 
-    def each(self, function: Callable[[Any], None], units: Sequence[Any], at_once: int, batch: Batch) -> None:
-        """Have function(unit) of every unit done, which writes what it computes into the store and returns nothing.
+    def compute(
+        self, graph: TaskGraph, targets: Sequence[Key], at_once: int | None = None, batch: Batch = ANY_BATCH
+    ) -> list[Any]:
+        """Return the results of some tasks of a graph, which Dask computes where tasks run.
 
         `at_once` is how many run side by side on threads; a cluster runs as many as its workers have room for.
         """
-        if self._client is None:
-            self.map_locally(function, units, at_once=at_once, name=batch.stage)
-        else:
-            collections.deque(self._on_cluster(self._client, function, units, batch), maxlen=0)
+        return self._compute(self._client, graph, targets, at_once, batch)
+
+    def compute_here(self, graph: TaskGraph, targets: Sequence[Key], at_once: int | None = None) -> list[Any]:
+        """Do what `compute` does, on threads of this process: for what only this process holds."""
+        calls = Calls(self._counted, lambda combine: functools.partial(combined, combine))
+        packed, keys = graph.as_dask(calls), list(targets)
+        if at_once == 1 or len(graph.unit_keys) <= 1:  # a thread would be started and waited for
+            return list(dask.get(packed, keys))
+        with self._pool(at_once) as pool:
+            return list(dask.threaded.get(packed, keys, pool=pool))
 
     def fold(
         self,
@@ -174,67 +179,44 @@ class Executor:
         at_once: int | None = None,
         batch: Batch = ANY_BATCH,
     ) -> Any:
-        """Return function(unit) of all units, combined in the order of the units: few parts are held."""
-        if self._client is None:
-            return self.fold_locally(function, combine, units, at_once=at_once, name=batch.stage)
-        parts = self._on_cluster(self._client, function, units, batch, fetch=True)
-        return functools.reduce(combine, parts) if units else None
+        """Return function(unit) of all units, combined in the order of the units; None without units."""
+        graph = TaskGraph(batch.stage)
+        root = graph.tree(combine, graph.units(function, units))
+        return self.compute(graph, [root], at_once, batch)[0] if root else None
 
-    def fold_locally(
-        self,
-        function: UnitFunction,
-        combine: Combine,
-        units: Sequence[Any],
-        sequential: bool = False,
-        at_once: int | None = None,
-        name: str = HERE,
+    def fold_here(
+        self, function: UnitFunction, combine: Combine, units: Sequence[Any], sequential: bool = False
     ) -> Any:
-        """Do what `fold` does, in this process; one by one in their order if `sequential`."""
-        if sequential or len(units) <= 1:
-            return functools.reduce(combine, map(self._counted(function), units)) if units else None
-        # Dask computes parts in the order in which they are combined: few are held.
-        parts = [(name, place) for place in range(len(units))]
-        totals = [parts[0], *((f"{name}-total", place) for place in range(1, len(units)))]
-        graph = self._graph(function, dict(zip(parts, units, strict=True)))
-        graph |= {totals[place]: (combine, totals[place - 1], parts[place]) for place in range(1, len(units))}
-        return self._get(graph, totals[-1], at_once)
+        """Do what `fold` does, on threads of this process; one by one in their order if `sequential`."""
+        graph = TaskGraph(HERE)
+        root = graph.tree(combine, (graph.units_in_turn if sequential else graph.units)(function, units))
+        return self.compute_here(graph, [root], 1 if sequential else None)[0] if root else None
 
-    def map_locally(
-        self,
-        function: UnitFunction,
-        units: Sequence[Any],
-        sequential: bool = False,
-        at_once: int | None = None,
-        name: str = HERE,
+    def map_here(
+        self, function: UnitFunction, units: Sequence[Any], sequential: bool = False, at_once: int | None = None
     ) -> list[Any]:
         """Return function(unit) of every unit, for what only this process holds; in their order if `sequential`."""
-        if sequential or len(units) <= 1:  # a thread would be started and waited for
-            return list(map(self._counted(function), units))
-        # Of tasks that need nothing, Dask begins the one with the last key.
-        keys = {(name, f"{len(units) - place:09d}"): unit for place, unit in enumerate(units)}
-        return list(self._get(self._graph(function, keys), list(keys), at_once))
+        graph = TaskGraph(HERE)
+        keys = (graph.units_in_turn if sequential else graph.units)(function, units)
+        graph.all_of(keys)  # so that Dask computes near units one after the other
+        return self.compute_here(graph, keys, 1 if sequential else at_once)
 
     def shares_scheduler(self, client: "Client") -> bool:
         """Return whether the tasks run on the cluster of a client."""
         ours, its = (getattr(one and one.scheduler, "address", None) for one in (self._client, client))
         return ours is not None and ours == its
 
-    def compute(self, values: Sequence[Delayed], at_once: int, stage: str, holder: "Client | None" = None) -> None:
-        """Compute lazy values of Dask, whose results are small, where tasks run.
+    def compute_values(
+        self, values: Sequence[Delayed], at_once: int, stage: str, holder: "Client | None" = None
+    ) -> None:
+        """Compute lazy values of Dask, whose results are nothing, where tasks run.
 
         `holder` is a client of the same cluster that holds what the values are made from, if any.
         """
-        if self._client is not None:
-            from scalemani.engine.workers.cluster import compute_on_cluster
-
-            compute_on_cluster(holder or self._client, values, stage, self._advance)
-            return
-        keys = {value.key for value in values}
-        with (
-            self._pool(at_once) as pool,
-            Callback(posttask=lambda key, *_: self._advance() if key in keys else None),
-        ):
-            dask.compute(*values, scheduler="threads", pool=pool)
+        graph = TaskGraph(stage)
+        done = graph.all_of(graph.units(as_it_is, values))
+        client = self._client and (holder or self._client)
+        self._compute(client, graph, [done] if done else [], at_once, Batch(stage))
 
     def over(self, function: UnitFunction, units: Sequence[Any]) -> list[Any]:
         """As the builtin `map`, on this process's threads: for steps too small to be shown."""
@@ -243,37 +225,26 @@ class Executor:
         with threads(self.workers) as side_by_side:
             return side_by_side.over(function, units)
 
-    def _on_cluster(
-        self,
-        client: "Client",
-        function: UnitFunction,
-        units: Sequence[Any],
-        batch: Batch,
-        fetch: bool = False,
-    ) -> Iterator[Any]:
-        from scalemani.engine.workers.cluster import map_on_cluster
+    def _compute(
+        self, client: "Client | None", graph: TaskGraph, targets: Sequence[Key], at_once: int | None, batch: Batch
+    ) -> list[Any]:
+        if client is None:
+            return self.compute_here(graph, targets, at_once)
+        from scalemani.engine.workers.cluster import Computation
 
-        return map_on_cluster(client, function, units, batch, self._advance, fetch)
+        return Computation(client, graph, targets, batch, self._advance, self.on_cluster).results()
 
     def _advance(self) -> None:
         with self._lock:
             self.progress.advance()
 
-    def _counted(self, function: UnitFunction) -> UnitFunction:
-        def counted(unit: Any) -> Any:
+    def _counted(self, function: UnitFunction) -> Callable[..., Any]:
+        def counted(unit: Any, *_: Any) -> Any:
             result = function(unit)
             self._advance()
             return result
 
         return counted
-
-    def _graph(self, function: UnitFunction, units: Mapping[Any, Any]) -> dict[Any, Any]:
-        counted = self._counted(function)
-        return {key: (functools.partial(counted, unit),) for key, unit in units.items()}
-
-    def _get(self, graph: dict[Any, Any], keys: Any, at_once: int | None) -> Any:
-        with self._pool(at_once) as pool:
-            return dask.threaded.get(graph, keys, pool=pool)
 
     def _pool(self, at_once: int | None) -> ThreadPoolExecutor:
         """Return threads of one call: where a task fails, none of the others still writes when they have ended.
@@ -281,6 +252,16 @@ class Executor:
         Those that Dask keeps for all calls are not there in a process that was forked.
         """
         return ThreadPoolExecutor(max(1, min(at_once or self.workers, self.workers)))
+
+
+def combined(combine: Combine, *parts: Any) -> Any:
+    """Return parts combined in their order."""
+    return functools.reduce(combine, parts)
+
+
+def as_it_is(value: Any) -> Any:
+    """Return a value."""
+    return value
 
 
 def bytes_of(size: str | int) -> int:

@@ -14,7 +14,7 @@ KERNEL_DISCRIMINANTS = Stage(
     "kernel_discriminants",
     ("work_points", "components", "symmetric_affinities", "landmarks", "landmark_weights", "classes"),
     package=__name__,
-    key=Key(version=2, parameters_of=("landmark_embedding",), without=("components", "landmarks")),
+    key=Key(version=3, parameters_of=("landmark_embedding",), without=("components", "landmarks")),
 )
 ROUTE = (*KERNEL_ROUTE, LANDMARKS, replace(LANDMARK_WEIGHTS, solvers=()), CLASSES, KERNEL_DISCRIMINANTS)
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.graph import parts_held
 from scalemani.engine.needs import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
@@ -54,7 +55,7 @@ class StoredKernelDiscriminants(StoredReduction, stage="kernel_discriminants"):
     ridge = Whole("", "float64", "what is added to the scatter in every direction").with_invariants(NOT_NEGATIVE)
 
 
-PARTS_AT_ONCE = 3  # of a process: its own, the one that is added, and one on its way
+PARTS_AT_ONCE = 3  # of a task: its own, the one that is added, and one on its way
 LANDMARKS_REACHED = 0.9  # of the neighbours of a point times the landmarks of each, those that differ, at most
 
 
@@ -76,6 +77,7 @@ def memory(sizes: Sizes) -> Memory:
         process={
             # In sum, centred, with its eigenvectors and what LAPACK works in.
             "reduced problem": 6 * square,
+            "products of rows of K Z on the way up the tree": 1.5 * square * parts_held(sizes.dimensions.n_blocks),
             "classes of the points": array("int32", n_points),
         },
         task={

@@ -14,7 +14,7 @@ KERNEL_COMPONENTS = Stage(
     "kernel_components",
     ("work_points", "symmetric_affinities", "landmark_weights", "reduced"),
     package=__name__,
-    key=Key(version=2, parameters_of=("landmark_embedding",), without=("symmetric_affinities",)),
+    key=Key(version=3, parameters_of=("landmark_embedding",), without=("symmetric_affinities",)),
 )
 ROUTE = (
     *KERNEL_ROUTE,

@@ -103,10 +103,10 @@ def run(work: StageWork) -> dict[str, Any]:
     task.output.create(
         task.dimensions.n_points, [StoredEmbedding.embedding.sized(width), StoredEmbedding.reach.sized()]
     )
-    work.map_blocks(mapped_block)
-    graph = task.stored(StoredLandmarkGraph)
-    task.output.write_whole({StoredEmbedding.eigenvalues: graph.eigenvalues.read()})
-    n_far = work.fold_blocks(far_points, operator.add, "distances")
+    task.output.write_whole({StoredEmbedding.eigenvalues: task.stored(StoredLandmarkGraph).eigenvalues.read()})
+    graph = work.graph()
+    graph.map_blocks(mapped_block)
+    n_far = graph.compute(graph.fold_blocks(far_points, operator.add))
     if n_far:
         work.warn(
             f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "

@@ -15,7 +15,7 @@ DISCRIMINANTS = Stage(
     "discriminants",
     ("points", "landmarks", "landmark_weights", "classes"),
     package=__name__,
-    key=Key(version=2, parameters_of=("landmark_embedding",)),
+    key=Key(version=3, parameters_of=("landmark_embedding",)),
 )
 ROUTE = (*LINEAR_ROUTE, replace(CLASSES, inputs=("points",)), DISCRIMINANTS)
 

@@ -22,7 +22,7 @@ from scalemani.stages.arrays.embeddings import StoredReduction, component_values
 from scalemani.stages.arrays.points import StoredPoints
 from scalemani.stages.shared.moments import Moments, center_of, moments_memory, summed_moments, tiles_of
 from scalemani.stages.shared.output import create_embedding
-from scalemani.stages.shared.tiles import fold_tiles
+from scalemani.stages.shared.tiles import fold_tiles, sums_held
 from scalemani.store.invariants.models import PROJECTIONS
 from scalemani.store.invariants.spectral import CENTRED, ORTHONORMAL_COLUMNS
 from scalemani.store.invariants.values import A_SHARE, DESCENDING, NOT_NEGATIVE
@@ -68,6 +68,7 @@ def memory(sizes: Sizes) -> Memory:
     return moments_memory(sizes, min(MOST_CLASSES, sizes.dimensions.n_points)) + Memory(
         process={
             "moments, centred, and their singular vectors": 4 * array("float64", n_landmarks, features),
+            "scatter on the way up the tree": sums_held(sizes.dimensions.n_points, TILES_TOGETHER) * scatter,
             "axes of their span": 2 * array("float64", features, rank),
             "scatter, its eigenvectors, and what LAPACK works in": 4 * scatter,
         },

@@ -20,7 +20,7 @@ LOCAL_RECONSTRUCTION = Stage(
     "local_reconstruction",
     ("work_points", "components", "reconstruction_weights", "landmarks", "landmark_weights"),
     package=__name__,
-    key=Key(version=2, parameters_of=("landmark_embedding",), without=("work_points", "components", "landmarks")),
+    key=Key(version=3, parameters_of=("landmark_embedding",), without=("work_points", "components", "landmarks")),
 )
 ROUTE = (
     *DISTANCES_ROUTE,

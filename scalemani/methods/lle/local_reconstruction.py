@@ -25,7 +25,7 @@ from scalemani.stages.arrays.embeddings import StoredLandmarkScores, component_v
 from scalemani.stages.shared.landmark_maps import components_read, warn_of_unseen_components, weights_at
 from scalemani.stages.shared.moments import PARTS_AT_ONCE, TILES_TOGETHER
 from scalemani.stages.shared.output import embedding_memory, over_landmarks, write_over_landmarks, write_scores
-from scalemani.stages.shared.tiles import added, fold_tiles, tiles_one_by_one
+from scalemani.stages.shared.tiles import added, fold_tiles, sums_held, tiles_one_by_one
 from scalemani.store.invariants.spectral import CENTRED_ORTHONORMAL
 from scalemani.store.invariants.values import ASCENDING, NOT_NEGATIVE
 
@@ -71,6 +71,7 @@ def memory(sizes: Sizes) -> Memory:
         embedding_memory(sizes)
         + components_read(sizes)
         + Memory(
+            {"sums on the way up the tree": 2 * sums_held(n_points, TILES_TOGETHER) * entries(summed)},
             task={
                 "rows of R in a block: as read, decoded, and numbered": 3 * entries(rows * k),
                 "rows of Z of a tile and its neighbours": entries(min(n_points, TILE_ROWS * (k + 1)) * width),

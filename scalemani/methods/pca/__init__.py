@@ -13,7 +13,7 @@ PRINCIPAL_COMPONENTS = Stage(
     "principal_components",
     ("points", "landmarks", "landmark_weights"),
     package=__name__,
-    key=Key(version=2, parameters_of=("landmark_embedding",)),
+    key=Key(version=3, parameters_of=("landmark_embedding",)),
 )
 ROUTE = (*LINEAR_ROUTE, PRINCIPAL_COMPONENTS)
 

@@ -50,7 +50,7 @@ def write(work: StageWork) -> dict[str, Any]:
 
     copies = range(asked.trees)
     work.executor.progress.start(task.stage, len(copies))
-    weights = ensemble_affinities(list(work.executor.map_locally(grown, copies)), len(points))
+    weights = ensemble_affinities(list(work.executor.map_here(grown, copies)), len(points))
     for block in range(task.dimensions.n_blocks):
         if not task.output.committed(block_unit(block)):
             rows = weights[slice(*task.dimensions.rows(block))]

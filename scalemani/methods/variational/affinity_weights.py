@@ -46,7 +46,7 @@ def run(work: StageWork) -> dict[str, Any]:
     numbers = numbers_of(task)
     blocks = range(dimensions.n_blocks)
     work.executor.progress.start(task.stage, dimensions.n_blocks)
-    direct = work.executor.map_locally(functools.partial(block_weights, task, numbers), blocks)
+    direct = work.executor.map_here(functools.partial(block_weights, task, numbers), blocks)
     graph = affinity_graph(task.inputs)
 
     def rows_of_w(rows: np.ndarray) -> sp.csr_matrix:

@@ -207,7 +207,7 @@ def content_of(
         check_finite_block(rows, start, columns=source.column_names)
         return [(tile_digests(rows), None)]
 
-    tiles, gaps = zip(*executor.fold_locally(look, joined, range(dimensions.n_blocks), source.sequential), strict=True)
+    tiles, gaps = zip(*executor.fold_here(look, joined, range(dimensions.n_blocks), source.sequential), strict=True)
     content = digest(" ".join(itertools.chain.from_iterable(tiles)).encode())
     return content, Gaps.of_all(gaps) if gapped else None
 

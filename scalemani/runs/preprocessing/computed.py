@@ -90,14 +90,12 @@ def store_chunks(points: DaskPoints, copy: ComputedPoints, executor: Executor) -
     try:
         if holder is not None and not executor.shares_scheduler(holder):
             # Workers of a cluster that runs no tasks of ours may not reach the folder.
-            executor.map_locally(
-                lambda bound: copy.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True
-            )
+            executor.map_here(lambda bound: copy.keep(bound[0], bound[1], points.read(*bound)), bounds, sequential=True)
             return
         writers = [dask.delayed(functools.partial(copy.keep, *bound), pure=False, traverse=False) for bound in bounds]
         values = [write(chunk) for write, chunk in zip(writers, points.lazy_chunks(), strict=True)]
         chunk = Memory(task={"a chunk, which threads compute": COPIES_AT_WORK * points.held_bytes})
-        executor.compute(values, min(budget.fit(chunk) for budget in executor.processes), STAGE, holder)
+        executor.compute_values(values, min(budget.fit(chunk) for budget in executor.processes), STAGE, holder)
     except PoisonTaskError as error:
         raise DataError(
             f"{points.description} cannot be computed: workers died whenever they worked on one of its chunks, which "

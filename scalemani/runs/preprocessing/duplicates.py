@@ -62,7 +62,7 @@ def merge_duplicates(
         batch = Batch("duplicates", "duplicates", memory_of_reading(dimensions))
         parts = executor.fold(look, joined, blocks, batch=batch)
     else:
-        parts = executor.fold_locally(look, joined, blocks, rows.sequential)
+        parts = executor.fold_here(look, joined, blocks, rows.sequential)
     digests = np.concatenate(parts)
     parts.clear()  # else all of them would be held twice while rows are grouped
     groups, first_rows = group_digests(digests)

@@ -95,7 +95,7 @@ def find_gaps(points: PointsSource, metric: str, executor: Executor, block_rows:
         start, stop = dimensions.rows(block)
         return [gaps_of_rows(read_rows(unmapped, start, stop, dimensions.sparse), metric, start)]
 
-    parts = executor.fold_locally(look, joined, range(dimensions.n_blocks), unmapped.sequential)
+    parts = executor.fold_here(look, joined, range(dimensions.n_blocks), unmapped.sequential)
     return Gaps.of_all(parts)
 
 

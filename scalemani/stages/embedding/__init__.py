@@ -28,7 +28,7 @@ from scalemani.kernels.spectral.refinement import (
 )
 from scalemani.stages.arrays.embeddings import StoredEmbedding
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.embedding.by_blocks import memory_by_blocks, write_by_blocks
+from scalemani.stages.embedding.by_blocks import memory_by_blocks
 from scalemani.stages.embedding.by_pieces import memory_of_pieces
 from scalemani.stages.embedding.refining import vector_dtype
 from scalemani.stages.embedding.solved import guards_of, values_of
@@ -180,9 +180,7 @@ def run(work: StageWork) -> dict[str, Any]:
         warn_of_parts(work, n_zero)
     else:
         warn_of_angle(work, accuracy, float(solved.eigenvalues[-1]))
-    if solved.vectors is None:
-        write_by_blocks(work)
-    else:
+    if solved.vectors is not None:
         write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty, guards_of(solved))
     work.task.output.write_whole(values_of(solved, params.n_components))
     Checkpoints(work.task.output).clear()

@@ -19,7 +19,7 @@ from scalemani.kernels.spectral.eigenmaps import exact_eigenmaps
 from scalemani.kernels.spectral.eigenproblem import within_range
 from scalemani.kernels.spectral.pieces import PieceTarget
 from scalemani.stages.arrays.landmarks import StoredLandmarkEmbedding
-from scalemani.stages.embedding.by_blocks import block_sums
+from scalemani.stages.embedding.by_blocks import add_written_blocks, block_sums
 from scalemani.stages.embedding.by_pieces import embed_pieces, pieces_of
 from scalemani.stages.embedding.refining import by_refinement, vector_dtype
 from scalemani.stages.embedding.solved import Solved
@@ -76,12 +76,16 @@ def rounding_of(dtype: DTypeLike) -> float:
 def by_landmarks(work: StageWork, workspace: Workspace) -> Solved:
     """Return the solution over the landmarks, whose vectors are Z times their coordinates: one pass certifies them.
 
+    The same graph of tasks writes them by blocks, and they are not returned; where eigenvalues are so small that they
+    have to be computed anew, vectors are returned, and not written.
     The coordinates of the next vector are not stored: its residual is taken to be the largest of those before it.
-    Vectors are made here where eigenvalues are so small that they have to be computed anew.
     """
     solved, vectors = work.task.stored(StoredLandmarkEmbedding), None
     if solved.eigenvalues.read().min() >= SMALL_EIGENVALUE * rounding_of(np.float64):
-        residuals = work.fold_blocks(block_sums, added).residuals
+        graph = work.graph()
+        sums = graph.fold_blocks(block_sums, added)
+        add_written_blocks(work, graph)
+        residuals = graph.compute(sums).residuals
     else:
         work.executor.progress.start(work.task.stage, 1, "pass")
         vectors = over_landmarks(work.task, solved.vectors.read(), workspace.empty)

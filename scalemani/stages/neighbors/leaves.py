@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 import numpy as np
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.work import Arrays, StageTask, StageWork, all_blocks
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
 from scalemani.kernels.arrays.workspace import Empty
@@ -113,11 +113,15 @@ def search_in_store(current: Round, work: StageWork, number: int) -> None:
     task, leaves, assigned = work.task, leaf_sizes(work.task), leaves_step(number)
     described = StoredNeighbors.leaves.sized(current.draws * leaves.of_point)
     task.output.create(task.dimensions.n_points, [described], assigned)
-    work.map_blocks(functools.partial(leaves_block, current, number), assigned)
+    graph = work.graph()
+    graph.map_blocks(functools.partial(leaves_block, current, number), assigned)
     n_groups = current.draws * leaves.groups
-    work.map_blocks(functools.partial(joined_part, current, number), joined_step(number), n_groups)
+    joined = functools.partial(joined_part, current, number)
+    graph.map_blocks(joined, joined_step(number), n_groups, reads=all_blocks)
     blocks = work.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
-    work.map_block_ranges(functools.partial(merged_blocks, n_groups, number), blocks, round_step(number))
+    merged = functools.partial(merged_blocks, n_groups, number)
+    graph.map_block_ranges(merged, blocks, round_step(number), reads=all_blocks)
+    graph.compute()
 
 
 def leaders_of(task: StageTask, draw: Draw) -> LeaderIndex:

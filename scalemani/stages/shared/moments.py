@@ -16,10 +16,10 @@ from scalemani.kernels.spectral.linear import add_moments
 from scalemani.kernels.spectral.reduced import diagonal_product, symmetric_part
 from scalemani.stages.arrays.landmarks import StoredLandmarks, StoredLandmarkWeights, sparse_weights
 from scalemani.stages.arrays.points import StoredClasses, points_in_order
-from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
+from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles, sums_held
 
 TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
-PARTS_AT_ONCE = 3  # of a process: its sum, the one that is added, and one on its way
+PARTS_AT_ONCE = 3  # of a task: its sum, the one that is added, and one on its way
 COPIES_OF_BLOCK = 3  # as read, decoded, and a tile in float64
 
 
@@ -59,11 +59,11 @@ class Moments(NamedTuple):
 def moments_memory(sizes: Sizes, n_classes: int = 1) -> Memory:
     """Return what the sums take: Z' Y, Z' Z of runs of tiles, and the rows they are of."""
     dimensions, features, width = sizes.dimensions, sizes.dimensions.n_features, sizes.params.landmark_neighbors
-    crossed = PARTS_AT_ONCE * array("float64", sizes.params.n_landmarks + n_classes, features)
+    summed = array("float64", sizes.params.n_landmarks + n_classes, features) + entries(gram_entries(sizes))
     return Memory(
-        process={"Z' Y in sum": crossed},
+        process={"Z' Y and Z' Z on the way up the tree": sums_held(dimensions.n_points, TILES_TOGETHER) * summed},
         task={
-            "Z' Y and Z' Z of a run of tiles": crossed + PARTS_AT_ONCE * entries(gram_entries(sizes)),
+            "Z' Y and Z' Z of a run of tiles": PARTS_AT_ONCE * summed,
             "points of a block": 2 * dimensions.block_rows * dimensions.row_bytes,
             "a tile of points, centred": COPIES_OF_BLOCK * array("float64", TILE_ROWS, features),
             "rows of Z in a block": COPIES_OF_BLOCK * array("float64", dimensions.block_rows, 2 * width),
@@ -75,7 +75,8 @@ def gram_memory(sizes: Sizes) -> Memory:
     """Return what the sum of Z^T Z takes: that of a run of tiles, and rows of Z in it."""
     rows = array("float64", TILES_TOGETHER * TILE_ROWS, 2 * sizes.params.landmark_neighbors)
     summed = PARTS_AT_ONCE * entries(gram_entries(sizes))
-    return Memory(task={"Z' Z of a run of tiles": summed + COPIES_OF_BLOCK * rows})
+    held = sums_held(sizes.dimensions.n_points, TILES_TOGETHER) * entries(gram_entries(sizes))
+    return Memory({"Z' Z on the way up the tree": held}, {"Z' Z of a run of tiles": summed + COPIES_OF_BLOCK * rows})
 
 
 def gram_entries(sizes: Sizes) -> int:

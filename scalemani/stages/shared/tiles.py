@@ -4,6 +4,7 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from scalemani.engine.graph import parts_held
 from scalemani.engine.work import StageTask, StageWork, ranges_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
@@ -12,7 +13,14 @@ def fold_tiles(
     work: StageWork, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
 ) -> Any:
     """Return function(task, tiles) of all tiles, at least so many together, combined in order."""
-    return work.fold(function, combine, ranges_of(-(-work.task.dimensions.n_points // TILE_ROWS), together), shown)
+    graph = work.graph()
+    tiles = ranges_of(-(-work.task.dimensions.n_points // TILE_ROWS), together)
+    return graph.compute(graph.fold(function, combine, tiles, TILE_ROWS, shown))
+
+
+def sums_held(n_points: int, together: int) -> int:
+    """Return how many sums of tiles are held on the way up their tree, of which tasks add so many tiles."""
+    return parts_held(len(ranges_of(-(-n_points // TILE_ROWS), together)))
 
 
 def parts_of_tiles(task: StageTask, tiles: range) -> Iterator[tuple[int, slice]]:

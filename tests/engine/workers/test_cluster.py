@@ -1,7 +1,6 @@
 """Tasks on a Dask cluster: as many as fit into the memory of the workers, under names that a dashboard groups."""
 
 import operator
-import random
 import re
 import subprocess
 import sys
@@ -10,10 +9,10 @@ import time
 
 import pytest
 from distributed import Client, LocalCluster, get_worker
+from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import key_split
-from hypothesis import given
-from hypothesis import strategies as st
 
+from scalemani.engine.graph import TaskGraph
 from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
@@ -115,17 +114,6 @@ def test_where_workers_declare_bytes_dask_divides_them(started, side):
     assert side.most == 2
 
 
-def known_to_worker(unit):
-    time.sleep(0.05)
-    return [len(get_worker().state.tasks)]
-
-
-def test_where_dask_divides_bytes_workers_are_not_given_all_tasks_at_once(started):
-    """Dask gives tasks with resources to workers, and counts the death of a worker against all that it was given."""
-    client = started(threads=4, resources={clients.RESOURCE: 4 * GIGABYTE})
-    assert max(summed(client, known_to_worker, range(40), Memory(task={"block": 2 * GIGABYTE}))) <= 4
-
-
 def add_worker(client, name, threads, memory):
     options = {**client.cluster.new_spec["options"], "memory_limit": memory, "nthreads": threads}
     client.cluster.worker_spec[name] = {"cls": client.cluster.new_spec["cls"], "options": options}
@@ -158,13 +146,6 @@ def test_where_the_only_worker_with_room_is_lost_another_one_takes_its_tasks(sta
     assert side.most == 1
 
 
-@given(st.lists(st.text(max_size=3), max_size=30), st.integers(0, 2**16))
-def test_parts_are_given_in_order_whatever_the_order_in_which_they_come(parts, seed):
-    numbered = list(enumerate(parts))
-    random.Random(seed).shuffle(numbered)
-    assert list(module.in_order(numbered)) == parts
-
-
 def own_key(unit):
     return [get_worker().get_current_task()]
 
@@ -175,6 +156,27 @@ def test_tasks_have_the_name_of_their_stage_and_block(started):
     assert [key[1] for key in keys] == ["3", "4 to 6"]
     assert len({key[0] for key in keys}) == 1
     assert re.fullmatch(r"neighbors-[0-9a-f]{8}", keys[0][0])
+
+
+class Submitted(SchedulerPlugin):
+    """The dependencies of the tasks that a scheduler of this process is given."""
+
+    def __init__(self):
+        self.dependencies = {}
+
+    def update_graph(self, scheduler, *, tasks, **others):
+        self.dependencies |= {key: {before.key for before in scheduler.tasks[key].dependencies} for key in tasks}
+
+
+def test_sums_are_trees_of_which_the_root_alone_reaches_the_driver(started):
+    client, submitted, graph = started(threads=1), Submitted(), TaskGraph("demo")
+    client.cluster.scheduler.add_plugin(submitted)
+    root = graph.tree(operator.add, graph.units(operator.neg, range(40)))
+    assert Executor(client).compute(graph, [root]) == [-780]
+    edges = {(before[1], key[1]) for key, needed in submitted.dependencies.items() for before in needed}
+    assert edges == {(before[1], key[1]) for before, key in graph.edges}
+    waited_for = {before for needed in submitted.dependencies.values() for before in needed}
+    assert [key[0].rpartition("-")[0] for key in submitted.dependencies.keys() - waited_for] == [root[0]]
 
 
 def test_no_result_stays_on_the_cluster(started):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.engine.workers.cluster import unit_name
+from scalemani.engine.graph import unit_name
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
