@@ -146,7 +146,7 @@ EMBEDDING = Stage(
     ),
     seeded=True,
     by_block=False,
-    key=Key(version=8, parameters_of=("landmark_embedding",), continues=("embedding",)),
+    key=Key(version=9, parameters_of=("landmark_embedding",), continues=("embedding",)),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=3))

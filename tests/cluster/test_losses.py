@@ -195,7 +195,7 @@ def test_where_every_block_ends_its_workers_few_are_tried(tmp_path):
     block = int(re.search(named, str(ended.value)).group(1))
     assert f"rows {1024 * block} to {min(1024 * block + 1023, 39_999)} of" in str(ended.value)
     tried = {name.partition("-")[0] for name in os.listdir(tmp_path)}
-    assert len(tried) <= 4 * tasks.MOST_SUSPECTS
+    assert len(tried) <= 4 * tasks.MOST_POISONED
 
 
 def test_a_block_that_takes_more_memory_than_workers_have_is_named_with_what_to_do(start_cluster, mapped):

@@ -29,7 +29,7 @@ from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
 SECONDS_BETWEEN = 0.5  # attempts
-MOST_SUSPECTS = 4  # units that Dask has given up; of more, the first that ends its workers ends the stage
+MOST_POISONED = 4  # units whose workers die when they run alone; more end the stage at once
 MOST_ALONE = 16  # of them that run alone: those that Dask begins first, which were at work when their worker died
 POLL_SECONDS = 1.0  # without a task that ends, until one looks at the workers
 WORKERS_LOST_SECONDS = 75.0
@@ -70,6 +70,8 @@ class Computation:
             try:
                 results, killed = self._compute(self.graph, self.targets)
             except CancelledError:  # the connection to the scheduler was lost, and may be there again
+                self._look()
+                time.sleep(POLL_SECONDS)
                 continue
             if not killed and self._poisoned:
                 raise self._poisoned
@@ -82,8 +84,13 @@ class Computation:
         self._await_scheduler()
         suffix = f"-{uuid.uuid4().hex[:8]}"
         keys = list(dict.fromkeys([*graph.unit_keys, *targets]))
-        packed = graph.as_dask(self._calls(), suffix, self._known)
-        futures = self.client.get(packed, [suffixed(key, suffix) for key in keys], sync=False)
+        if not keys:
+            return [], {}
+        try:
+            packed = graph.as_dask(self._calls(), suffix, self._known)
+            futures = self.client.get(packed, [suffixed(key, suffix) for key in keys], sync=False)
+        except OSError as error:
+            raise CancelledError from error
         self._waiting = dict(zip(futures, keys, strict=True))
         wanted = [futures[keys.index(key)] for key in targets]
         for future in futures:
@@ -160,11 +167,10 @@ class Computation:
 
         A sum that was given up is computed again with its parts.
         """
-        again = set(killed) & self._killed.keys()
-        self._killed |= killed
-        for key in again:
+        for key in killed.keys() & self._killed.keys():
             raise self._poison(key, killed[key])
-        ranks = order(dict(self.graph.as_dask(self._calls())))
+        self._killed |= killed
+        poisoned, ranks = set[Key](), order(dict(self.graph.as_dask(self._calls())))
         for key in sorted(killed.keys() & set(self.graph.unit_keys), key=ranks.__getitem__)[:MOST_ALONE]:
             layer = self.graph.layers[key[0]]
             alone = TaskGraph(self.graph.name, {key[0]: replace(layer, tasks={key: Task(layer.tasks[key].unit, ())})})
@@ -173,9 +179,11 @@ class Computation:
                 self._known[key] = results[0]
                 continue
             self._poisoned = self._poisoned or self._poison(key, ended[key])
-            if len(self._killed) > MOST_SUSPECTS:  # each may cost as many workers
+            poisoned.add(key)
+            if len(poisoned) > MOST_POISONED:
                 raise self._poisoned
-            self.graph, self.targets = self.graph.without({key}), []
+        if poisoned:
+            self.graph, self.targets = self.graph.without(poisoned), []
 
     def _fetch(self, future: Future) -> Any:
         """Return the result of a target; where its worker is lost with it, Dask computes it again."""
