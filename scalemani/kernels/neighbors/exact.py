@@ -241,6 +241,30 @@ def paired_neighbors(rows: SketchedRows, known: Neighbors, map_fn: Mapper = map)
     return search.neighbors
 
 
+def crossed_neighbors(rows: SketchedRows, first: int, known: Neighbors, limits: np.ndarray) -> Neighbors:
+    """Return what `nearest_among` does of dense rows before `first` among those from it on, and of these among them.
+
+    Each pair of tiles is multiplied once, for the lists of both.
+
+    Parameters
+    ----------
+    known : (n, k) empty lists
+    limits : as of `nearest_among`
+
+    Returns
+    -------
+    Neighbors (n, k) in the dtypes of `known`, whose indices are places among the rows
+    """
+    search = Search(rows, rows, 0, Lists.of(np.arange(len(rows.points)), known, limits))
+    before, behind = tiles_of(rows.part(slice(0, first)), search.frame), tiles_of(rows, search.frame, first)
+    for tile in before:
+        for other in behind:
+            search.join(tile, other, both=True)
+            if other is behind[0]:
+                search.choose(tile, other)
+    return search.neighbors
+
+
 def pair_rounds(n_tiles: int) -> list[list[tuple[int, int]]]:
     """Return rounds of pairs of so many tiles: each with itself, then as in a tournament."""
     rounds, ring = [[(number, number) for number in range(n_tiles)]], list(range(n_tiles + n_tiles % 2))
@@ -256,10 +280,11 @@ def tile_rows(n_rows: int) -> int:
     return min(max(-(-n_rows // TILES // LEAST_ROWS) * LEAST_ROWS, LEAST_ROWS), MOST_ROWS)
 
 
-def tiles_of(rows: SketchedRows, frame: Frame) -> list[Tile]:
-    """Return rows cut into tiles."""
-    n_rows = len(rows.points)
-    return [Tile(rows, place, frame) for place in slices(n_rows, tile_rows(n_rows))]
+def tiles_of(rows: SketchedRows, frame: Frame, first: int = 0) -> list[Tile]:
+    """Return rows from the first on cut into tiles."""
+    n_rows = len(rows.points) - first
+    places = [slice(first + place.start, first + place.stop) for place in slices(n_rows, tile_rows(n_rows))]
+    return [Tile(rows, place, frame) for place in places]
 
 
 def frame_of(rows: SketchedRows) -> Frame:

@@ -24,11 +24,12 @@ from scalemani.store.invariants.values import (
     in_count,
     one_of,
 )
-from scalemani.store.schema import AS_DISTANCES, ArrayDescription
+from scalemani.store.schema import AS_DISTANCES, ArrayDescription, DtypeRule
 
 QUERIES, TRUTH = "queries", "truth"  # units: the points by which the recall is measured, and their true neighbours
 ROUND_FOLDERS, RECALL_FOLDERS = ("round_N",), ("recall_N",)
 LEAVES_FOLDERS, JOINED_FOLDERS = ("leaves_N",), ("joined_N-block-N",)
+STRIPES_FOLDERS = ("stripes_N-block-N", "crossed_N-block-N")
 
 
 class JoinedDescription(NamedTuple):
@@ -57,6 +58,27 @@ def joined_candidates(stage: str) -> JoinedDescription:
     )
 
 
+class StripesDescription(NamedTuple):
+    """The arrays of lists that stripes of points give to each other."""
+
+    indices: ArrayDescription
+    distances: ArrayDescription
+
+
+def lists_of_stripes(stage: str) -> StripesDescription:
+    """Return the description of the lists of a stripe in itself, or of two stripes in each other."""
+
+    def described(name: str, dtype: str | DtypeRule, units: str, says: str, *invariants: Invariant) -> ArrayDescription:
+        dims, folders = ("stripe_edge",), STRIPES_FOLDERS
+        return ArrayDescription(stage, f"stripe_{name}", "part", dims, dtype, units, says, folders, invariants)
+
+    near = "of each point of a stripe in turn, the nearest in this stripe, or of two stripes those in the other"
+    return StripesDescription(
+        described("indices", "int32", "work row", f"{near}; -1 for none", in_count(POINTS, least=-1)),
+        described("distances", AS_DISTANCES, "as given", "their distances; 0 for none", NOT_NEGATIVE),
+    )
+
+
 def round_step(number: int) -> str:
     """Return the step of the stage `neighbors` that writes a round: the folder of its arrays."""
     return f"round_{number}"
@@ -70,6 +92,16 @@ def leaves_step(number: int) -> str:
 def joined_step(number: int) -> str:
     """Return the step that searches these leaves, whose groups are its parts."""
     return f"joined_{number}"
+
+
+def stripes_step(number: int) -> str:
+    """Return the step that searches stripes of points, each in itself."""
+    return f"stripes_{number}"
+
+
+def crossed_step(number: int) -> str:
+    """Return the step that searches pairs of stripes in each other."""
+    return f"crossed_{number}"
 
 
 def recall_unit(number: int) -> str:
@@ -110,6 +142,7 @@ class StoredNeighbors(StoredStage, stage="neighbors"):
         folders=LEAVES_FOLDERS,
     ).with_invariants(NOT_NEGATIVE, DISTINCT_IN_ROWS)
     JOINED: ClassVar = joined_candidates("neighbors")
+    STRIPES: ClassVar = lists_of_stripes("neighbors")
     recall = WholeInFolders(
         "figure",
         "float64",

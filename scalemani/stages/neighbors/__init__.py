@@ -35,7 +35,7 @@ from scalemani.stages.arrays.graph import QUERIES, TRUTH, StoredGivenLists, Stor
 from scalemani.stages.neighbors.cells import cells_block, fill_short_lists, first_round
 from scalemani.stages.neighbors.continued import continued_block
 from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candidates, n_compared
-from scalemani.stages.neighbors.exact import compared_recall, exact_search
+from scalemani.stages.neighbors.exact import compared_recall, search_exactly
 from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, precomputed_block, round_arrays, settled
 from scalemani.stages.neighbors.needs import disk, memory
@@ -143,7 +143,7 @@ def run(work: StageWork) -> dict[str, Any]:
         return {"method": PRECOMPUTED}
     method = tuning.method_for(task.dimensions.n_points)
     if method == "exact":
-        run_round(work, 0, exact_search(work, 0))
+        search_exactly(work, 0)
         write_last_round(task, 0)
         return {"method": method, **exact_certificates(work)}
     find_truth(work)
@@ -230,7 +230,7 @@ def find_round(work: StageWork, method: str, current: Round, number: int) -> Non
     if current.draws:
         search_leaves(current, work, number)
     elif current.exact:
-        run_round(work, number, exact_search(work, number))
+        search_exactly(work, number)
     elif number == 0 and method in firsts:
         run_round(work, number, firsts[method])
     elif number == 0 and work.task.earlier is not None:

@@ -49,6 +49,10 @@ MORE_JOINED = 5  # candidates than neighbours: products in float32 may order nea
 BYTES_OF_CANDIDATE = 8
 BYTES_OF_MEMBER = 20  # of a leaf: as its leaders are computed, and sorted by leaf
 MOST_TOGETHER = 16  # times the points that a leaf is to have, whose coordinates are in memory together
+STRIPES = 8  # of an exact search: 36 tasks, and lists of a point in each of them
+STRIPE_BYTES = 2**28  # of points, at most
+LEAST_STRIPED = 4  # blocks
+COPIES_OF_STRIPES, COPIES_OF_LISTS = 2, 3  # as read and together; as filled, as stored, and encoded
 BYTES_OF_LIMITS = 20  # of a list: the index of its row, and what it still takes
 
 
@@ -60,6 +64,23 @@ def paired_bytes(search: StageTask | Sizes) -> int:
     edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
     of_point = dimensions.row_bytes + search.params.n_neighbors * edge + BYTES_OF_LIMITS
     return dimensions.n_points * of_point + coded(dimensions.n_points, dimensions.n_features)
+
+
+def stripe_blocks(search: StageTask | Sizes) -> int:
+    """Return how many blocks of points a stripe of an exact search has: there are STRIPES, or more of many points."""
+    dimensions = search.dimensions
+    stripes = max(STRIPES, -(-dimensions.n_points * dimensions.row_bytes // STRIPE_BYTES))
+    return -(-dimensions.n_blocks // stripes)
+
+
+def crossed_bytes(search: StageTask | Sizes) -> int:
+    """Return what two stripes take while they are searched in each other; 0 where points are not searched so."""
+    dimensions, rows = search.dimensions, 2 * stripe_blocks(search) * search.dimensions.block_rows
+    if dimensions.sparse or compares_rows(search.params.points.metric) or dimensions.n_blocks < LEAST_STRIPED:
+        return 0
+    edge = np.dtype(np.int32).itemsize + dimensions.distance_dtype.itemsize
+    listed = BYTES_OF_LIMITS + COPIES_OF_LISTS * search.params.n_neighbors * edge
+    return rows * (COPIES_OF_STRIPES * dimensions.row_bytes + listed) + coded(rows, dimensions.n_features)
 
 
 def n_compared(dimensions: Dimensions) -> int:
@@ -142,7 +163,7 @@ def leaf_sizes(search: StageTask | Sizes) -> LeafSizes:
 
 def exact_seconds(search: StageTask | Sizes) -> float:
     """Return the predicted processor seconds of exact search: of products, each pair of points once or twice."""
-    dimensions, at_once = search.dimensions, 0.5 if paired_bytes(search) else 1.0
+    dimensions, at_once = search.dimensions, 0.5 if paired_bytes(search) or crossed_bytes(search) else 1.0
     if compares_rows(search.params.points.metric):
         listed = search.params.n_neighbors * SECONDS_OF_LISTED
         return dimensions.n_points * (dimensions.n_points * compared_pair_seconds(dimensions) + listed)

@@ -4,7 +4,8 @@ The recall of the exact search itself is measured by plain distances, which shar
 """
 
 import functools
-from collections.abc import Callable, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,14 +13,21 @@ import numpy as np
 from scalemani.config.metrics import compares_rows
 from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
-from scalemani.kernels.neighbors.exact import nearest_among, pair_rounds, paired_neighbors, tile_rows
+from scalemani.kernels.neighbors.exact import (
+    SketchedRows,
+    crossed_neighbors,
+    nearest_among,
+    pair_rounds,
+    paired_neighbors,
+    tile_rows,
+)
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
-from scalemani.kernels.neighbors.rerank import Neighbors
+from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
-from scalemani.stages.arrays.graph import StoredNeighbors, round_step
-from scalemani.stages.neighbors.counts import n_compared, paired_bytes
-from scalemani.stages.neighbors.lists import empty_lists, is_whole, round_arrays
+from scalemani.stages.arrays.graph import StoredNeighbors, crossed_step, round_step, stripes_step
+from scalemani.stages.neighbors.counts import crossed_bytes, n_compared, paired_bytes, stripe_blocks
+from scalemani.stages.neighbors.lists import arrays, empty_lists, is_whole, round_arrays
 from scalemani.stages.neighbors.tables import (
     points_at,
     rows_of,
@@ -28,14 +36,136 @@ from scalemani.stages.neighbors.tables import (
     sketched_rows,
     work_points_of,
 )
+from scalemani.store.groups import block_unit
 
 
-def exact_search(work: StageWork, number: int) -> Callable[[StageTask, int], Arrays]:
-    """Return what gives the exact neighbours of a block: out of those of all points, where these have room here."""
-    has_room = work.executor.on_threads and 0 < paired_bytes(work.task) <= work.task.cache_bytes
-    if has_room and not is_whole(work.task, number):
-        return functools.partial(paired_block, search_pairs(work))
-    return exact_block
+def search_exactly(work: StageWork, number: int) -> None:
+    """Compute the missing blocks of a round by looking at all pairs of points.
+
+    Each pair once where this process has room for all of them, or tasks for stripes of them; else block by block.
+    """
+    task, step = work.task, round_step(number)
+    task.output.create(task.dimensions.n_points, arrays(task), step)
+    if is_whole(task, number):
+        return
+    if work.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
+        work.map_blocks(functools.partial(paired_block, search_pairs(work)), step)
+    elif 0 < crossed_bytes(task) <= task.cache_bytes // work.in_one_process:
+        search_stripes(work, number)
+    else:
+        work.map_blocks(exact_block, step)
+
+
+def search_stripes(work: StageWork, number: int) -> None:
+    """Compute the missing blocks of a round by stripes: each in itself, then pairs of them, whose lists are merged."""
+    graph, stripes = work.graph(), stripes_of(work.task)
+    pairs = list(itertools.combinations(range(len(stripes)), 2))
+    graph.map_blocks(functools.partial(stripe_part, number), stripes_step(number), len(stripes))
+    graph.map_blocks(
+        functools.partial(crossed_part, number),
+        crossed_step(number),
+        len(pairs),
+        functools.partial(stripes_read, pairs),
+    )
+    merge, reads = functools.partial(merged_blocks, number), functools.partial(pairs_read, pairs, len(stripes[0]))
+    graph.map_block_ranges(merge, len(stripes[0]), round_step(number), reads)
+    graph.compute()
+    if not work.executor.keep:
+        work.task.output.remove_step(crossed_step(number))
+        work.task.output.remove_step(stripes_step(number))
+
+
+def stripes_of(task: StageTask) -> list[range]:
+    """Return the blocks of each stripe."""
+    together, n_blocks = stripe_blocks(task), task.dimensions.n_blocks
+    return [range(start, min(start + together, n_blocks)) for start in range(0, n_blocks, together)]
+
+
+def stripes_read(pairs: Sequence[tuple[int, int]], part: int) -> Sequence[int]:
+    """Return the stripes of a pair."""
+    return pairs[part]
+
+
+def pairs_read(pairs: Sequence[tuple[int, int]], together: int, block: int) -> Sequence[int]:
+    """Return the pairs in which the stripe of a block is."""
+    return [part for part, pair in enumerate(pairs) if block // together in pair]
+
+
+def stripe_part(number: int, task: StageTask, stripe: int) -> Arrays:
+    """Return the lists of the points of a stripe in itself, as they are stored."""
+    blocks = stripes_of(task)[stripe]
+    rows, first = sketched_blocks(task, blocks), task.dimensions.rows_of(blocks)[0]
+    lists = paired_neighbors(rows, empty_lists(task, len(rows.points)))
+    return stored_lists_of(lists, first + np.arange(len(rows.points)))
+
+
+def crossed_part(number: int, task: StageTask, part: int) -> Arrays:
+    """Return the lists of the points of two stripes in each other, as they are stored.
+
+    None is longer than the list of its point in its own stripe: what is farther is no neighbour.
+    """
+    stripes = stripes_of(task)
+    one, other = next(itertools.islice(itertools.combinations(range(len(stripes)), 2), part, None))
+    task.output.find(block_unit(stripe, stripes_step(number)) for stripe in (one, other))
+    both = [sketched_blocks(task, stripes[stripe]) for stripe in (one, other)]
+    rows = both[0]._replace(
+        points=np.concatenate([half.points for half in both]), sketches=np.concatenate([half.sketches for half in both])
+    )
+    known = [read_lists_of(task, block_unit(stripe, stripes_step(number))) for stripe in (one, other)]
+    limits = np.concatenate([farthest(lists) for lists in known])
+    lists = crossed_neighbors(rows, len(both[0].points), empty_lists(task, len(limits)), limits)
+    return stored_lists_of(
+        lists, np.concatenate([np.arange(*task.dimensions.rows_of(stripes[i])) for i in (one, other)])
+    )
+
+
+def merged_blocks(number: int, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
+    """Yield the lists of blocks of a stripe: the nearest of those in it, and in all other stripes."""
+    stripes, width = stripes_of(task), task.params.n_neighbors
+    stripe = blocks[0] // len(stripes[0])
+    start, stop = task.dimensions.rows_of(stripes[stripe])
+    unit = block_unit(stripe, stripes_step(number))
+    task.output.find([unit])
+    lists = read_lists_of(task, unit)
+    for part, (one, other) in enumerate(itertools.combinations(range(len(stripes)), 2)):
+        if stripe in (one, other):
+            crossed = read_lists_of(task, block_unit(part, crossed_step(number)))
+            rows = slice(0, stop - start) if stripe == one else slice(len(crossed.indices) - (stop - start), None)
+            lists = merge_neighbors(lists, Neighbors(*(field[rows] for field in crossed)), width)
+    for block in blocks:
+        first, last = task.dimensions.rows(block)
+        inside = slice(first - start, last - start)
+        fresh = np.ones((last - first, width), np.uint8)
+        yield block, round_arrays(Neighbors(*(field[inside] for field in lists)), fresh)
+
+
+def sketched_blocks(task: StageTask, blocks: range) -> SketchedRows:
+    """Return the points of consecutive blocks as neighbours are compared."""
+    parts = [sketched_at(task, rows_of(task, block)) for block in blocks]
+    points, sketches = ([getattr(part, name) for part in parts] for name in ("points", "sketches"))
+    return parts[0]._replace(points=np.concatenate(points), sketches=np.concatenate(sketches))
+
+
+def stored_lists_of(lists: Neighbors, work_rows: np.ndarray) -> Arrays:
+    """Return lists as they are stored: places among rows become work rows, and what is missing has no distance."""
+    missing = lists.indices < 0
+    indices = np.where(missing, np.int32(-1), work_rows[lists.indices].astype(np.int32))
+    described, distances = StoredNeighbors.STRIPES, np.where(missing, lists.distances.dtype.type(0), lists.distances)
+    return {described.indices: indices.ravel(), described.distances: distances.ravel()}
+
+
+def read_lists_of(task: StageTask, unit: str) -> Neighbors:
+    """Return the lists that a unit has stored."""
+    indices, distances = (
+        task.output.read_rows(f"{unit}/{described.name}").reshape(-1, task.params.n_neighbors)
+        for described in StoredNeighbors.STRIPES
+    )
+    return Neighbors(indices, np.where(indices < 0, distances.dtype.type(np.inf), distances))
+
+
+def farthest(lists: Neighbors) -> np.ndarray:
+    """Return the distance (n,) float64 of the last neighbour of each list; inf where it is not full."""
+    return lists.distances[:, -1].astype(np.float64)
 
 
 def search_pairs(work: StageWork) -> Neighbors:

@@ -16,12 +16,14 @@ from scalemani.kernels.rows.metrics import METRICS, n_words
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.neighbors.counts import (
     BYTES_OF_CANDIDATE,
+    crossed_bytes,
     leaf_sizes,
     n_candidates,
     n_compared,
     n_listed,
     n_mutual,
     paired_bytes,
+    stripe_blocks,
 )
 from scalemani.stages.shared.compared_rows import compared
 from scalemani.stages.shared.tiled_search import NUMBER_BYTES, PROPOSED_BYTES, SETTLED_BYTES
@@ -81,7 +83,9 @@ def memory_of_exact(sizes: Sizes) -> Memory:
             **(wide if compares_rows(sizes.params.points.metric) else compared_in_block(sizes)),
         },
         points={"sketches of all points": array("float32", dimensions.n_points, width)},
-        cache={"points of all blocks, and their lists": paired_bytes(sizes)},
+        cache={
+            "points of all blocks and their lists, or of two stripes": paired_bytes(sizes) or crossed_bytes(sizes),
+        },
         steps={"recall": Memory(sampled, {"tiles that are compared": tiles})},
     )
 
@@ -215,8 +219,14 @@ def disk(sizes: Sizes) -> Disk:
     kept = asked.most_rounds * sizes.rounds_kept * (not exact)
     queries = [stored.query_rows, stored.query_limits, stored.true_distances]
     listed = {**round_written(sizes, 1 + kept), **written(queries, sizes, query=asked.sampled_queries)}
+    crossed: Terms = {}
+    if not given and crossed_bytes(sizes):
+        stripes = -(-sizes.dimensions.n_blocks // stripe_blocks(sizes))
+        crossed = written(
+            stored.STRIPES, sizes, stripe_edge=stripes * sizes.dimensions.n_points * sizes.params.n_neighbors
+        )
     if exact:
-        return Disk(listed)
+        return Disk(listed, crossed)
     before = round_written(sizes) if asked.most_rounds and not kept else {}
     if asked.method == "leaves":
         leaves = leaf_sizes(sizes)

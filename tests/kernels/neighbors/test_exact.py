@@ -18,6 +18,7 @@ from scalemani.kernels.neighbors.exact import (
     Lists,
     Search,
     SketchedRows,
+    crossed_neighbors,
     is_beyond,
     lowered_squares,
     multiplied,
@@ -313,3 +314,25 @@ def test_squared_lengths_are_summed_in_float64():
     sketches = np.full((2, 5000), 0.1, dtype=np.float32)
     sketches[1] = 0.0
     np.testing.assert_allclose(squared_lengths(sketches), [5000 * np.float64(np.float32(0.1)) ** 2, 0.0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+@pytest.mark.parametrize("first", [1, 130, 333])
+def test_halves_searched_in_themselves_and_in_each_other_have_all_neighbors(dtype, first):
+    points = (np.random.default_rng(first).normal(size=(400, 6)) * 20 + 90).astype(dtype)
+    points[::37] = points[0]
+    rows, k = sketched(points), 9
+    halves = slice(0, first), slice(first, len(points))
+    lists = [paired_neighbors(rows.part(half), no_neighbors(half.stop - half.start, k)) for half in halves]
+    lists = [
+        one._replace(indices=np.where(one.indices < 0, -1, one.indices + half.start))
+        for one, half in zip(lists, halves, strict=True)
+    ]
+    inside = lists[0]._replace(
+        **{name: np.concatenate([getattr(one, name) for one in lists]) for name in lists[0]._fields}
+    )
+    crossed = crossed_neighbors(rows, first, no_neighbors(len(points), k), inside.distances[:, -1])
+    indices, distances = brute_force(points, k)
+    merged = merge_neighbors(inside, crossed, k)
+    np.testing.assert_array_equal(merged.indices, indices)
+    np.testing.assert_allclose(merged.distances, distances.astype(np.float64), rtol=1e-14)

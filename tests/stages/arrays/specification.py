@@ -57,6 +57,7 @@ DIMENSIONS: dict[str, str] = {
     "leaf": "leaves that a point is in",
     "joined_point": "points of a group of leaves",
     "joined_edge": "candidates that these leaves give to their points",
+    "stripe_edge": "neighbours in the lists of one stripe of points, or of two",
     "start_vector": "the eigenvectors of a coarse graph that refinement starts from",
     "class": "the classes of the labels, C",
     "cluster": "the clusters: clustering.n_clusters",

@@ -96,3 +96,52 @@ def test_a_search_in_one_go_goes_through_all_pairs_where_blocks_are_missing(poin
         open_run(folder).group("neighbors").forget([lost])
         assert graph_of(points, folder, listening).group("neighbors").content_digest == digest
         assert len(searches) == count
+
+
+def stored(finished, names=("indices", "distances")):
+    return [finished.group("graph").read(name).tobytes() for name in names]
+
+
+def search_in(folder, points, **options):
+    values = {"neighbors": {"n_neighbors": K, "method": "exact"}, "affinities": {"perplexity": 2}}
+    executor = Executor(**options)
+    return run(open_points(points), folder, "knn-graph", Parameters().with_values(values), executor, 1024)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.float64])
+def test_stripes_give_the_lists_of_all_points_at_once(tmp_path, dtype):
+    rng = np.random.default_rng(3)
+    points = (rng.normal(size=(9500, 5)) * 30 + 100).astype(dtype)
+    points[4000:4010] = points[0]  # ties, in the same stripe and in others
+    points[9000] = points[0]
+    together = search_in(tmp_path / "together", points, scheduler="threads")
+    by_stripes = search_in(tmp_path / "stripes", points, scheduler="processes", workers=2, keep=True)
+    assert {unit.partition("-")[0] for unit in by_stripes.group("neighbors").units} >= {"stripes_0", "crossed_0"}
+    assert stored(together) == stored(by_stripes)
+    resumed = search_in(tmp_path / "stripes", points, scheduler="threads")
+    assert stored(together) == stored(resumed)
+
+
+def test_a_search_by_stripes_resumes_where_it_stopped(tmp_path, monkeypatch):
+    points = np.random.default_rng(4).normal(size=(6000, 5)).astype(np.float32)
+    expected = stored(search_in(tmp_path / "one", points))
+    done, search = [], exact.crossed_part
+
+    def interrupted(number, task, part):
+        if len(done) == 5:
+            raise KeyboardInterrupt
+        done.append(part)
+        return search(number, task, part)
+
+    monkeypatch.setattr(exact, "paired_bytes", lambda task: 0)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(exact, "crossed_part", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            search_in(tmp_path / "run", points, workers=1)
+    before = set(done)
+    monkeypatch.setattr(
+        exact, "crossed_part", lambda number, task, part: done.append(part) or search(number, task, part)
+    )
+    assert stored(search_in(tmp_path / "run", points, workers=1)) == expected
+    assert len(before) == 5
+    assert len(done) == len(set(done)) == 15
