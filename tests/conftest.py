@@ -1,12 +1,14 @@
 """What tests share: small points on a known surface, and the real data where it is at hand."""
 
+import functools
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import urllib.request
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -19,6 +21,7 @@ from scalemani.engine.reading import landmark_matrix
 from scalemani.interfaces.cli import main
 from scalemani.stages.table import arrays_of
 from scalemani.store.schema import numberless
+from tests.spies import watch
 
 CLUSTER = ("tests/cluster/", "tests/engine/workers/")
 DEPLOY = ("tests/deploy/", "tests/airflow/", "tests/docs/")
@@ -86,6 +89,22 @@ class Listening(Progress):
 def listening() -> Listening:
     """Progress of a run, which keeps in `warned` and `noted` what it is told to warn of and to note."""
     return Listening()
+
+
+@pytest.fixture
+def spy(monkeypatch) -> Callable[..., list]:
+    """Return what watches calls of a function in a test: `spy(owner, name, seen)`, as `tests.spies.watch`."""
+    return functools.partial(watch, monkeypatch)
+
+
+@pytest.fixture
+def temporary_files(monkeypatch, tmp_path) -> Path:
+    """A folder that TMPDIR names, where this process and those that it starts put temporary files."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", None)  # the module looks again
+    return folder
 
 
 @pytest.fixture

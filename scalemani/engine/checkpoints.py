@@ -5,7 +5,7 @@ memory, and slow storage is written to less often, so that checkpoints take a sm
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 import numpy as np
@@ -19,16 +19,25 @@ Shape = tuple[int | None, ...]
 
 TABLE = "checkpoint.json"
 FOLDERS = ("checkpoint-0", "checkpoint-1")
+CHECKPOINT_SECONDS = 10.0  # that an interrupted run computes again
 MOST_OF_THE_TIME = 0.03  # that saving may take
 
 
 class Checkpoints:
-    """The last checkpoint of a stage. It is no result: it counts in no digest, and goes when the stage ends."""
+    """The last checkpoint of a stage. It is no result: it counts in no digest, and goes when the stage ends.
 
-    def __init__(self, group: StageGroup) -> None:
-        self._objects = group.objects
+    `seconds` lie between two saves, at least; with 0 one is due after every iteration, whatever it costs.
+    """
+
+    def __init__(
+        self,
+        group: StageGroup,
+        seconds: float = CHECKPOINT_SECONDS,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._objects, self._seconds, self._clock = group.objects, seconds, clock
         self._folder = 0
-        self._saved, self._cost = time.monotonic(), 0.0
+        self._saved, self._cost = clock(), 0.0
 
     def load(self, shapes: Mapping[str, Shape] = MappingProxyType({})) -> dict[str, np.ndarray] | None:
         """Return the arrays last saved, or None where there are none or they were damaged: every object has a digest.
@@ -55,19 +64,20 @@ class Checkpoints:
 
     def save(self, arrays: Mapping[str, np.ndarray]) -> None:
         """Replace the checkpoint by arrays of numbers."""
-        started, folder, entries = time.monotonic(), FOLDERS[self._folder], {}
+        started, folder, entries = self._clock(), FOLDERS[self._folder], {}
         store = VerifiedStore(self._objects.below(folder), {})
         for name, values in arrays.items():
             array, entry = create_array(store, name, values.shape, values.dtype, whole_chunks(values), {})
             entries[name] = entry | write_rows(array, values)
         self._objects.set_json(TABLE, {"folder": folder, "arrays": entries})
         self._folder = 1 - self._folder
-        self._saved = time.monotonic()
+        self._saved = self._clock()
         self._cost = self._saved - started
 
-    def due(self, seconds: float) -> bool:
-        """Return whether `seconds` have passed since the last save, and so many that saving takes a small share."""
-        return time.monotonic() - self._saved > max(seconds, self._cost / MOST_OF_THE_TIME)
+    def due(self) -> bool:
+        """Return whether enough seconds have passed since the last save, so that saving takes a small share."""
+        passed = self._clock() - self._saved
+        return self._seconds == 0 or passed > max(self._seconds, self._cost / MOST_OF_THE_TIME)
 
     def clear(self) -> None:
         """Remove the checkpoint."""

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from scalemani.errors import (
@@ -42,17 +42,12 @@ from scalemani.store.objects import (
 )
 
 SCHEMES = ("s3://", "gs://", "az://")
-RETRY_SECONDS = 90.0  # a run of hours outlives servers that throttle, fail and restart
-LONGEST_WAIT_SECONDS = 5.0
 CLIENT = {"allow_http": True, "connect_timeout": "10s", "read_timeout": "60s", "timeout": "1h"}
 MOST_ANSWERS = 3  # of one object that come damaged
-FIRST_WAIT_SECONDS = 0.1
 # What obstore says of answers that it cannot read, and of those that end before their end; it asks for them once.
 DAMAGED_ANSWER = re.compile(
     r"invalid list response|response body|metadata from headers|[Ii]nvalid content length|ContentRange"
 )
-RENEWED_EVERY_SECONDS = 5.0
-LEASE_SECONDS = 60.0  # without a renewal; longer than the outages and pauses that a run survives
 TRANSIENT_STATUSES = {408, 429}  # and every one from 500 on
 # Of servers that give machines in a cloud their credentials; probed once with PROBE, before retries begin.
 METADATA_SERVER = re.compile(r"//(169\.254\.|metadata\.google)")
@@ -61,6 +56,19 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID", "GOOGLE_APPLICATION_CREDENTIALS", "AZURE_STO
 ENVIRONMENT = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_DEFAULT_REGION"}
 Answer = TypeVar("Answer")
 Version = dict[str, str]  # of an object: its ETag, and where the server has one its version
+
+
+class Timeouts(NamedTuple):
+    """Seconds of requests to a bucket, and of the lease of a run there."""
+
+    retry: float = 90.0  # of a request: a run of hours outlives servers that throttle, fail and restart
+    first_wait: float = 0.1  # before a request is sent again, each time twice as long
+    longest_wait: float = 5.0
+    renewal: float = 5.0  # between two of a lease
+    lease: float = 60.0  # without a renewal; longer than the outages and pauses that a run survives
+
+
+TIMEOUTS = Timeouts()
 
 
 class MissingObjectError(StoreError):
@@ -76,14 +84,14 @@ class DamagedAnswerError(UnreachableStoreError):
 
 
 @functools.lru_cache(maxsize=64)
-def open_bucket(url: str) -> Any:
+def open_bucket(url: str, timeouts: Timeouts = TIMEOUTS) -> Any:
     """Return this process's connection to a bucket, or to the objects below a prefix or an http(s) address."""
     try:
         from obstore.store import from_url
     except ImportError as error:
         raise ConfigError(f"{url.partition('://')[0]}:// needs obstore: {installing('s3')}") from error
-    backoff = {"max_backoff": datetime.timedelta(seconds=LONGEST_WAIT_SECONDS)}
-    retry_timeout = datetime.timedelta(seconds=RETRY_SECONDS)
+    backoff = {"max_backoff": datetime.timedelta(seconds=timeouts.longest_wait)}
+    retry_timeout = datetime.timedelta(seconds=timeouts.retry)
     retries: Any = {"max_retries": 1000, "retry_timeout": retry_timeout, "backoff": backoff}
     client: Any = CLIENT
     if authority := os.environ.get("AWS_CA_BUNDLE"):
@@ -91,7 +99,7 @@ def open_bucket(url: str) -> Any:
     scheme, _, place = url.partition("://")
     options: Any = {"config": config_of(scheme), "credential_provider": profile() if scheme == "s3" else None}
     open_url = functools.partial(from_url, f"{scheme}://{quote(place, safe='/:[]')}", **options)
-    with bucket_errors(f"open {url}"):
+    with bucket_errors(f"open {url}", timeouts.retry):
         if f"{scheme}://" in SCHEMES and os.environ.keys().isdisjoint(CREDENTIALS):
             check_credentials(open_url(client_options={**client, **PROBE}, retry_config={"max_retries": 1}), url)
         return open_url(client_options=client, retry_config=retries)
@@ -129,8 +137,8 @@ def profile() -> Any:
 
 
 @contextlib.contextmanager
-def bucket_errors(what: str) -> Iterator[None]:
-    """Raise the errors of obstore as StoreErrors, some by their class; `what` was requested."""
+def bucket_errors(what: str, seconds: float = TIMEOUTS.retry) -> Iterator[None]:
+    """Raise the errors of obstore as StoreErrors, some by their class; `what` was requested for so many seconds."""
     from obstore import exceptions
 
     try:
@@ -150,14 +158,13 @@ def bucket_errors(what: str) -> Iterator[None]:
         if unread and not (named or status):
             raise DamagedAnswerError(
                 f"cannot {what}: the answer of the server came damaged or was cut short, and did so for "
-                f"{RETRY_SECONDS:.0f} s; run the same command again, and look at the address of the server if that "
+                f"{seconds:.0f} s; run the same command again, and look at the address of the server if that "
                 "does not help"
             ) from error
         answer = named[1] if named else f"status {status}" if status else "nothing" if lost else ""
         if status >= 500 or status in TRANSIENT_STATUSES or lost:
             raise UnreachableStoreError(
-                f"cannot {what}: the server said {answer} for {RETRY_SECONDS:.0f} s; the same command resumes once it "
-                "answers"
+                f"cannot {what}: the server said {answer} for {seconds:.0f} s; the same command resumes once it answers"
             ) from error
         said = f"the server said {answer}" if answer else without_secrets(text.partition("\n")[0])
         raise StoreError(
@@ -165,18 +172,18 @@ def bucket_errors(what: str) -> Iterator[None]:
         ) from error
 
 
-def ask(what: str, request: Callable[[], Answer]) -> Answer:
+def ask(what: str, request: Callable[[], Answer], timeouts: Timeouts = TIMEOUTS) -> Answer:
     """Return the answer to a request, which is sent again as long as obstore would do so where it comes damaged."""
-    end, wait = time.monotonic() + RETRY_SECONDS, FIRST_WAIT_SECONDS
+    end, wait = time.monotonic() + timeouts.retry, timeouts.first_wait
     while True:
         try:
-            with bucket_errors(what):
+            with bucket_errors(what, timeouts.retry):
                 return request()
         except DamagedAnswerError:
             if time.monotonic() + wait >= end:
                 raise
         time.sleep(wait)
-        wait = min(2 * wait, LONGEST_WAIT_SECONDS)
+        wait = min(2 * wait, timeouts.longest_wait)
 
 
 def version_of(described: Mapping[str, Any]) -> Version:
@@ -193,7 +200,7 @@ def tag_of(described: Mapping[str, Any]) -> str:
 class BucketObjects(Objects):
     """Objects of a bucket whose keys start with a prefix; a put is seen whole or not at all."""
 
-    def __init__(self, location: str) -> None:
+    def __init__(self, location: str, timeouts: Timeouts = TIMEOUTS) -> None:
         refuse_credentials(location)
         scheme, _, place = location.rstrip("/").partition("://")
         bucket, _, prefix = place.partition("/")
@@ -203,10 +210,11 @@ class BucketObjects(Objects):
             )
         self.bucket, self.prefix = f"{scheme}://{bucket}", checked_key(prefix)
         self.root: str = f"{self.bucket}/{prefix}"
+        self.timeouts = timeouts
 
     def below(self, path: str) -> "BucketObjects":
         """Return the objects whose keys start with `path`."""
-        return BucketObjects(f"{self.root}/{checked_key(path)}")
+        return BucketObjects(f"{self.root}/{checked_key(path)}", self.timeouts)
 
     def get(self, key: str, most: int = DESCRIPTION_BYTES) -> bytes | None:
         """Return the content of `key`, or None where there is none; CorruptChunkError for more than so many bytes."""
@@ -255,7 +263,7 @@ class BucketObjects(Objects):
         """Copy the object of another prefix on the server."""
         if not isinstance(other, BucketObjects) or other.bucket != self.bucket:
             return super().take(key, other, committed)
-        source, target, bucket = other._at(key), self._at(key), open_bucket(self.bucket)
+        source, target, bucket = other._at(key), self._at(key), open_bucket(self.bucket, self.timeouts)
 
         def copied() -> Committed | None:
             there = bucket.head(source)
@@ -265,7 +273,7 @@ class BucketObjects(Objects):
             return (*committed[:2], tag_of(bucket.head(target)))
 
         with contextlib.suppress(MissingObjectError):
-            return ask(f"copy {other.root}/{key} to {self.root}/{key}", copied)
+            return ask(f"copy {other.root}/{key} to {self.root}/{key}", copied, self.timeouts)
         return None
 
     def delete(self, key: str) -> None:
@@ -315,8 +323,8 @@ class BucketObjects(Objects):
 
     def _request(self, verb: str, key: str | None, request: Callable[[Any, str], Answer]) -> Answer:
         """Return what the bucket answers about the path of a key, or of all; errors say what was requested."""
-        bucket, path = open_bucket(self.bucket), self._at(key)
-        return ask(f"{verb} {self.bucket}/{path}", lambda: request(bucket, path))
+        bucket, path = open_bucket(self.bucket, self.timeouts), self._at(key)
+        return ask(f"{verb} {self.bucket}/{path}", lambda: request(bucket, path), self.timeouts)
 
     def _list(self, prefix: str = "") -> list[dict[str, Any]]:
         return self._request("list", prefix or None, lambda bucket, folder: list(bucket.list(folder).collect()))
@@ -324,7 +332,7 @@ class BucketObjects(Objects):
 
 @contextlib.contextmanager
 def hold_lease(objects: BucketObjects) -> Iterator[RunLock]:
-    """Hold a run in a bucket by an object that is created conditionally and renewed; void after `LEASE_SECONDS`."""
+    """Hold a run in a bucket by an object that is created conditionally and renewed, and is void long after that."""
     lease = {**owner(), "lease": uuid.uuid4().hex}
     version = acquire_lease(objects, lease)
     lock, stop = RunLock(objects.root), threading.Event()
@@ -354,8 +362,8 @@ def acquire_lease(objects: BucketObjects, lease: dict[str, Any]) -> Version:
             if seen is not None and mode != seen:
                 raise already_locked(objects.root, describe_holder(holder))
             seen = mode
-            if not ended(holder) and objects.seconds_since(described) < LEASE_SECONDS:
-                time.sleep(RENEWED_EVERY_SECONDS / 5)
+            if not ended(holder) and objects.seconds_since(described) < objects.timeouts.lease:
+                time.sleep(objects.timeouts.renewal / 5)
                 continue
         with contextlib.suppress(ConflictError):
             version = objects.put(LOCK, encode(lease), mode)
@@ -371,7 +379,7 @@ def renew(
 ) -> None:
     """Renew a lease until `stop` is set; set `lock.lost` where another run has taken it."""
     count = 0
-    while not stop.wait(RENEWED_EVERY_SECONDS):
+    while not stop.wait(objects.timeouts.renewal):
         count += 1
         try:
             version = objects.put(LOCK, encode({**lease, "renewed": count}), version)

@@ -24,10 +24,10 @@ from scalemani.engine.graph import TaskGraph
 from scalemani.engine.needs import Batch, Budget, Memory
 from scalemani.engine.task import Dimensions
 from scalemani.engine.work import LEDGER_VARIABLE
-from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as tasks
 from scalemani.engine.workers.clients import described_workers
 from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import PoisonTaskError, SchedulerLostError, StoreError, WorkersLostError
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -48,7 +48,8 @@ SHORT_LIVED = {"DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "8 s"}
 FEW_DEATHS = {"DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "1"}
 # Workers ask a bucket that does not answer for so long: 90 s but for these tests.
 FEW_RETRIES = {
-    "DASK_DISTRIBUTED__WORKER__PRELOAD": "['from scalemani.store import buckets; buckets.RETRY_SECONDS = 1.0']"
+    "DASK_DISTRIBUTED__WORKER__PRELOAD": "['from scalemani.store import buckets; "
+    "buckets.BucketObjects.__init__.__defaults__ = (buckets.Timeouts(retry=1.0),)']"
 }
 BLOCKS_BEFORE_LOSS = 4  # done when the scheduler is killed
 THAW_SECONDS = 3.0  # for what a worker had begun when it was stopped
@@ -241,7 +242,7 @@ def test_an_error_of_a_task_is_raised_as_it_is(mapped):
         mapped(executor, refuse, range(6))
 
 
-def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster, monkeypatch, mapped):
+def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster, mapped):
     cluster = start_cluster(0)
     nanny = cluster.add_workers(2)
     executor = Executor(scheduler=cluster.address)
@@ -252,23 +253,21 @@ def test_no_worker_left_is_an_error_in_time_and_a_new_one_goes_on(start_cluster,
             for process in [nanny, *cluster.worker_processes()]:
                 process.send_signal(signal.SIGKILL)
 
-        ordinary = tasks.WORKERS_LOST_SECONDS
-        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
+        executor.timeouts = ClusterTimeouts(lost_workers=2.0)
         threading.Timer(0.5, end_all).start()
         started = time.monotonic()
         with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there") as lost:
             mapped(executor, slow_square, range(100))
-        assert time.monotonic() - started < ordinary
+        assert time.monotonic() - started < CLUSTER_TIMEOUTS.lost_workers
         assert lost.value.exit_status == 1
         threading.Timer(0.5, cluster.add_workers, [1]).start()
-        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", SECONDS_ON_A_BUSY_MACHINE)
+        executor.timeouts = ClusterTimeouts(lost_workers=SECONDS_ON_A_BUSY_MACHINE)
         assert mapped(executor, slow_square, range(3)) == [0, 1, 4]
 
 
-def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch, mapped):
-    monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
+def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, mapped):
     cluster = start_cluster(1)
-    executor = Executor(scheduler=cluster.address)
+    executor = Executor(scheduler=cluster.address, timeouts=ClusterTimeouts(connect=5))
     started = time.monotonic()
     with executor.started():
         threading.Timer(0.5, cluster.scheduler.kill).start()
@@ -278,14 +277,12 @@ def test_a_scheduler_that_is_gone_is_an_error_in_time(start_cluster, monkeypatch
     assert lost.value.exit_status == 1
 
 
-def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, monkeypatch, mapped):
+def test_a_scheduler_that_stands_still_is_an_error_in_time(start_cluster, mapped):
     cluster = start_cluster(1)
     executor = Executor(scheduler=cluster.address)
     with executor.started():
         assert mapped(executor, slow_square, range(2)) == [0, 1]
-        monkeypatch.setattr(tasks, "WORKERS_LOST_SECONDS", 2.0)
-        monkeypatch.setattr(tasks, "ANSWER_SECONDS", 1.0)
-        monkeypatch.setattr(clients, "ANSWER_SECONDS", 1.0)
+        executor.timeouts = ClusterTimeouts(answer=1.0, lost_workers=2.0)
         threading.Timer(0.5, cluster.scheduler.send_signal, [signal.SIGSTOP]).start()
         with pytest.raises(SchedulerLostError, match="run the same command again to resume"):
             mapped(executor, slow_square, range(200))
@@ -309,13 +306,11 @@ def test_a_run_whose_scheduler_was_killed_ends_in_time_and_goes_on_equal_with_an
 
     killer = threading.Thread(target=kill_once_blocks_are_done)
     killer.start()
-    with monkeypatch.context() as brief:
-        brief.setattr(clients, "CONNECT_SECONDS", 5)
-        with pytest.raises(SchedulerLostError, match="run the same command again to resume"):
-            embed(roll, tmp_path / "run", values, scheduler=cluster.address)
+    with pytest.raises(SchedulerLostError, match="run the same command again to resume"):
+        embed(roll, tmp_path / "run", values, scheduler=cluster.address, timeouts=ClusterTimeouts(connect=5))
     waited = time.monotonic() - killed[0]
     killer.join()
-    assert waited < clients.CONNECT_SECONDS == 30
+    assert waited < CLUSTER_TIMEOUTS.connect == 30
     done_before = ledger.read_text().splitlines()
     found = embed(roll, tmp_path / "run", values, scheduler=start_cluster(1).address)
     assert len(ledger.read_text().splitlines()) > len(done_before)

@@ -74,16 +74,17 @@ def test_clusters_give_the_answer_of_threads(
     assert_same(reference("knn-graph"), graph)
 
 
-def test_workers_read_a_file_that_they_see(roll, reference, module_values, start_cluster, tmp_path, monkeypatch):
+def test_workers_read_a_file_that_they_see(roll, reference, module_values, start_cluster, tmp_path, spy):
     np.save(tmp_path / "roll.npy", roll)
     cluster = start_cluster(2)
-    monkeypatch.setattr(NpyPoints, "rows", None)  # of the driver
+    read_by_driver = spy(NpyPoints, "rows")
     found = embed(str(tmp_path / "roll.npy"), tmp_path / "run", module_values, scheduler=cluster.address)
+    assert not read_by_driver
     assert_same(reference("laplacian-eigenmaps"), found)
 
 
 def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
-    roll, reference, module_values, start_cluster, bucket, monkeypatch
+    roll, reference, module_values, start_cluster, bucket, spy
 ):
     import zarr
 
@@ -92,26 +93,30 @@ def test_a_bucket_that_workers_and_driver_reach_is_all_they_share(
     points[...] = roll
     source = open_points(f"{bucket}/points.zarr")
     assert os.environ["AWS_SECRET_ACCESS_KEY"].encode() not in cloudpickle.dumps(source)
-    monkeypatch.setattr(type(source), "rows", None)  # of the driver: workers read the points themselves
+    read_by_driver = spy(type(source), "rows")
     cluster = start_cluster(2)
     found = embed(f"{bucket}/points.zarr", f"{bucket}/run", module_values, block_rows=3072, scheduler=cluster.address)
+    assert not read_by_driver  # workers read the points themselves
     assert_same(reference("laplacian-eigenmaps"), found)
     assert_same(found, open_run(f"{bucket}/run"))
 
 
 @pytest.mark.parametrize("method", ["laplacian-eigenmaps", "spectral-clustering", "knn-graph"])
-def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, monkeypatch, method):
+def test_tasks_are_small_and_one_a_block_and_stage(roll, module_values, tmp_path, method):
     sizes: dict[str, list[int]] = {}
 
-    def compute(self, graph, targets, at_once=None, batch=ANY_BATCH):
-        for layer in graph.layers.values():
-            if not layer.combines:
-                sizes.setdefault(batch.stage, []).append(len(layer.tasks))
-            assert len(cloudpickle.dumps(layer.function)) < MOST_TASK_BYTES, batch.stage
-        return self.compute_here(graph, targets, at_once)
+    class Weighing(Executor):
+        """Looks at the tasks that it runs."""
 
-    monkeypatch.setattr(Executor, "compute", compute)
-    found = embed(roll, tmp_path / "run", module_values, method, scheduler="threads")
+        def compute(self, graph, targets, at_once=None, batch=ANY_BATCH):
+            for layer in graph.layers.values():
+                if not layer.combines:
+                    sizes.setdefault(batch.stage, []).append(len(layer.tasks))
+                assert len(cloudpickle.dumps(layer.function)) < MOST_TASK_BYTES, batch.stage
+            return super().compute(graph, targets, at_once, batch)
+
+    params = Parameters().with_values(module_values)
+    found = run(open_points(roll), tmp_path / "run", method, params, Weighing("threads"), 1024)
     for stage, counts in sizes.items():
         assert max(counts) <= found.dimensions.n_blocks, stage
     assert sizes.keys() >= {"work_points", "neighbors"}

@@ -16,10 +16,10 @@ import numpy as np
 import psutil
 import pytest
 from distributed import LocalCluster
-from distributed.security import Security
 
 from scalemani.engine.workers import clients
 from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.timeouts import ClusterTimeouts
 from scalemani.errors import ConfigError, SchedulerLostError
 
 MADE_BY = Path(__file__).parents[2] / "deploy" / "dask.sh"
@@ -31,6 +31,7 @@ PAGES = (
     "/json/counts.json",
     "/proxy/8787/127.0.0.1/status",
 )
+BRIEF = ClusterTimeouts(connect=5)
 SECONDS = 60  # in which a port answers on a machine that does much else
 PLANTED = ("AKIAPLANTEDBYTESTS00", "planted/secret+of/the+tests")
 
@@ -129,21 +130,20 @@ def answer(host, port, page):
         connection.close()
 
 
-def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, monkeypatch, mapped):
-    monkeypatch.setattr(clients, "CONNECT_SECONDS", 5)
+def test_only_holders_of_the_cluster_s_certificates_get_in(start_cluster, certificates, mapped):
     cluster = start_cluster(1, options=options_of(certificates / "ours"), protocol="tls")
-    executor = Executor(scheduler=cluster.address, tls=str(certificates / "ours"))
+    executor = Executor(scheduler=cluster.address, tls=str(certificates / "ours"), timeouts=BRIEF)
     with executor.started():
         assert mapped(executor, process_of, [1])[0] != os.getpid()
     with (
         pytest.raises(SchedulerLostError),
-        Executor(scheduler=cluster.address, tls=str(certificates / "theirs")).started(),
+        Executor(scheduler=cluster.address, tls=str(certificates / "theirs"), timeouts=BRIEF).started(),
     ):
         pass
-    with pytest.raises(ConfigError, match="--tls"), Executor(scheduler=cluster.address).started():
+    with pytest.raises(ConfigError, match="--tls"), Executor(scheduler=cluster.address, timeouts=BRIEF).started():
         pass
     plain = cluster.address.replace("tls://", "tcp://")
-    with pytest.raises(SchedulerLostError), Executor(scheduler=plain).started():
+    with pytest.raises(SchedulerLostError), Executor(scheduler=plain, timeouts=BRIEF).started():
         pass
     assert_loopback_without_pages(listening([psutil.Process(process.pid) for process in cluster.processes]))
 
@@ -173,12 +173,8 @@ def test_no_other_user_of_this_machine_runs_code_through_local_processes():
         assert [text for text in seen if b"PRIVATE KEY" in text] == []
 
 
-def without_package():
-    raise ImportError("this needs cryptography")
-
-
 def test_without_the_package_the_command_makes_certificates_of_one_run(monkeypatch):
-    monkeypatch.setattr(Security, "temporary", without_package)
+    monkeypatch.setitem(sys.modules, "cryptography", None)
     executor = Executor(scheduler="processes", workers=1)
     with executor.started():
         assert executor._client.scheduler.address.startswith("tls://")
@@ -188,8 +184,8 @@ def test_without_the_package_the_command_makes_certificates_of_one_run(monkeypat
 
 
 def test_without_package_and_command_processes_are_refused_with_what_to_install(monkeypatch):
-    monkeypatch.setattr(Security, "temporary", without_package)
-    monkeypatch.setattr(clients, "SELF_SIGNED", ["no-such-command"])
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    monkeypatch.setenv("PATH", "")
     with (
         pytest.raises(ConfigError, match=r"openssl or the package cryptography \(pip install .*\), or use threads"),
         Executor(scheduler="processes", workers=1).started(),

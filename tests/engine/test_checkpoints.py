@@ -4,21 +4,17 @@ import os
 import signal
 import subprocess
 import sys
-import types
 
 import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine import checkpoints
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages.embedding import refining
-from scalemani.store import schema
 from scalemani.store.groups import StageGroup
 
 VALUES = {
@@ -29,17 +25,15 @@ VALUES = {
     "embedding": {"residual": 1e-5},
 }
 EAGER = """
-import math, time
+import time
 from scalemani.engine import checkpoints
 from scalemani.interfaces.cli import main
-from scalemani.stages.embedding import refining
 save = checkpoints.Checkpoints.save
 def slow_save(self, arrays):
     save(self, arrays)
     print("saved", flush=True)
     time.sleep(600)  # whoever waits for a checkpoint kills
-refining.CHECKPOINT_SECONDS, checkpoints.MOST_OF_THE_TIME = -1.0, math.inf
-checkpoints.Checkpoints.save = slow_save
+checkpoints.Checkpoints.save, checkpoints.Checkpoints.due = slow_save, lambda self: True
 main()
 """
 
@@ -68,11 +62,10 @@ def group(tmp_path):
     return StageGroup(tmp_path, "stages/some/key", 1024)
 
 
-def test_arrays_come_back_as_they_were(group, monkeypatch):
-    monkeypatch.setattr(schema, "WHOLE_CHUNK_BYTES", 64)
+def test_arrays_come_back_as_they_were(group):
     rng = np.random.default_rng(0)
     arrays = {
-        "tall": rng.normal(size=(333, 5)).astype(np.float32),
+        "chunks": rng.random((5, 2**19), np.float32),
         "part": rng.normal(size=(20, 6))[:, :4],
         "count": np.array(7),
         "none": np.empty((0, 3)),
@@ -126,17 +119,25 @@ def test_a_state_of_another_shape_is_none(group, wanted):
     np.testing.assert_array_equal(Checkpoints(group).load({"a": (None,)})["a"], np.arange(5))
 
 
-def test_saving_takes_a_small_share_of_the_time(group, monkeypatch):
-    kept, seconds = Checkpoints(group), [1.0, 4.0]
-    clock = types.SimpleNamespace(monotonic=lambda: seconds.pop(0) if len(seconds) > 1 else seconds[0])
-    monkeypatch.setattr(checkpoints, "time", clock)
-    kept.save({"a": np.arange(5)})  # in three seconds
-    for since, least, due in [(0, 0, False), (99, 0, False), (101, 0, True), (101, 1000, False), (1001, 1000, True)]:
-        seconds[0] = 4.0 + since
-        assert kept.due(least) == due, since
+@pytest.mark.parametrize("least", [0, 1e-9, 1000])
+def test_saving_takes_a_small_share_of_the_time(group, least):
+    seconds = [0.0]
+    checkpoints = Checkpoints(group, least, lambda: seconds[0])
+
+    class Slow(dict):
+        """Arrays that take three seconds to be read."""
+
+        def items(self):
+            seconds[0] += 3.0
+            return super().items()
+
+    checkpoints.save(Slow({"a": np.arange(5)}))
+    for since in (0, 99, 101, 999, 1001):
+        seconds[0] = 3.0 + since
+        assert checkpoints.due() == (least == 0 or since > max(100, least)), since
 
 
-def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path, monkeypatch):
+def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path):
     whole = embed(roll, tmp_path / "whole")
     np.save(tmp_path / "roll.npy", roll)
     command = [
@@ -152,7 +153,6 @@ def test_a_killed_refinement_goes_on_and_ends_the_same(roll, tmp_path, monkeypat
             process.send_signal(signal.SIGKILL)
     assert list((tmp_path / "run").glob("stages/embedding/*/checkpoint.json"))
     assert not open_run(tmp_path / "run").group("embedding").complete
-    monkeypatch.setattr(refining, "CHECKPOINT_SECONDS", 1e9)
     counting = Counting()
     ended = embed(roll, tmp_path / "run", progress=counting)
     assert ended.group("embedding").content_digest == whole.group("embedding").content_digest

@@ -29,7 +29,7 @@ from scalemani.errors import (
 from scalemani.io.sources.bucket_files import BucketFile
 from scalemani.io.sources.stores import UrlStore
 from scalemani.store import buckets
-from scalemani.store.buckets import BucketObjects, ConflictError
+from scalemani.store.buckets import BucketObjects, ConflictError, Timeouts
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.run_store import MARKER, RunStore
 from scalemani.store.schema import ArrayDescription
@@ -39,6 +39,7 @@ VALUES = np.arange(3000, dtype=np.float64)
 DEMO = ArrayDescription("demo", "values", "rows", ("point",), "float64", "1", "demo")
 PROXY = Path(__file__).parents[2] / "pipelines" / "benchmarks" / "faulty_proxy.py"
 SECRET_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
+QUICK = Timeouts(renewal=0.5)
 SECONDS = 240  # on a machine that does much else
 HOLDER = """
 import sys, time
@@ -168,55 +169,47 @@ def test_a_conditional_put_has_one_winner(bucket):
     assert objects.get("lock") == str(winners[0]).encode()
 
 
-@pytest.fixture
-def quick(monkeypatch):
-    monkeypatch.setattr(buckets, "RENEWED_EVERY_SECONDS", 0.5)
-
-
-def test_a_second_writer_is_told_who_the_first_is_and_gets_the_lock_after_it(bucket, quick):
-    store = RunStore.create(f"{bucket}/run")
-    with store.locked() as held:
-        with pytest.raises(StoreLockedError, match='"process"'), RunStore.open(store.root).locked():
+def test_a_second_writer_is_told_who_the_first_is_and_gets_the_lock_after_it(bucket):
+    objects = BucketObjects(RunStore.create(f"{bucket}/run").root, QUICK)
+    with objects.lock() as held:
+        with pytest.raises(StoreLockedError, match='"process"'), RunStore.open(objects.root).locked():
             pass
         end = time.monotonic() + SECONDS
-        while not json.loads(store.objects.get("lock")).get("renewed") and time.monotonic() < end:
+        while not json.loads(objects.get("lock")).get("renewed") and time.monotonic() < end:
             time.sleep(0.1)
         held.check()
-        assert json.loads(store.objects.get("lock"))["renewed"] >= 1
-    assert store.objects.get("lock") is None
-    with store.locked():
+        assert json.loads(objects.get("lock"))["renewed"] >= 1
+    assert objects.get("lock") is None
+    with RunStore.open(objects.root).locked():
         pass
 
 
-def test_the_lock_of_a_process_that_ended_here_is_taken_at_once(bucket, monkeypatch):
+def test_the_lock_of_a_process_that_ended_here_is_taken_at_once(bucket):
     store = RunStore.create(f"{bucket}/run")
     with subprocess.Popen([sys.executable, "-c", HOLDER, store.root], stdout=subprocess.PIPE) as holder:
         assert holder.stdout.readline() == b"held\n"
         holder.kill()
         holder.wait()
-    monkeypatch.setattr(buckets, "LEASE_SECONDS", 1e9)  # who waits for it does so for good
-    with store.locked():
+    patient = BucketObjects(store.root, Timeouts(lease=1e9))  # who waits for it does so for good
+    with patient.lock():
         assert json.loads(store.objects.get("lock"))["process"] == os.getpid()
 
 
-def test_a_lease_of_another_machine_counts_for_nothing_once_it_is_not_renewed(bucket, quick, monkeypatch):
-    monkeypatch.setattr(buckets, "LEASE_SECONDS", 3.0)
-    store, started = RunStore.create(f"{bucket}/run"), time.monotonic()
-    store.objects.set(
-        "lock", json.dumps({"process": 1, "host": "elsewhere", "lease": "x", "machine": "other"}).encode()
-    )
-    with store.locked():
+def test_a_lease_of_another_machine_counts_for_nothing_once_it_is_not_renewed(bucket):
+    objects, started = BucketObjects(f"{bucket}/run", Timeouts(renewal=0.5, lease=3.0)), time.monotonic()
+    objects.set("lock", json.dumps({"process": 1, "host": "elsewhere", "lease": "x", "machine": "other"}).encode())
+    with objects.lock():
         assert time.monotonic() - started > 1.5
 
 
-def test_a_writer_whose_lease_was_taken_notices(bucket, quick):
-    store = RunStore.create(f"{bucket}/run")
-    with store.locked() as held:
-        store.objects.set("lock", b'{"lease": "of another"}')
+def test_a_writer_whose_lease_was_taken_notices(bucket):
+    objects = BucketObjects(f"{bucket}/run", QUICK)
+    with objects.lock() as held:
+        objects.set("lock", b'{"lease": "of another"}')
         assert held.lost.wait(SECONDS)
         with pytest.raises(StoreLockedError, match="another run took over"):
             held.check()
-    assert json.loads(store.objects.get("lock")) == {"lease": "of another"}
+    assert json.loads(objects.get("lock")) == {"lease": "of another"}
 
 
 def test_failures_at_random_are_survived(bucket, s3_server, monkeypatch):
@@ -235,18 +228,15 @@ def test_failures_at_random_are_survived(bucket, s3_server, monkeypatch):
 
 
 def test_a_server_that_stays_away_is_an_error_in_time_that_says_so(bucket, monkeypatch):
-    ordinary = buckets.RETRY_SECONDS
-    monkeypatch.setattr(buckets, "LONGEST_WAIT_SECONDS", 0.2)
-    monkeypatch.setattr(buckets, "RETRY_SECONDS", 1.0)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and nobody listens
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{taken.getsockname()[1]}")
         buckets.open_bucket.cache_clear()
-        objects = BucketObjects(f"{bucket}/run")
+        objects = BucketObjects(f"{bucket}/run", Timeouts(retry=1.0, longest_wait=0.2))
         started = time.monotonic()
         with pytest.raises(UnreachableStoreError, match="said nothing for 1 s; the same command resumes") as failed:
             objects.set("x", b"")
-    assert 0.5 < time.monotonic() - started < ordinary
+    assert 0.5 < time.monotonic() - started < Timeouts().retry
     assert failed.value.exit_status == 1
 
 
@@ -289,12 +279,11 @@ def test_a_machine_without_credentials_is_told_so_before_retries_begin(url, monk
     for name in ("AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE", "HOME"):
         monkeypatch.setenv(name, str(tmp_path / "none"))
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
-    monkeypatch.setattr(buckets, "RETRY_SECONDS", 2 * SECONDS)
     buckets.open_bucket.cache_clear()
     started = time.monotonic()
     with pytest.raises(StoreError, match=r"no credentials for .*: give them in the environment"):
         RunStore.open(url)
-    assert time.monotonic() - started < SECONDS
+    assert time.monotonic() - started < Timeouts().retry
 
 
 def test_what_is_missing_is_named(monkeypatch):
@@ -304,14 +293,19 @@ def test_what_is_missing_is_named(monkeypatch):
         RunStore.open("s3://bucket/run")
 
 
-def test_an_answer_that_is_damaged_on_the_way_is_asked_for_again(bucket, monkeypatch):
-    objects = BucketObjects(f"{bucket}/place")
-    objects.set_json("one", {"a": 1})
-    whole, answers = objects.get("one"), []
-    damaged = [whole[:-5], b"\0" * len(whole), whole]
-    monkeypatch.setattr(BucketObjects, "get", lambda *_: answers.append(1) or damaged[len(answers) - 1])
-    assert objects.get_json("one") == {"a": 1}
-    assert len(answers) == 3
+def test_an_answer_that_is_damaged_on_the_way_is_asked_for_again(bucket):
+    BucketObjects(f"{bucket}/place").set_json("one", {"a": 1})
+    whole = BucketObjects(f"{bucket}/place").get("one")
+    answers = [whole[:-5], b"\0" * len(whole), whole]
+
+    class Damaged(BucketObjects):
+        """Objects that arrive whole at the third try."""
+
+        def get(self, *_):
+            return answers.pop(0)
+
+    assert Damaged(f"{bucket}/place").get_json("one") == {"a": 1}
+    assert not answers
 
 
 LIST = (
@@ -354,7 +348,6 @@ def damaging(monkeypatch, bucket):
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Damaging) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         monkeypatch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{server.server_port}")
-        monkeypatch.setattr(buckets, "FIRST_WAIT_SECONDS", 0.01)
 
         def damage(kind, n_damaged):
             buckets.open_bucket.cache_clear()
@@ -383,20 +376,19 @@ async def all_of(found):
 @pytest.mark.parametrize("kind", [*DAMAGED_LISTS, "cut", "no answer of HTTP"])
 def test_an_answer_that_comes_damaged_or_is_cut_short_is_asked_for_again(damaging, kind, what):
     damaged = kind in ("cut", "no answer of HTTP") or "list" in what or "zarr" in what
-    server = damaging(kind if damaged else None, 2)
+    server = damaging(kind if damaged else None, 1)
     assert ASKED[what]() == (b"content" if what in ("object", "file") else [])
-    assert server.requests == (3 if damaged else 1)
+    assert server.requests == (2 if damaged else 1)
 
 
 @pytest.mark.parametrize("kind", ["flipped", "cut", "no answer of HTTP"])
-def test_answers_that_stay_damaged_are_an_error_that_says_so_and_may_pass(damaging, monkeypatch, kind):
-    monkeypatch.setattr(buckets, "RETRY_SECONDS", 1.0)
+def test_answers_that_stay_damaged_are_an_error_that_says_so_and_may_pass(damaging, kind):
     server = damaging(kind, 10**6)
     started = time.monotonic()
     with pytest.raises(
         UnreachableStoreError, match=r"cannot list s3://bucket/run: the answer .* damaged or was cut .* for 1 s"
     ) as told:
-        ASKED["list"]()
+        BucketObjects("s3://bucket/run", Timeouts(retry=1.0)).names()
     assert told.value.exit_status == 1
     assert server.requests > 2
     assert time.monotonic() - started < 60

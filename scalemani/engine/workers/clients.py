@@ -25,6 +25,7 @@ from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
 from scalemani.engine.needs import Budget
+from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
 from scalemani.store.locks import lock_file
 from scalemani.store.run_store import RunStore
@@ -35,11 +36,9 @@ RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask its
 UNLIMITED = 2**62  # bytes of a worker without a limit
 DECLARED: "weakref.WeakSet[Client]" = weakref.WeakSet()  # clients of clusters whose workers' memory is declared
 ROLES = ("client", "scheduler", "worker")
-CONNECT_SECONDS = 30
 CLOSE_SECONDS = 5
 REACH_SECONDS = 60.0
 LEAST_WAIT = 0.1  # seconds
-ANSWER_SECONDS = 10.0  # that the scheduler has for an answer
 CERTIFICATE_FILES = {"tls_ca_file": "ca.pem", "tls_client_cert": "certificate.pem", "tls_client_key": "key.pem"}
 # The package cryptography would be 15 MB of every installation; this command is on nearly every machine.
 SELF_SIGNED = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "-", "-out", "-", "-batch"]
@@ -99,14 +98,14 @@ def refuse_closed(cluster: Client | Cluster) -> None:
 
 
 @contextlib.contextmanager
-def connected(address: str, tls: str | None) -> Iterator[Client]:
-    """Connect to the scheduler at an address; with certificates where it is tls://."""
+def connected(address: str, tls: str | None, seconds: float = CLUSTER_TIMEOUTS.connect) -> Iterator[Client]:
+    """Connect to the scheduler at an address within some seconds; with certificates where it is tls://."""
     if tls is not None and not address.startswith("tls://"):
         raise ConfigError("certificates go with an address such as tls://host:8786: give that, or no --tls")
     with silence_logging_cmgr(logging.CRITICAL):  # of lost connections: the driver says what counts
         try:
             certificates = None if tls is None else security(tls)
-            client = Client(address, timeout=CONNECT_SECONDS, security=certificates)
+            client = Client(address, timeout=seconds, security=certificates)
         except (OSError, TimeoutError) as error:
             both = " and that both sides have certificates of one authority" if address.startswith("tls://") else ""
             raise SchedulerLostError(
@@ -273,10 +272,10 @@ def wait_for_worker(client: Client, seconds: float) -> None:
         ) from error
 
 
-def described_workers(client: Client) -> dict[str, Any]:
+def described_workers(client: Client, seconds: float = CLUSTER_TIMEOUTS.answer) -> dict[str, Any]:
     """Return what the scheduler says of each worker now; `scheduler_info` may return an earlier, periodic answer."""
     scheduler = cast("Any", client.scheduler)
-    workers: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1, callback_timeout=ANSWER_SECONDS)["workers"]
+    workers: dict[str, Any] = client.sync(scheduler.identity, n_workers=-1, callback_timeout=seconds)["workers"]
     return workers
 
 

@@ -24,7 +24,8 @@ from scalemani.engine.graph import Calls, Combine, Key, Task, TaskGraph, UnitFun
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers.blas import BLAS
-from scalemani.engine.workers.clients import ANSWER_SECONDS, RESOURCE, budget_of, declare_memory, described_workers
+from scalemani.engine.workers.clients import RESOURCE, budget_of, declare_memory, described_workers
+from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import PoisonTaskError, ScalemaniError, SchedulerLostError, WorkersLostError
 
 MOST_ATTEMPTS = 4  # at a unit that fails with errors that may pass
@@ -32,7 +33,6 @@ SECONDS_BETWEEN = 0.5  # attempts
 MOST_POISONED = 4  # units whose workers die when they run alone; more end the stage at once
 MOST_ALONE = 16  # of them that run alone: those that Dask begins first, which were at work when their worker died
 POLL_SECONDS = 1.0  # without a task that ends, until one looks at the workers
-WORKERS_LOST_SECONDS = 75.0
 RESUME = "run the same command again to resume"
 LOST = f"the scheduler has not answered: start one again, and with its address {RESUME}"
 
@@ -50,6 +50,7 @@ class Computation:
     batch: Batch
     advance: Callable[[], None]
     limited: bool = True
+    timeouts: ClusterTimeouts = CLUSTER_TIMEOUTS
 
     def __post_init__(self) -> None:
         self._ended: queue.SimpleQueue[Future] = queue.SimpleQueue()
@@ -57,7 +58,7 @@ class Computation:
         self._done: set[Key] = set()
         self._known: dict[Key, Any] = {}  # results of units that ran alone
         self._killed: dict[Key, KilledWorker] = {}  # what Dask has given up, once
-        self._poisoned: PoisonTaskError | None = None  # raised once all others are done
+        self._poisoned: dict[Key, PoisonTaskError] = {}  # of which the first is raised once all others are done
         self._able = time.monotonic()
 
     def results(self) -> list[Any]:
@@ -74,7 +75,7 @@ class Computation:
                 time.sleep(POLL_SECONDS)
                 continue
             if not killed and self._poisoned:
-                raise self._poisoned
+                raise next(iter(self._poisoned.values()))
             if not killed:
                 return results
             self._try_alone(killed)
@@ -107,7 +108,7 @@ class Computation:
         annotations = {}
         if self.limited:
             declare_memory(self.client)
-            share = share_of(described_workers(self.client), self.batch.memory)
+            share = share_of(described_workers(self.client, self.timeouts.answer), self.batch.memory)
             annotations = {"resources": {RESOURCE: share}} if share else {}
 
         def unit(function: UnitFunction) -> Callable[..., Any]:
@@ -170,7 +171,7 @@ class Computation:
         for key in killed.keys() & self._killed.keys():
             raise self._poison(key, killed[key])
         self._killed |= killed
-        poisoned, ranks = set[Key](), order(dict(self.graph.as_dask(self._calls())))
+        ranks = order(dict(self.graph.as_dask(self._calls())))
         for key in sorted(killed.keys() & set(self.graph.unit_keys), key=ranks.__getitem__)[:MOST_ALONE]:
             layer = self.graph.layers[key[0]]
             alone = TaskGraph(self.graph.name, {key[0]: replace(layer, tasks={key: Task(layer.tasks[key].unit, ())})})
@@ -178,19 +179,18 @@ class Computation:
             if not ended:
                 self._known[key] = results[0]
                 continue
-            self._poisoned = self._poisoned or self._poison(key, ended[key])
-            poisoned.add(key)
-            if len(poisoned) > MOST_POISONED:
-                raise self._poisoned
-        if poisoned:
-            self.graph, self.targets = self.graph.without(poisoned), []
+            self._poisoned[key] = self._poison(key, ended[key])
+            if len(self._poisoned) > MOST_POISONED:
+                raise next(iter(self._poisoned.values()))
+        if self._poisoned:
+            self.graph, self.targets = self.graph.without(self._poisoned), []
 
     def _fetch(self, future: Future) -> Any:
         """Return the result of a target; where its worker is lost with it, Dask computes it again."""
-        end = time.monotonic() + WORKERS_LOST_SECONDS
+        end = time.monotonic() + self.timeouts.lost_workers
         while True:
             try:
-                return future.result(timeout=ANSWER_SECONDS)
+                return future.result(timeout=self.timeouts.answer)
             except OSError as error:
                 if self.client.status == "closed" or time.monotonic() > end:
                     raise SchedulerLostError(LOST) from error
@@ -207,16 +207,16 @@ class Computation:
         if self.client.status == "closed":  # as Dask does where it cannot connect again
             raise SchedulerLostError(LOST)
         try:
-            workers = described_workers(self.client)
+            workers = described_workers(self.client, self.timeouts.answer)
         except (OSError, CancelledError) as error:
-            if silent > WORKERS_LOST_SECONDS:
+            if silent > self.timeouts.lost_workers:
                 raise SchedulerLostError(LOST) from error
             return
         # Dask pauses workers at four fifths of their limit: one whose tables take as much stays so.
         memory = self.batch.memory
         if any(budget_of(one).fit(memory) and one.get("status") != "paused" for one in workers.values()):
             self._able = time.monotonic()
-        elif silent > WORKERS_LOST_SECONDS:
+        elif silent > self.timeouts.lost_workers:
             lost = "none has the memory for one task" if workers else "none is there"
             raise WorkersLostError(
                 f"stage {self.batch.stage} has no worker: {lost}, for {silent:.0f} s; start workers (of "

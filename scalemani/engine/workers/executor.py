@@ -14,11 +14,13 @@ import dask.threaded
 from dask.delayed import Delayed
 from dask.utils import format_bytes, parse_bytes
 
+from scalemani.engine.checkpoints import CHECKPOINT_SECONDS
 from scalemani.engine.graph import Calls, Combine, Key, TaskGraph, UnitFunction
 from scalemani.engine.memory.peak import memory_limit
 from scalemani.engine.needs import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
+from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import NO_PROCESS, NO_THREAD, ConfigError, ScalemaniError
 from scalemani.io.sources import PointsSource
 from scalemani.kernels.arrays.workspace import threads
@@ -42,7 +44,8 @@ class Executor:
     `memory` is the budget of threads, or of all local processes; None is all that the machine, or the control group of
     this process, has. Workers of a cluster have separate limits. `tls` is a folder of certificates; `wait` are the
     seconds to wait for a run that another command works on. `keep` leaves in the store what a stage reads no more: the
-    rounds of the search for neighbours before the last.
+    rounds of the search for neighbours before the last. `checkpoint_seconds` lie between checkpoints of a descent or a
+    refinement; with 0 each iteration is saved. `timeouts` are those of a cluster.
     """
 
     scheduler: Any = None
@@ -52,6 +55,8 @@ class Executor:
     tls: str | None = None
     wait: float = 0.0
     keep: bool = False
+    checkpoint_seconds: float = CHECKPOINT_SECONDS
+    timeouts: ClusterTimeouts = CLUSTER_TIMEOUTS
 
     def __post_init__(self) -> None:
         if isinstance(self.workers, bool) or not isinstance(self.workers, int) or self.workers < 1:
@@ -92,7 +97,11 @@ class Executor:
                 from scalemani.engine.workers.clients import connected, local_processes
 
                 local = self.scheduler == "processes"
-                client = local_processes(self.workers) if local else connected(self.scheduler, self.tls)
+                client = (
+                    local_processes(self.workers)
+                    if local
+                    else connected(self.scheduler, self.tls, self.timeouts.connect)
+                )
                 self._client = stack.enter_context(client)
             try:
                 yield
@@ -232,7 +241,7 @@ class Executor:
             return self.compute_here(graph, targets, at_once)
         from scalemani.engine.workers.cluster import Computation
 
-        return Computation(client, graph, targets, batch, self._advance, self.on_cluster).results()
+        return Computation(client, graph, targets, batch, self._advance, self.on_cluster, self.timeouts).results()
 
     def _advance(self) -> None:
         with self._lock:

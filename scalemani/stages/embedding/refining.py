@@ -35,7 +35,6 @@ from scalemani.stages.embedding.streaming import StreamedGraph, whole_matrix
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks
 
-CHECKPOINT_SECONDS = 10.0
 START_BITS = 16  # that are retained of what landmarks give a refinement to start from
 
 
@@ -64,7 +63,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
         return coarse.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
-    checkpoints = Checkpoints(task.output)
+    checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
     state = stored_state(checkpoints, task.dimensions.n_points, workspace)
     if state is None:
         width = n_columns(n_requested, task.dimensions.n_points)
@@ -73,7 +72,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
         work.executor.progress.advance(state.passes)
     for following in refinement(state, problem, n_requested, task.params.residual, params.max_passes):
         state = following
-        if checkpoints.due(CHECKPOINT_SECONDS):
+        if checkpoints.due():
             checkpoints.save(state.arrays())
     values, vectors = refined_embedding(state, graph.degrees, n_requested, workspace)
     if len(state.values) > n_requested:

@@ -137,7 +137,7 @@ STARTS = {SPECTRAL_START: spectral_start, "pca": principal_start, "random": rand
 
 
 STATE_SHAPES = {"counts": (len(COUNTS),), "numbers": (len(NUMBERS),), "curve": (None, 3)}  # in a checkpoint
-CHECKPOINT_SECONDS, NOTE_SECONDS = 10.0, 10.0
+NOTE_SECONDS = 10.0
 
 
 def memory(sizes: Sizes) -> Memory:
@@ -238,7 +238,8 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
 
     Checkpoints and snapshots are stored meanwhile; the curve has the iterations whose objective was computed.
     """
-    task, progress, checkpoints = work.task, work.executor.progress, Checkpoints(work.task.output)
+    task, progress = work.task, work.executor.progress
+    checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
     params, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
     phases = phases_of(params, problem.n_copies)
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
@@ -259,7 +260,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
                 name(state.iteration) for name in (StoredLayout.snapshot_unit, StoredLayout.snapshot_folder)
             )
             task.output.write_whole({StoredLayout.snapshots: in_input_order(task, state.positions)}, unit, folder)
-        if checkpoints.due(CHECKPOINT_SECONDS):
+        if checkpoints.due():
             checkpoints.save({**state.arrays(), "curve": curve_of(curve)})
         now, compiling = time.monotonic(), COMPILING.total - compiled  # kernels that are called for the first time
         if now - noted > NOTE_SECONDS:

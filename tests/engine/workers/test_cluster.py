@@ -17,6 +17,7 @@ from scalemani.engine.needs import Batch, Memory
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
 from scalemani.engine.workers.executor import Executor
+from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
 from scalemani.errors import ConfigError, StoreError, WorkersLostError
 
 GIGABYTE = 10**9
@@ -97,8 +98,10 @@ def started():
         local.close()
 
 
-def summed(client, function, units, memory=None):
-    return Executor(client).fold(function, operator.add, units, batch=Batch("demo", "scope", memory or Memory()))
+def summed(client, function, units, memory=None, timeouts=CLUSTER_TIMEOUTS):
+    return Executor(client, timeouts=timeouts).fold(
+        function, operator.add, units, batch=Batch("demo", "scope", memory or Memory())
+    )
 
 
 @pytest.mark.parametrize(("per_task", "side_by_side"), [(GIGABYTE, 4), (1.5 * GIGABYTE, 2), (3 * GIGABYTE, 1)])
@@ -202,20 +205,19 @@ def test_other_errors_and_those_that_do_not_pass_are_raised_as_they_are(started,
     assert side.calls == [unit] * attempts
 
 
-def test_no_room_for_long_is_an_error_that_says_what_is_missing(started, monkeypatch):
-    client = started()
-    monkeypatch.setattr(module, "WORKERS_LOST_SECONDS", 0.5)
+def test_no_room_for_long_is_an_error_that_says_what_is_missing(started):
+    client, brief = started(), ClusterTimeouts(lost_workers=0.5)
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none has the memory for one task"):
-        summed(client, work, range(3), Memory(task={"block": 5 * GIGABYTE}))
+        summed(client, work, range(3), Memory(task={"block": 5 * GIGABYTE}), brief)
     client.cluster.scale(0)
     with pytest.raises(WorkersLostError, match="stage demo has no worker: none is there"):
-        summed(client, work, range(300))
+        summed(client, work, range(300), timeouts=brief)
 
 
 def test_nobody_waits_longer_than_two_minutes_for_workers_or_one_for_a_scheduler():
-    longest = module.ANSWER_SECONDS + module.POLL_SECONDS
-    assert module.WORKERS_LOST_SECONDS + longest <= 120
-    assert clients.CONNECT_SECONDS + longest <= 60  # Dask closes a client that cannot connect again for so long
+    answer = CLUSTER_TIMEOUTS.answer + module.POLL_SECONDS
+    assert CLUSTER_TIMEOUTS.lost_workers + answer <= 120
+    assert CLUSTER_TIMEOUTS.connect + answer <= 60  # Dask closes a client that cannot connect again for so long
 
 
 def test_a_client_that_is_closed_is_an_error(started):

@@ -100,11 +100,9 @@ def test_workers_end_with_the_driver_that_was_killed():
     assert settled(lambda: not any(map(at_work, below)))
 
 
-def test_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_others_is_not(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    (tmp_path / f"{SCRATCH_PREFIX}somebody's").mkdir()  # without the file of a driver
-    environment = {**os.environ, "TMPDIR": str(tmp_path)}
-    with subprocess.Popen([sys.executable, "-c", HOLDING], env=environment, stdout=subprocess.PIPE) as process:
+def test_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_others_is_not(temporary_files):
+    (temporary_files / f"{SCRATCH_PREFIX}somebody's").mkdir()  # without the file of a driver
+    with subprocess.Popen([sys.executable, "-c", HOLDING], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         scratch = Path(process.stdout.readline().decode().strip())
         with scratch_folder():
@@ -114,14 +112,13 @@ def test_scratch_of_a_killed_process_is_removed_by_the_next_and_that_of_others_i
     with scratch_folder() as own, scratch_folder():
         assert Path(own).exists()
         assert not scratch.exists()
-    assert [path.name for path in tmp_path.iterdir()] == [f"{SCRATCH_PREFIX}somebody's"]
+    assert [path.name for path in temporary_files.iterdir()] == [f"{SCRATCH_PREFIX}somebody's"]
 
 
-def test_a_disk_without_locks_takes_a_scratch_folder(tmp_path, monkeypatch):
+def test_a_disk_without_locks_takes_a_scratch_folder(temporary_files, monkeypatch):
     def refused(*_):
         raise OSError(errno.ENOLCK, "No locks available")
 
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setattr("fcntl.flock", refused)
     with scratch_folder() as own:
         assert (Path(own) / DRIVER).exists()
@@ -129,12 +126,10 @@ def test_a_disk_without_locks_takes_a_scratch_folder(tmp_path, monkeypatch):
             assert Path(own).exists()
 
 
-def test_a_link_that_somebody_planted_leads_nowhere(tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+def test_a_link_that_somebody_planted_leads_nowhere(tmp_path, temporary_files):
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "elsewhere" / DRIVER).touch()
-    (tmp_path / "temporary").mkdir()
-    (tmp_path / "temporary" / f"{SCRATCH_PREFIX}link").symlink_to(tmp_path / "elsewhere")
+    (temporary_files / f"{SCRATCH_PREFIX}link").symlink_to(tmp_path / "elsewhere")
     with scratch_folder():
         pass
     assert (tmp_path / "elsewhere" / DRIVER).exists()

@@ -2,8 +2,6 @@
 
 import json
 import logging
-import math
-import time
 
 import numpy as np
 import pytest
@@ -16,7 +14,6 @@ from scalemani.config.params import Parameters
 from scalemani.descents import force_errors
 from scalemani.descents.descent import State
 from scalemani.descents.repulsion import make_repulsion
-from scalemani.engine import checkpoints
 from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
@@ -25,8 +22,6 @@ from scalemani.io.sources import open_points
 from scalemani.kernels.repulsion.pair_sums import ExactSums
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages import layout
-from scalemani.store.arrays import write_rows
 from scalemani.store.run_store import RunStore
 
 VALUES = {
@@ -72,49 +67,27 @@ def test_blocks_and_workers_leave_no_trace(roll, reference, tmp_path, block_rows
     np.testing.assert_allclose(other.embedding[...], reference.embedding[...], rtol=0, atol=1e-6)
 
 
-def save_after_every_iteration(monkeypatch):
-    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", -1.0)
-    monkeypatch.setattr(checkpoints, "MOST_OF_THE_TIME", math.inf)
-
-
-def test_a_place_that_is_slow_to_write_to_is_written_to_seldom(roll, tmp_path, monkeypatch):
-    saves = []
-
-    def slow_save(self, arrays):
-        saves.append(len(arrays))
-        save(self, arrays)
-
-    def slow_write(array, values):
-        time.sleep(0.1)  # once for every array: a save takes half a second, the next one waits for 17
-        return write_rows(array, values)
-
-    save = Checkpoints.save
-    monkeypatch.setattr(layout, "CHECKPOINT_SECONDS", 0.0)
-    monkeypatch.setattr(checkpoints, "write_rows", slow_write)
-    monkeypatch.setattr(Checkpoints, "save", slow_save)
-    ended = embed(roll, tmp_path / "run", "t-sne")
-    assert ended.certificates["layout"]["iterations"] == 60
-    assert 1 <= len(saves) <= 6
+def interrupted(points, folder, iterations, values=VALUES):
+    """Run t-SNE, each iteration of which is saved, until it is interrupted."""
+    resources = {"progress": InterruptingProgress(iterations), "checkpoint_seconds": 0}
+    with pytest.raises(InterruptedDescent):
+        embed(points, folder, "t-sne", values, **resources)
 
 
 @pytest.mark.parametrize("direction", ["momentum", "spectral+l-bfgs"])
-def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, monkeypatch, direction):
-    save_after_every_iteration(monkeypatch)
+def test_an_interrupted_descent_ends_the_same_to_the_last_bit(roll, tmp_path, direction):
     values = {**VALUES, "layout": {**VALUES["layout"], "direction": direction, "max_iterations": 35}}
     whole = embed(roll, tmp_path / "whole", "t-sne", values)
     for iterations in (7, 9):
-        with pytest.raises(InterruptedDescent):
-            embed(roll, tmp_path / "run", "t-sne", values, progress=InterruptingProgress(iterations))
+        interrupted(roll, tmp_path / "run", iterations, values)
     ended = embed(roll, tmp_path / "run", "t-sne", values)
     assert ended.group("layout").content_digest == whole.group("layout").content_digest
     assert ended.certificates["layout"]["iterations"] == whole.certificates["layout"]["iterations"]
     assert not [name for name in ended.group("layout").objects.names() if name.endswith("checkpoint.json")]
 
 
-def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
-    save_after_every_iteration(monkeypatch)
-    with pytest.raises(InterruptedDescent):
-        embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
+def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path):
+    interrupted(roll, tmp_path / "run", 5)
     (table,) = (tmp_path / "run").glob("stages/layout/*/checkpoint.json")  # times of files tell ticks of a clock alone
     path = table.parent / json.loads(table.read_text())["folder"] / "positions/c/0/0"
     content = bytearray(path.read_bytes())
@@ -126,10 +99,8 @@ def test_a_damaged_checkpoint_is_not_gone_on_from(roll, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("arrays", [{"a": np.zeros(3)}, State(np.zeros((3, 2))).arrays()], ids=["no state", "small"])
-def test_a_checkpoint_of_something_else_is_not_gone_on_from(roll, reference, tmp_path, monkeypatch, arrays):
-    save_after_every_iteration(monkeypatch)
-    with pytest.raises(InterruptedDescent):
-        embed(roll, tmp_path / "run", "t-sne", progress=InterruptingProgress(5))
+def test_a_checkpoint_of_something_else_is_not_gone_on_from(roll, reference, tmp_path, arrays):
+    interrupted(roll, tmp_path / "run", 5)
     stopped = RunStore.create(tmp_path / "run")
     (folder,) = (tmp_path / "run" / "stages" / "layout").iterdir()
     Checkpoints(stopped.group("layout", folder.name, 1024)).save(arrays)
