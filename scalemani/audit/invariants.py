@@ -131,7 +131,12 @@ def broken_invariants(
 
 
 def count(
-    audit: Audit, arrays: AuditedArrays, description: ArrayDescription, invariant: Invariant, places: Sequence[Any]
+    audit: Audit,
+    arrays: AuditedArrays,
+    description: ArrayDescription,
+    invariant: Invariant,
+    places: Sequence[Any],
+    most_read: float = MOST_READ,
 ) -> tuple[int, int]:
     """Return how many rows or entries break an invariant, and how many blocks were looked at."""
 
@@ -148,7 +153,7 @@ def count(
     first, *others = [places[number] for number in order]
     total = part(first)
     if invariant.broken is total_is_count:
-        others = others[: max(0, int(MOST_READ // max(1, arrays.counter.read)) - 1)]
+        others = others[: max(0, int(most_read // max(1, arrays.counter.read)) - 1)]
     for added in side_by_side(part, others):
         total = total + added
     return int(invariant.broken(total, arrays)), 1 + len(others)

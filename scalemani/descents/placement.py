@@ -86,8 +86,8 @@ class PlacedPoints(NamedTuple):
     falls: np.ndarray
 
 
-def place_points(problem: PlacementProblem) -> PlacedPoints:
-    """Return the positions of new points.
+def place_points(problem: PlacementProblem, most_steps: int = MOST_STEPS) -> PlacedPoints:
+    """Return the positions of new points, after so many steps at most.
 
     A point starts at its nearest neighbour and goes down along the fixed-point direction -g / h, h the attraction's
     curvature, by steps that are halved until its objective falls, and doubled up to the full one where it does.
@@ -96,12 +96,12 @@ def place_points(problem: PlacementProblem) -> PlacedPoints:
     moving, lengths = np.arange(len(positions)), np.ones(len(positions))
     at = problem.evaluate(moving, positions)
     start = at.values.copy()
-    for number in range(MOST_STEPS + 1):
+    for number in range(most_steps + 1):
         directions = -at.gradients[moving] / at.curvatures[moving, np.newaxis]
         full = np.sqrt(np.einsum("md,md->m", directions, directions))
         on_the_way = (full > SHORTEST_STEP) & (lengths[moving] > LEAST_LENGTH)
         moving, directions = moving[on_the_way], directions[on_the_way]
-        if number == MOST_STEPS or len(moving) == 0:
+        if number == most_steps or len(moving) == 0:
             break
         slopes = np.einsum("md,md->m", directions, at.gradients[moving])
         trial = positions[moving] + lengths[moving, np.newaxis] * directions

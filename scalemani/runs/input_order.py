@@ -161,7 +161,9 @@ class Graph(NamedTuple):
         return GraphMatrix(self).rows(0, self.indices.shape[0])
 
 
-def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: str) -> Graph:
+def graph_in_input_order(
+    neighbors: StoredNeighbors, order: InputOrder, metric: str, pass_bytes: int = PASS_BYTES
+) -> Graph:
     """Return the graph of a run that stores it in work order: each read of rows is a pass over the stored graph."""
     step = neighbors.final_step
     stored = neighbors.indices(step), neighbors.distances(step)
@@ -175,7 +177,7 @@ def graph_in_input_order(neighbors: StoredNeighbors, order: InputOrder, metric: 
     def distances(start: int, stop: int) -> np.ndarray:
         return convert_distances(metric, stored[1].gather(order.of_results(slice(start, stop))))
 
-    rows = max(1, PASS_BYTES // (shape[1] * kinds[0].itemsize))
+    rows = max(1, pass_bytes // (shape[1] * kinds[0].itemsize))
     return Graph(LazyRows(shape, kinds[0], indices, where, rows), LazyRows(shape, kinds[1], distances, where, rows))
 
 

@@ -26,7 +26,7 @@ def memory(sizes: Sizes) -> Memory:
     features, row, cells = dimensions.n_features, dimensions.row_bytes, sizes.n_cells
     n_sampled = min(params.partition.sample_points, dimensions.n_points)
     n_basis = len(rows_of_basis(n_sampled, features, params.partition.most_basis_rows))
-    order, sampled = min(n_basis, features), sketched_together(dimensions)
+    order, sampled = min(n_basis, features), min(sketched_together(dimensions), n_sampled)
     # In float64; many features of sparse points stay sparse: transposed too, and what takes part in a product.
     narrow = not dimensions.sparse or features <= MOST_SAMPLE_ROWS
     centred = array("float64", n_basis, features) if narrow else 4 * n_basis * row
@@ -73,7 +73,10 @@ def run(work: StageWork) -> dict[str, Any]:
         work.executor.progress.start(task.stage, 1, "model")
         # Results by the models of an earlier run stay true.
         known = None if task.earlier is None else task.earlier.stored(StoredPartition)
-        basis, centroids = trained_models(work) if known is None else (known.basis, known.centroids.read())
+        if known is None:
+            basis, centroids = trained_models(work, sketched_together(task.dimensions, task.cache_bytes))
+        else:
+            basis, centroids = known.basis, known.centroids.read()
         task.output.write_whole(
             {
                 StoredPartition.mean: basis.mean,
@@ -90,11 +93,11 @@ def run(work: StageWork) -> dict[str, Any]:
     return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
 
 
-def points_of_cells(task: StageTask, blocks: range) -> np.ndarray:
-    """Return how many points of consecutive blocks each cell has, (C,) int64."""
+def points_of_cells(task: StageTask, blocks: range, at_once: int = COUNTED_ROWS) -> np.ndarray:
+    """Return how many points of consecutive blocks each cell has, (C,) int64, counted `at_once` points at a time."""
     stored, (first, last) = StoredPartition(task.output), task.dimensions.rows_of(blocks)
     counts = np.zeros(len(stored.centroids.read()), np.int64)
-    for part in slices(last - first, COUNTED_ROWS):
+    for part in slices(last - first, at_once):
         cells = stored.cells.read_rows(slice(first + part.start, first + part.stop))
         counts += np.bincount(cells, minlength=len(counts))
     return counts
@@ -111,12 +114,11 @@ def sketched_together(dimensions: Dimensions, cache_bytes: int = 0) -> int:
     return max(1, max(SKETCHED_BYTES, cache_bytes) // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
-def trained_models(work: StageWork) -> tuple[SketchBasis, np.ndarray]:
-    """Return the mean, the axes and the centroids that a sample of the points gives."""
+def trained_models(work: StageWork, step: int) -> tuple[SketchBasis, np.ndarray]:
+    """Return the mean, the axes and the centroids that a sample of the points gives, read `step` rows at a time."""
     task = work.task
     params, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, params.sample_points)
-    step = sketched_together(dimensions, task.cache_bytes)
     chosen = rows_of_basis(len(rows), dimensions.n_features, params.most_basis_rows)
     sample = gathered_rows(work, rows) if len(rows) <= step else None
     basis = fit_sketch(

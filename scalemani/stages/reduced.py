@@ -109,25 +109,34 @@ def run(work: StageWork) -> dict[str, Any]:
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
     batch = replace(work.batch, memory=Memory(task={"sums": work.batch.memory.total()}))
-    graph, level = replace(work, at_once=1, batch=batch).graph(), 0
-    while n_parts(task, level) > SUMMED_TOGETHER:
-        level += 1
-        reads = functools.partial(parts_below, n_parts(task, level - 1)) if level > 1 else None
-        graph.map_blocks(functools.partial(summed_part, level), step_of(level), n_parts(task, level), reads)
-    graph.compute()
-    parts = range(n_parts(task, level))
-    mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts).total())
-    affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts)
-    laplacian = lower_triangle(affinity.subtracted_from(mass))
+    alone, densely = replace(work, at_once=1, batch=batch), adds_densely(Sizes(task.dimensions, task.params))
+    laplacian, mass = sums_of_blocks(alone, densely)
     task.output.write_whole({**StoredReduced.LAPLACIAN.arrays(laplacian), **StoredReduced.MASS.arrays(mass)})
     n_landmarks = task.params.n_landmarks
     nonzeros = 2 * int(laplacian.nnz) - int(np.count_nonzero(laplacian.diagonal()))
     return {"nonzeros": nonzeros, "density": nonzeros / n_landmarks**2}
 
 
-def n_parts(task: StageTask, level: int) -> int:
+def sums_of_blocks(
+    work: StageWork, densely: bool, together: int = SUMMED_TOGETHER
+) -> tuple[sp.csr_matrix, sp.csr_matrix]:
+    """Return the lower triangles of Z^T (D - W) Z and Z^T D Z by the parts of all blocks, `together` at a time."""
+    task, graph, level = work.task, work.graph(), 0
+    while n_parts(task, level, together) > together:
+        level += 1
+        part = functools.partial(summed_part, level, densely, together)
+        reads = functools.partial(parts_below, n_parts(task, level - 1, together), together) if level > 1 else None
+        graph.map_blocks(part, step_of(level), n_parts(task, level, together), reads)
+    graph.compute()
+    parts = range(n_parts(task, level, together))
+    mass = lower_triangle(sum_of_parts(task, level, StoredReduced.MASS_PART, parts, densely).total())
+    affinity = sum_of_parts(task, level, StoredReduced.AFFINITY_PART, parts, densely)
+    return lower_triangle(affinity.subtracted_from(mass)), mass
+
+
+def n_parts(task: StageTask, level: int, together: int) -> int:
     """Return the number of parts after so many rounds of summing."""
-    return -(-task.dimensions.n_blocks // SUMMED_TOGETHER**level)
+    return -(-task.dimensions.n_blocks // together**level)
 
 
 def step_of(level: int) -> str:
@@ -135,24 +144,26 @@ def step_of(level: int) -> str:
     return f"sum_{level}" if level else ""
 
 
-def sum_of_parts(task: StageTask, level: int, described: MatrixDescription, parts: range) -> TreeSum | PackedSum:
+def sum_of_parts(
+    task: StageTask, level: int, described: MatrixDescription, parts: range, densely: bool
+) -> TreeSum | PackedSum:
     """Return the sum of parts of a round; the order of additions decides the last bits."""
-    densely, output = adds_densely(Sizes(task.dimensions, task.params)), StoredReduced(task.output)
+    output = StoredReduced(task.output)
     total: TreeSum | PackedSum = PackedSum(task.params.n_landmarks) if densely else TreeSum()
     for part in parts:
         total.add(output.read_part_of(described, part, step_of(level)))
     return total
 
 
-def summed_part(level: int, task: StageTask, part: int) -> Arrays:
+def summed_part(level: int, densely: bool, together: int, task: StageTask, part: int) -> Arrays:
     """Return a part of a round of summing: consecutive parts of the round before."""
-    before = parts_below(n_parts(task, level - 1), part)
-    return part_arrays(*(sum_of_parts(task, level - 1, described, before).total() for described in PARTS))
+    before = parts_below(n_parts(task, level - 1, together), together, part)
+    return part_arrays(*(sum_of_parts(task, level - 1, described, before, densely).total() for described in PARTS))
 
 
-def parts_below(count: int, part: int) -> range:
+def parts_below(count: int, together: int, part: int) -> range:
     """Return which of so many parts of the round before a part sums."""
-    return range(part * SUMMED_TOGETHER, min((part + 1) * SUMMED_TOGETHER, count))
+    return range(part * together, min((part + 1) * together, count))
 
 
 def part_arrays(affinity: sp.csr_matrix, mass: sp.csr_matrix) -> Arrays:

@@ -112,19 +112,22 @@ def order_of(work: StageWork) -> Arrays:
     return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}
 
 
-def extended_order(earlier: EarlierResults, cells: np.ndarray, n_cells: int) -> tuple[np.ndarray, CellRanges] | None:
+def extended_order(
+    earlier: EarlierResults, cells: np.ndarray, n_cells: int, most_ranges: int = MOST_RANGES
+) -> tuple[np.ndarray, CellRanges] | None:
     """Return the order of an earlier run with the appended points behind it; None where these have become too many.
 
     Parameters
     ----------
     cells : (N,) int, the cell of each point, in input order
+    most_ranges : ranges of rows that a cell may have, in the mean
     """
     before = earlier.stored(StoredWorkPoints)
     known = before.cell_ranges
     if len(cells) > MOST_GROWTH * known.offsets[n_cells]:
         return None
     behind, ranges = known.continued(cells[earlier.n_points :])
-    if len(ranges.cells) > MOST_RANGES * n_cells:
+    if len(ranges.cells) > most_ranges * n_cells:
         return None
     return np.append(before.input_rows.read(), earlier.n_points + behind), ranges
 

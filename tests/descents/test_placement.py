@@ -112,10 +112,9 @@ def test_steps_that_were_shortened_grow_again_to_full_ones():
 
 
 @pytest.mark.parametrize("most_steps", [0, 1, 4, 100])
-def test_how_many_have_arrived_and_how_far_they_fell_is_what_is_reported(monkeypatch, most_steps):
-    monkeypatch.setattr(placement, "MOST_STEPS", most_steps)
+def test_how_many_have_arrived_and_how_far_they_fell_is_what_is_reported(most_steps):
     problem = problem_of("elastic-embedding")
-    found = place_points(problem)
+    found = place_points(problem, most_steps)
     for row, position in enumerate(found.positions):
         start = problem.sources[problem.neighbors[row, 0]]
         fall = plain_value(problem, row, start) - plain_value(problem, row, position)

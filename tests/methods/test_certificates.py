@@ -163,30 +163,32 @@ def missed_by_isomap(paths, embedding):
     return away / squares.max(), np.linalg.eigvalsh(products) / squares.max(), squares / squares.max()
 
 
-@pytest.mark.parametrize("sampled", [None, N_POINTS])
-@pytest.mark.parametrize("count", LANDMARKS)
-def test_an_isomap_states_its_residual_for_paths_between_all_points(monkeypatch, count, sampled):
-    if sampled:
-        monkeypatch.setattr(geodesics, "FEWEST_SAMPLED", sampled)
-        monkeypatch.setattr(geodesics, "MOST_SAMPLED_PATHS", sampled)
-    model = sm.LandmarkIsomap(COMPONENTS, n_landmarks=count, n_neighbors=12, random_state=0).fit(DIGITS)
-    found, paths = model.certificates_["isomap"], paths_between(DIGITS, 12)
+@pytest.mark.parametrize(
+    ("n_points", "count", "n_neighbors"),
+    [*((N_POINTS, count, 12) for count in LANDMARKS), *((geodesics.FEWEST_SAMPLED, count, 6) for count in (8, 16))],
+)
+def test_an_isomap_states_its_residual_for_paths_between_all_points(n_points, count, n_neighbors):
+    """Of few points all are sampled."""
+    points, sampled = DIGITS[:n_points], n_points < N_POINTS
+    model = sm.LandmarkIsomap(COMPONENTS, n_landmarks=count, n_neighbors=n_neighbors, random_state=0).fit(points)
+    found, paths = model.certificates_["isomap"], paths_between(points, n_neighbors)
     assert np.isfinite(paths).all()
     away, exact, squares = missed_by_isomap(paths, model.embedding_)
     for residual, square in zip(away, squares, strict=True):
         assert np.abs(exact - square).min() <= residual + 1e-12
-    pairs = ~np.eye(N_POINTS, dtype=bool)
+    pairs = ~np.eye(n_points, dtype=bool)
     unexplained = 1 - np.corrcoef(paths[pairs], cdist(model.embedding_, model.embedding_)[pairs])[0, 1] ** 2
     if sampled:
-        assert found["residual"] == pytest.approx(away.max(), rel=2e-3, abs=1e-12)  # N - 1 in the place of N
+        variance_of_all = np.sqrt(n_points / (n_points - 1))
+        assert found["residual"] == pytest.approx(away.max() * variance_of_all, rel=1e-6, abs=1e-12)
         assert found["residual_error"] == 0
         assert found["points_residual_variance"] == pytest.approx(unexplained, rel=1e-8)
-    elif count < N_POINTS:
+    elif count < n_points:
         assert 0 < found["residual_error"] < 0.3 * found["residual"]
         assert abs(found["residual"] - away.max()) < 5 * found["residual_error"]
         variance_error = found["points_residual_variance_error"]
         assert abs(found["points_residual_variance"] - unexplained) < 5 * variance_error
-    if count == N_POINTS:
+    if count == n_points:
         assert found["residual"] < 1e-12
     else:
         assert found["residual"] > 0.02
@@ -259,20 +261,19 @@ def kernel_between(points, landmarks, sigma, n_joined):
     return np.where(joined, np.exp(-(distances**2) / (2 * sigma**2)), 0.0)
 
 
-@pytest.mark.parametrize("sampled", [None, N_POINTS])
 @pytest.mark.parametrize("solver", ["nystrom", "le-z"])
-@pytest.mark.parametrize("count", LANDMARKS)
-def test_eigenmaps_of_landmarks_alone_state_their_residual_for_all_points(
-    monkeypatch, tmp_path, solver, count, sampled
-):
-    if sampled:
-        monkeypatch.setattr(landmark_solver, "FEWEST_SAMPLED", sampled)
-        monkeypatch.setattr(landmark_solver, "MOST_SAMPLED", sampled)
+@pytest.mark.parametrize(
+    ("n_points", "count"),
+    [*((N_POINTS, count) for count in LANDMARKS), *((landmark_solver.FEWEST_SAMPLED, count) for count in (16, 32))],
+)
+def test_eigenmaps_of_landmarks_alone_state_their_residual_for_all_points(tmp_path, solver, n_points, count):
+    """Of few points all are sampled."""
+    points, sampled = DIGITS[:n_points], n_points < N_POINTS
     asked = {"n_landmarks": count, "store": tmp_path, "random_state": 0}
-    model = sm.LaplacianEigenmaps(COMPONENTS, solver=solver, **asked).fit(DIGITS)
+    model = sm.LaplacianEigenmaps(COMPONENTS, solver=solver, **asked).fit(points)
     found, values = model.certificates_["embedding"], 1 - model.eigenvalues_
     sigma = model.certificates_["landmark_graph"]["sigma"]
-    kernel = kernel_between(DIGITS, model.run_.landmarks.points, sigma, 10)
+    kernel = kernel_between(points, model.run_.landmarks.points, sigma, 10)
     degrees = kernel.sum(axis=1)
     scaled = kernel / np.sqrt(np.outer(degrees, degrees))
     unit = at_unit_length(model.embedding_ * np.sqrt(degrees)[:, np.newaxis])
@@ -283,12 +284,12 @@ def test_eigenmaps_of_landmarks_alone_state_their_residual_for_all_points(
     if sampled:
         assert found["residual"] == pytest.approx(missed.max(), rel=1e-6, abs=1e-12)
         assert found["residual_error"] == 0
-    elif count < N_POINTS:
+    elif count < n_points:
         assert 0 < found["residual_error"] < 0.5 * found["residual"]
         assert abs(found["residual"] - missed.max()) < 5 * found["residual_error"]
-    if solver == "le-z" and count == N_POINTS:
+    if solver == "le-z" and count == n_points:
         assert found["residual"] < 1e-12
-    elif count < N_POINTS:
+    elif count < n_points:
         assert found["residual"] > 0.05
 
 

@@ -88,11 +88,11 @@ def test_a_combination_is_that_of_dense_matrices(continuous, how, weights):
 
 
 @pytest.mark.parametrize("how", ["mean", "product"])
-def test_a_group_with_itself_is_the_graph_of_that_group(continuous, how):
-    points = continuous[1]
+def test_a_group_with_itself_is_the_graph_of_that_group(how):
+    points = np.random.default_rng(1).normal(size=(2500, 3))  # more than are worked on at once
     graph = sm.knn_graph(points, 3 * K)
     alone = sm.symmetric_affinities(graph.indices, sm.entropic_affinities(graph.distances, K).values)
-    np.testing.assert_allclose(sm.mixed_affinities([points, points], how, K).toarray(), alone.toarray(), atol=1e-6)
+    assert abs(sm.mixed_affinities([points, points], how, K) - alone).max() < 1e-6
 
 
 @pytest.mark.parametrize("how", HOW)
@@ -105,15 +105,6 @@ def test_the_order_of_groups_and_the_scale_of_weights_do_not_matter(how):
     assert not one.diagonal().any()
     assert one.data.min() > 0
     assert one.sum(axis=1).min() > 0.499
-
-
-def test_rows_do_not_depend_on_how_many_are_worked_on_at_once(monkeypatch):
-    groups, module = groups_of(frame(2500)[0]), "scalemani.interfaces.functions.mixed.TILE_ROWS"
-    one = sm.mixed_affinities(groups, "product", K)
-    monkeypatch.setattr(module, 2048)
-    other = sm.mixed_affinities(groups, "product", K)
-    for part in ("data", "indices", "indptr"):
-        np.testing.assert_array_equal(getattr(one, part), getattr(other, part))
 
 
 def test_texts_are_compared_as_bits_of_their_values(continuous):

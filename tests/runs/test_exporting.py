@@ -10,11 +10,11 @@ import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, StoreError
-from scalemani.io.export import writers
 from scalemani.io.sources import open_points
-from scalemani.runs import input_order
 from scalemani.runs.exporting import FORMATS, export_result
+from scalemani.runs.input_order import graph_in_input_order
 from scalemani.runs.walk import run
+from scalemani.stages.arrays.graph import StoredNeighbors
 
 K, PERPLEXITY = 12, 4.0
 VALUES = {
@@ -56,10 +56,17 @@ def affinities(neighbors):
     return sm.symmetric_affinities(neighbors[0], sm.entropic_affinities(neighbors[1], PERPLEXITY).values)
 
 
-@pytest.mark.parametrize("method", ["knn-graph", "t-sne"])
 @pytest.mark.parametrize("rows_of_a_pass", [1, 700, 10**6])
-def test_the_graph_is_that_of_the_points_as_they_came(runs, neighbors, monkeypatch, method, rows_of_a_pass):
-    monkeypatch.setattr(input_order, "PASS_BYTES", 8 * K * rows_of_a_pass)
+def test_a_graph_in_work_order_is_read_in_input_order_some_rows_at_a_time(runs, neighbors, rows_of_a_pass):
+    stored = StoredNeighbors(runs["t-sne"].group("neighbors"))
+    graph = graph_in_input_order(stored, runs["t-sne"].order, "euclidean", 8 * K * rows_of_a_pass)
+    assert graph.indices.preferred_rows == rows_of_a_pass
+    np.testing.assert_array_equal(np.asarray(graph.indices), neighbors[0])
+    np.testing.assert_allclose(graph.distances[...], neighbors[1], rtol=1e-12)
+
+
+@pytest.mark.parametrize("method", ["knn-graph", "t-sne"])
+def test_the_graph_is_that_of_the_points_as_they_came(runs, neighbors, method):
     graph = runs[method].graph
     assert graph.indices.dtype == np.int64
     np.testing.assert_array_equal(np.asarray(graph.indices), neighbors[0])
@@ -102,8 +109,7 @@ def test_the_curve_tells_the_objective_of_the_snapshots(runs, affinities):
     assert one.curve.objective[-1] == pytest.approx(one.certificates["layout"]["objective"], rel=1e-3)
 
 
-def test_graph_and_affinities_are_files_of_scipy(runs, neighbors, tmp_path, monkeypatch):
-    monkeypatch.setattr(writers, "ENTRIES_AT_ONCE", 5000)
+def test_graph_and_affinities_are_files_of_scipy(runs, neighbors, tmp_path):
     assert export_result(runs["knn-graph"], tmp_path / "graph.npz") == "graph"
     graph = sp.load_npz(tmp_path / "graph.npz")
     np.testing.assert_array_equal(graph.indices.reshape(-1, K), neighbors[0])

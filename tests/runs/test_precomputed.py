@@ -15,7 +15,7 @@ from sklearn.metrics import adjusted_rand_score, pairwise_distances
 
 import scalemani as sm
 from scalemani.errors import ConfigError, DataError
-from scalemani.io.sources import DistanceMatrix, open_lists, precomputed
+from scalemani.io.sources import DistanceMatrix, open_lists
 
 K = 30
 GIVEN = {"metric": "precomputed", "perplexity": 10}
@@ -137,9 +137,9 @@ def test_what_another_library_returns_is_taken_as_it_is(points, expected, search
 )
 def test_the_nearest_by_all_distances_are_those_of_a_sort(table, k, rows_at_once):
     distances = np.triu(table, 1) + np.triu(table, 1).T
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(precomputed, "DISTANCE_BYTES", rows_at_once * distances[0].nbytes)
-        lists = open_lists(distances).nearest(k)
+    matrix = open_lists(distances)
+    matrix.block_bytes = rows_at_once * distances[0].nbytes
+    lists = matrix.nearest(k)
     for row, away in enumerate(distances):
         others = np.delete(np.arange(12), row)
         expected = others[np.lexsort((others, away[others]))][:k]

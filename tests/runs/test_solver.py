@@ -10,7 +10,6 @@ from scalemani.io.sources import open_points
 from scalemani.runs.opened import Run
 from scalemani.runs.outline import SOLVER
 from scalemani.runs.walk import plan_run, run
-from scalemani.stages import partition
 
 METHOD = "laplacian-eigenmaps"
 VALUES = {
@@ -40,12 +39,6 @@ def computed(points, folder, memory, params=PARAMS, progress=None, only=None):
 
 def keys(plan):
     return {found.stage.name: found.key for found in plan.stages}
-
-
-@pytest.fixture(autouse=True)
-def _small_samples(monkeypatch):
-    """Let the search for cells take less than a refinement of these few points."""
-    monkeypatch.setattr(partition, "SKETCHED_BYTES", 2**20)
 
 
 @pytest.fixture(scope="module")

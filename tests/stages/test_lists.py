@@ -74,14 +74,13 @@ def test_sketches_of_landmarks_take_the_matrix_that_they_are_fitted_by(n_landmar
     assert terms_of(listed)["Gram matrix and its eigenvectors"] == 2 * np.empty((side, side)).nbytes
 
 
-@pytest.mark.parametrize(("cell_points", "queries"), [(64, 3), (64, 4000), (4096, 2000)])
+@pytest.mark.parametrize(("cell_points", "n_points"), [(64, 400_000), (4096, 400_000), (16, 200_000_000)])
 def test_a_search_for_bridges_has_room_for_a_query_and_all_cells_and_for_all_queries_and_some_cells(
-    cell_points, queries, monkeypatch
+    cell_points, n_points
 ):
-    monkeypatch.setattr(ComponentsParams, "most_queries", queries)
-    values = {"partition": {"cell_points": cell_points}}
+    values, queries = {"partition": {"cell_points": cell_points}}, ComponentsParams.most_queries
     sizes = Sizes(
-        Dimensions(400_000, 7, "float32", 1024), Parameters().with_values(values).resolved("laplacian-eigenmaps")
+        Dimensions(n_points, 7, "float32", 1024), Parameters().with_values(values).resolved("laplacian-eigenmaps")
     )
     listed = STAGES["components"].memory(sizes)
     held = terms_of(listed)["radii of cells, and distances of queries to them"] - array("float64", sizes.n_cells)

@@ -6,6 +6,7 @@ from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
 from scalemani.engine.task import Dimensions, StageTask
+from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
@@ -17,8 +18,8 @@ from scalemani.stages.partition import points_of_cells
 from scalemani.store.groups import StageGroup
 
 
-def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch):
-    monkeypatch.setattr(partition, "COUNTED_ROWS", 700)
+@pytest.mark.parametrize("at_once", [700, 4000])
+def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, at_once):
     cells = np.random.default_rng(0).integers(0, 40, 2500).astype(np.int32)
     group = StageGroup(tmp_path, "stages/partition/key", 1024)
     group.create(len(cells), [StoredPartition.cells.sized()])
@@ -28,19 +29,21 @@ def test_points_of_each_cell_are_counted_a_part_at_a_time(tmp_path, monkeypatch)
     task = StageTask(
         "partition", Dimensions(2500, 3, "float32", 1024), Parameters().resolved("knn-graph"), {}, group, 0
     )
-    found = points_of_cells(task, range(2)) + points_of_cells(task, range(2, 3))
+    found = points_of_cells(task, range(2), at_once) + points_of_cells(task, range(2, 3), at_once)
     np.testing.assert_array_equal(found, np.bincount(cells, minlength=50))
 
 
-def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path, monkeypatch):
+def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path):
     points = np.random.default_rng(1).normal(size=(12_000, 6)).astype(np.float32)  # more than the axes are fitted to
-    asked = Parameters().with_values({"neighbors": {"method": "partition"}})
-    digests = []
-    for name in ("whole", "parts"):
-        found = run(open_points(points), tmp_path / name, "knn-graph", asked, Executor(workers=2), 1024)
-        digests.append(found.group("partition").content_digest)
-        monkeypatch.setattr(partition, "sketched_together", lambda dimensions, cache_bytes=0: 1024)
-    assert digests[0] == digests[1]
+    requested, executor = Parameters().with_values({"neighbors": {"method": "partition"}}), Executor(workers=2)
+    ended = run(open_points(points), tmp_path / "run", "knn-graph", requested, executor, 1024)
+    inputs = {"points": ended.group("points")}
+    task = StageTask("partition", ended.dimensions, ended.params, inputs, ended.group("partition"), 0)
+    basis, centroids = partition.trained_models(StageWork(task, executor, 2), 1024)
+    stored = StoredPartition(task.output)
+    np.testing.assert_array_equal(centroids, stored.centroids.read())
+    for one, other in zip(basis, stored.basis, strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_a_sample_is_read_together_where_the_cache_has_room_for_it():

@@ -1,14 +1,18 @@
 """The reduced problem of a run, by a tree of sparse sums or a dense one, and what its solution certifies."""
 
+import shutil
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.task import Dimensions
+from scalemani.engine.task import Dimensions, StageTask
+from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
 from scalemani.stages import reduced
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -38,21 +42,12 @@ def whole(found, matrix_of_block):
     return sp.vstack([matrix_of_block(block) for block in range(found.dimensions.n_blocks)]).toarray().astype(float)
 
 
-@pytest.mark.parametrize("densely", [False, True])
-def test_the_sums_are_those_of_the_whole_graph(roll, tmp_path, monkeypatch, densely):
-    dense_sums = []
+@pytest.fixture(scope="module")
+def found(roll, tmp_path_factory):
+    return embedded(roll[:3000], tmp_path_factory.mktemp("reduced") / "run")
 
-    class Counted(reduced.PackedSum):
-        def __init__(self, n_landmarks):
-            dense_sums.append(n_landmarks)
-            super().__init__(n_landmarks)
 
-    monkeypatch.setattr(reduced, "PackedSum", Counted)
-    if densely:
-        monkeypatch.setattr(reduced, "LARGE_SUM_BYTES", 0)
-        monkeypatch.setattr(reduced, "PARTS_IN_MEMORY", 100)
-    found = embedded(roll[:3000], tmp_path / "run")
-    assert set(dense_sums) == ({150} if densely else set())
+def test_the_sums_are_those_of_the_whole_graph(found):
     graph = affinity_graph({stage: found.group(stage) for stage in found.keys})
     affinities = whole(found, lambda block: graph.read_matrix(block, 3000))
     weights = whole(found, lambda block: StoredLandmarkWeights(found.group("landmark_weights")).read_matrix(block, 150))
@@ -61,6 +56,26 @@ def test_the_sums_are_those_of_the_whole_graph(roll, tmp_path, monkeypatch, dens
     np.testing.assert_allclose(mass, weights.T @ degrees @ weights, rtol=0, atol=1e-12 * np.abs(mass).max())
     expected = weights.T @ (degrees - affinities) @ weights
     np.testing.assert_allclose(laplacian, expected, rtol=0, atol=1e-12 * np.abs(mass).max())
+
+
+@pytest.mark.parametrize(("densely", "together"), [(False, 2), (True, 2), (True, 64)])
+def test_sums_are_the_same_however_they_are_added(found, tmp_path, densely, together):
+    """Tree sums have the same bits; dense ones round in another order."""
+    assert found.dimensions.n_blocks == 3
+    shutil.copytree(found.store.root, tmp_path / "run")
+    copied = open_run(tmp_path / "run")
+    inputs, output = (
+        {stage: copied.group(stage) for stage in copied.keys if stage != "reduced"},
+        copied.group("reduced"),
+    )
+    output.forget(["whole"])
+    task = StageTask("reduced", found.dimensions, found.params, inputs, output, 0)
+    sums = reduced.sums_of_blocks(StageWork(task, Executor(workers=1), 1), densely, together)
+    steps = {unit.partition("-")[0] for unit in output.units}
+    assert steps == {"block"} | ({"sum_1"} if together == 2 else set())
+    for one, expected in zip(sums, matrices(found), strict=True):
+        off = 1e-14 * np.abs(expected).max() if densely else 0
+        np.testing.assert_allclose(one.toarray(), np.tril(expected), rtol=0, atol=off)
 
 
 @pytest.mark.parametrize(
@@ -75,8 +90,7 @@ def test_large_sums_are_dense_where_landmarks_meet_most_others(n_points, n_featu
     assert reduced.adds_densely(Sizes(dimensions, params)) == densely
 
 
-def test_the_certified_residual_is_that_of_what_is_stored(roll, tmp_path):
-    found = embedded(roll[:3000], tmp_path / "run")
+def test_the_certified_residual_is_that_of_what_is_stored(found):
     laplacian, mass = matrices(found)
     solved = StoredLandmarkEmbedding(found.group("landmark_embedding"))
     values, vectors = solved.eigenvalues.read(), solved.vectors.read()

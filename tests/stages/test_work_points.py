@@ -78,14 +78,13 @@ def test_lists_are_true_in_either_order(goes):
         assert grown.certificates["neighbors"]["recall"] > 0.9
 
 
-def test_many_goes_end_in_an_order_by_cell_anew(goes, monkeypatch):
+def test_many_goes_end_in_an_order_by_cell_anew(goes):
     earlier = stored(goes[1][1])[0]
     cells = stored(goes[1][2])[1]
     task = EarlierResults(BOUNDS[1], {"work_points": earlier.group})
     n_cells = int(cells.max()) + 1
     assert work_points.extended_order(task, cells, n_cells) is not None
-    monkeypatch.setattr(work_points, "MOST_RANGES", 2)
-    assert work_points.extended_order(task, cells, n_cells) is None
+    assert work_points.extended_order(task, cells, n_cells, most_ranges=2) is None
 
 
 @pytest.mark.parametrize(

@@ -48,14 +48,14 @@ def anonymous_bytes_of(process: int) -> int:
     return 0
 
 
-def family_of(process: int) -> Iterator[int]:
+def family_of(process: int, listed: bool = CHILDREN_ARE_LISTED) -> Iterator[int]:
     """Yield the number of a process and those of all processes below it."""
     yield process
-    for child in children_of(process):
-        yield from family_of(child)
+    for child in children_of(process, listed):
+        yield from family_of(child, listed)
 
 
-def children_of(process: int) -> list[int]:
+def children_of(process: int, listed: bool) -> list[int]:
     """Return the numbers of the processes that the threads of a process have started.
 
     Each thread lists its children. psutil looks at all processes of the machine instead, which holds the interpreter
@@ -63,7 +63,7 @@ def children_of(process: int) -> list[int]:
     """
     children: list[int] = []
     with contextlib.suppress(OSError, psutil.Error):  # it may end while it is looked at, and so may its threads
-        if not CHILDREN_ARE_LISTED:
+        if not listed:
             return [child.pid for child in psutil.Process(process).children()]
         for thread in Path(f"/proc/{process}/task").iterdir():
             with contextlib.suppress(OSError):

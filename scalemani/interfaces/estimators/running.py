@@ -69,13 +69,13 @@ def store_or_temporary(store: str | Path | None, points_bytes: int | None = None
         yield Path(folder) / "run"
 
 
-def folder_in_memory() -> str | None:
+def folder_in_memory(folder: str = IN_MEMORY, least_room: int = LEAST_ROOM) -> str | None:
     """Return the folder of temporary files in memory; None where that is full, or where TMPDIR names another place."""
     try:
-        room = shutil.disk_usage(IN_MEMORY).free >= LEAST_ROOM
+        room = shutil.disk_usage(folder).free >= least_room
     except OSError:
         return None
-    return IN_MEMORY if room and "TMPDIR" not in os.environ and os.access(IN_MEMORY, os.W_OK) else None
+    return folder if room and "TMPDIR" not in os.environ and os.access(folder, os.W_OK) else None
 
 
 def resources_of(estimator: BaseEstimator) -> dict[str, Any]:

@@ -90,14 +90,22 @@ def tile_codes(counts: sparse.csr_array, column: Mapping[str, Any], dtype: np.dt
     return np.concatenate(grids)
 
 
-def map_data(run: "ReportedRun", labels: Mapping[str, np.ndarray]) -> MapData | None:
-    """Return the map of a run with labels or values (N,) of its points by name; None where it has no embedding."""
+def map_data(
+    run: "ReportedRun",
+    labels: Mapping[str, np.ndarray],
+    most_points: int = MOST_POINTS,
+    sampled_points: int = SAMPLED_POINTS,
+) -> MapData | None:
+    """Return the map of a run with labels or values (N,) of its points by name; None where it has no embedding.
+
+    Of more points than `most_points`, so many are drawn on top of tiles in which all are counted.
+    """
     if run._n_drawn is None:
         return None
     embedding = run._drawn()
     source, columns = open_points(embedding.positions), embedding.columns(labels)
     n_points = source.shape[0]
-    n_drawn = n_points if n_points <= MOST_POINTS else SAMPLED_POINTS
+    n_drawn = n_points if n_points <= most_points else sampled_points
     drawn = sample_rows(run.params.seed, "report/map", n_points, n_drawn)
     data = map_of(source, columns, drawn, embedding.rows)
     return data._replace(picture=picture(embedding.positions, next(iter(columns.values()), None)))

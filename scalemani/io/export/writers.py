@@ -380,9 +380,13 @@ SPARSE_WRITERS = {".npz": write_sparse_npz, ".zarr": write_sparse_zarr}
 
 
 def write_map(
-    positions: LazyRows, columns: Mapping[str, np.ndarray], graph: Sequence[LazyRows] | None, target: str
+    positions: LazyRows,
+    columns: Mapping[str, np.ndarray],
+    graph: Sequence[LazyRows] | None,
+    target: str,
+    step: int | None = None,
 ) -> None:
-    """Write a Parquet table of points by blocks of rows.
+    """Write a Parquet table of points by blocks of rows, `step` each, by default as many as are read at once.
 
     `positions` (N, 2 or 3) are x, y, z; `columns` are (N,) by name, NaN and empty strings missing; `graph` holds the
     neighbours (N, k), rows of the table, and their distances (N, k).
@@ -397,7 +401,7 @@ def write_map(
             block[NEIGHBORS] = listed_neighbors(arrow, *(part.read(start, stop) for part in graph))
         return arrow.table(block)
 
-    write_table(table, len(positions), min(map(block_rows, (positions, *(graph or ())))), target)
+    write_table(table, len(positions), step or min(map(block_rows, (positions, *(graph or ())))), target)
 
 
 def write_map_csv(

@@ -410,7 +410,7 @@ class DistanceMatrix(Source):
         whole = form in ROOTED and distances.dtype.kind != "f"  # NumPy takes the roots of short integers in float16
         super().__init__(distances.shape, np.float64 if whole else distances.dtype, distances.description)
         check_limit("dense row", self.shape[1] * self.dtype.itemsize, f"a row of {self.description}")
-        self.distances, self.form = distances, form
+        self.distances, self.form, self.block_bytes = distances, form, DISTANCE_BYTES
         self.input_dtype = getattr(distances, "input_dtype", self.dtype)
 
     @property
@@ -456,7 +456,7 @@ class DistanceMatrix(Source):
         Values of a block that are no distances are refused, for any requested rows of it.
         """
         n_points = self.shape[0]
-        step = max(1, DISTANCE_BYTES // (n_points * self.dtype.itemsize))
+        step = max(1, self.block_bytes // (n_points * self.dtype.itemsize))
         for start in range(0, n_points, step):
             some = rows[slice(*np.searchsorted(rows, (start, start + step)))]
             if not len(some):

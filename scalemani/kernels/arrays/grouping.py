@@ -43,15 +43,20 @@ def group_by(labels: np.ndarray, n_groups: int, first: int = 0) -> tuple[np.ndar
 
 
 def group_large(
-    read: Callable[[slice], np.ndarray], n_items: int, n_groups: int, empty: Empty = np.empty
+    read: Callable[[slice], np.ndarray],
+    n_items: int,
+    n_groups: int,
+    empty: Empty = np.empty,
+    part_items: int = PART_ITEMS,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `group_by` does of labels that are read some at a time, in an order (n,) that `empty` makes.
 
     Parameters
     ----------
     read : returns the labels of a slice of items, from 0 to `n_groups` - 1
+    part_items : items whose labels are read together
     """
-    parts, counts = slices(n_items, PART_ITEMS), np.zeros(n_groups, np.int64)
+    parts, counts = slices(n_items, part_items), np.zeros(n_groups, np.int64)
     for part in parts:
         counts += np.bincount(read(part), minlength=n_groups)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)])

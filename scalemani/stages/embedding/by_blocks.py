@@ -104,12 +104,12 @@ def written_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
         yield block, {StoredEmbedding.embedding: vectors[places[start - first : stop - first]]}
 
 
-def work_rows(task: StageTask, first: int, last: int) -> np.ndarray:
+def work_rows(task: StageTask, first: int, last: int, at_once: int = ORDER_ROWS) -> np.ndarray:
     """Return the work rows (last - first,) int64 of input rows, by one pass over the order, some rows at a time."""
     if StoredWorkPoints.STAGE not in task.inputs:
         return np.arange(first, last)
     order, places = task.stored(StoredWorkPoints).input_rows, np.empty(last - first, int)
-    for part in slices(task.dimensions.n_points, ORDER_ROWS):
+    for part in slices(task.dimensions.n_points, at_once):
         input_rows = order.read_rows(part)
         inside = np.flatnonzero((input_rows >= first) & (input_rows < last))
         places[input_rows[inside] - first] = part.start + inside

@@ -32,7 +32,9 @@ LEAST_PART = 4096  # rows
 Rows = TypeVar("Rows", bound=Table)
 
 
-def reordered(values: np.ndarray, places: np.ndarray, empty: Empty = np.empty) -> np.ndarray:
+def reordered(
+    values: np.ndarray, places: np.ndarray, empty: Empty = np.empty, part_bytes: int = PART_BYTES
+) -> np.ndarray:
     """Return an array (N, d) float64 whose row `places[i]` is row i of the values.
 
     Parameters
@@ -46,7 +48,7 @@ def reordered(values: np.ndarray, places: np.ndarray, empty: Empty = np.empty) -
         for panel in panels(len(ordered)):
             ordered[places[panel]] = values[panel]
         return ordered
-    size = max(LEAST_PART, PART_BYTES // max(1, ordered.itemsize * ordered.shape[1]))
+    size = max(LEAST_PART, part_bytes // max(1, ordered.itemsize * ordered.shape[1]))
     within = empty(places.shape, np.int32)
     _bring_to_parts(values, places, size, ordered, within)
     for part in slices(len(ordered), size):

@@ -9,17 +9,20 @@ from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
 from scalemani.engine.memory import files
-from scalemani.engine.memory.files import MappedArrays, mapped_file
+from scalemani.engine.memory.files import MappedArrays
+from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.needs import PROCESS_BYTES, Budget, Memory
-from scalemani.engine.task import Dimensions
+from scalemani.engine.task import Dimensions, StageTask
+from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.tiles import TILE_ROWS
-from scalemani.runs import plan
 from scalemani.runs.plan import check_memory, fit
 from scalemani.runs.survey import BLOCKS_IN_MEMORY, default_block_rows
-from scalemani.runs.walk import run
+from scalemani.runs.walk import INPUTS, run
+from scalemani.stages.table import STAGES
+from scalemani.store.groups import StageGroup
 from tests.engine.memory.descriptors import open_files_in
 
 
@@ -50,7 +53,7 @@ def test_a_folder_that_is_not_there_is_told_of(tmp_path):
 
 
 @pytest.mark.parametrize("residual", [1e-3, 1e-6])
-def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path, monkeypatch, residual):
+def test_stages_on_mapped_arrays_store_what_they_do_in_memory(roll, tmp_path, spy, residual):
     values = {
         "neighbors": {"n_neighbors": 12, "method": "partition"},
         "affinities": {"perplexity": 4},
@@ -58,17 +61,21 @@ def test_a_run_on_mapped_arrays_gives_the_answer_of_one_in_memory(roll, tmp_path
         "partition": {"cell_points": 200, "sample_points": 2000},
         "embedding": {"residual": residual, "solver": "lll+refine"},
     }
-    params = Parameters().with_values(values)
-    runs = [run(open_points(roll), tmp_path / "held", "laplacian-eigenmaps", params, Executor(), 1024)]
-    monkeypatch.setattr(plan, "fit", lambda *given: fit(*given)._replace(in_memory=False))
-    monkeypatch.setattr(files, "LEAST_BYTES", 1)
-    made = []
-    monkeypatch.setattr(files, "mapped_file", lambda *given: made.append(given) or mapped_file(*given))
-    runs.append(run(open_points(roll), tmp_path / "mapped", "laplacian-eigenmaps", params, Executor(), 1024))
-    assert made
+    params, executor = Parameters().with_values(values), Executor()
+    points = np.concatenate([roll, roll[:, ::-1] + 50])  # of which a column is no small array
+    ended = run(open_points(points), tmp_path / "held", "laplacian-eigenmaps", params, executor, 1024)
+    mapped = spy(files, "mapped_file")
+    inputs = {stage.name: {name: ended.group(name) for name in stage.inputs} for stage in ended.route}
     for stage in ("neighbors", "reduced", "coarse_graphs", "coarse_embedding", "embedding"):
-        groups = [each.group(stage) for each in runs]
-        assert groups[0].content_digest == groups[1].content_digest, stage
+        output = StageGroup(tmp_path / "mapped", f"stages/{stage}/key", 1024)
+        output.objects.set_json(INPUTS, {})  # as a run does first: its folder is there then
+        task = StageTask(stage, ended.dimensions, ended.params, inputs[stage], output, 0, in_memory=False)
+        with executor.started():
+            STAGES[stage].run(StageWork(task, executor, 2))
+        PROCESS.free()
+        output.mark_complete({})
+        assert output.content_digest == ended.group(stage).content_digest, stage
+    assert mapped
 
 
 def test_what_grows_is_mapped_where_the_budget_has_no_room_and_the_total_stays_within_it():

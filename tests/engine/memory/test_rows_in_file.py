@@ -12,21 +12,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.engine.memory import files
 from scalemani.engine.memory.files import RowsInFile
 from scalemani.errors import StoreError
-from scalemani.kernels.machine import file_rows
 from tests.engine.memory.descriptors import open_files_in
 
 
-@given(st.integers(0, 2**32 - 1), st.integers(1, 700), st.sampled_from([(), (3,), (5, 2)]), st.booleans())
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20_000), st.sampled_from([(), (3,), (5, 2)]))
 @settings(deadline=None, max_examples=30)
-def test_rows_are_those_of_an_array(seed, n_rows, columns, plainly):
+def test_rows_are_those_of_an_array(seed, n_rows, columns):
     rng = np.random.default_rng(seed)
-    with pytest.MonkeyPatch.context() as patch, tempfile.TemporaryDirectory() as folder:
-        patch.setattr(files, "ROWS_AT_ONCE", 100)
-        if plainly:
-            patch.setattr(files, "move_runs", file_rows.reference_move_runs)
+    with tempfile.TemporaryDirectory() as folder:
         rows, expected = RowsInFile(Path(folder), (n_rows, *columns), np.int64), np.zeros((n_rows, *columns), np.int64)
         start, stop = np.sort(rng.integers(0, n_rows + 1, 2))
         scattered = rng.permutation(n_rows)[: n_rows // 2]

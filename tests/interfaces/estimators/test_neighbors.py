@@ -56,8 +56,8 @@ def test_each_point_comes_first_with_a_stored_zero_even_among_equal_points(point
     assert (np.diff(graph.data.reshape(600, K + 1)) >= 0).all()
 
 
-def test_new_points_are_searched_by_cells_where_points_are_many(points, monkeypatch):
-    monkeypatch.setattr(NeighborsParams, "exact_below", 0)
+def test_new_points_are_searched_by_cells_where_points_are_many():
+    points = np.random.default_rng(2).normal(size=(NeighborsParams.exact_below + 1, 4))
     model = sm.KNeighborsTransformer(K).fit(points)
     new = points[:200] + 1e-3
     found = model.transform(new).indices.reshape(200, K + 1)

@@ -1,47 +1,45 @@
 """Where an estimator without a store keeps what it computes: in memory for few points, else with temporary files."""
 
+import tempfile
 from pathlib import Path
 
 import pytest
 
-from scalemani.interfaces.estimators import running
-from scalemani.interfaces.estimators.running import MOST_BYTES_IN_MEMORY, store_or_temporary
+from scalemani.interfaces.estimators.running import (
+    IN_MEMORY,
+    MOST_BYTES_IN_MEMORY,
+    folder_in_memory,
+    store_or_temporary,
+)
 
 
 @pytest.fixture
-def memory(monkeypatch, tmp_path):
-    """The folder in memory, which has room for all; nobody has named a folder for temporary files."""
-    folder = tmp_path / "memory"
-    folder.mkdir()
-    monkeypatch.setattr(running, "IN_MEMORY", str(folder))
-    monkeypatch.setattr(running, "LEAST_ROOM", 0)
+def unnamed(monkeypatch):
+    """Nobody has named a folder for temporary files."""
     monkeypatch.delenv("TMPDIR", raising=False)
-    monkeypatch.setattr("tempfile.tempdir", None)
-    return folder
 
 
-@pytest.mark.parametrize(("n_bytes", "in_memory"), [(10_000, True), (MOST_BYTES_IN_MEMORY + 1, False), (None, False)])
-def test_few_points_are_kept_in_memory(memory, n_bytes, in_memory):
+def test_few_points_are_kept_in_memory_where_it_has_room(unnamed, tmp_path):
+    assert folder_in_memory(str(tmp_path), 0) == str(tmp_path)
+    assert folder_in_memory(str(tmp_path), 10**30) is None
+    assert folder_in_memory(str(tmp_path / "none"), 0) is None
+    assert folder_in_memory() in (IN_MEMORY, None)
+
+
+@pytest.mark.parametrize("n_bytes", [10_000, MOST_BYTES_IN_MEMORY + 1, None])
+def test_a_temporary_store_is_removed_at_the_end(unnamed, n_bytes):
+    few = n_bytes == 10_000
     with store_or_temporary(None, n_bytes) as folder:
-        assert Path(folder).is_relative_to(memory) == in_memory
+        place = (folder_in_memory() if few else None) or tempfile.gettempdir()
+        assert Path(folder).is_relative_to(place)
         assert Path(folder).parent.is_dir()
     assert not Path(folder).parent.exists()
 
 
-def test_where_memory_has_no_room_or_there_is_no_such_folder_they_are_kept_elsewhere(memory, monkeypatch):
-    for name, value in (("LEAST_ROOM", 10**30), ("IN_MEMORY", str(memory / "none"))):
-        monkeypatch.setattr(running, name, value)
-        with store_or_temporary(None, 10_000) as folder:
-            assert Path(folder).parent.is_dir()
-            assert not Path(folder).is_relative_to(memory)
-
-
-def test_a_folder_for_temporary_files_is_where_they_go(memory, monkeypatch, tmp_path):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
+def test_a_folder_for_temporary_files_is_where_they_go(temporary_files):
+    assert folder_in_memory(str(temporary_files.parent), 0) is None
     with store_or_temporary(None, 10_000) as folder:
-        assert Path(folder).is_relative_to(tmp_path)
-        assert not Path(folder).is_relative_to(memory)
+        assert Path(folder).is_relative_to(temporary_files)
 
 
 def test_a_requested_store_is_used_as_it_is(tmp_path):

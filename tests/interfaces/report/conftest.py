@@ -11,8 +11,10 @@ import pytest
 from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.engine.workers.executor import Executor
+from scalemani.interfaces.report.map_data import map_data
 from scalemani.interfaces.report.opened import open_run
-from scalemani.io.sources import open_points
+from scalemani.interfaces.report.page import measure_quality, page
+from scalemani.io.sources import named_labels, open_points
 from scalemani.io.sources.side_data import with_labels
 from scalemani.runs.walk import run
 from tests.every_stage import METHODS
@@ -69,3 +71,10 @@ def runs(roll, classes, tmp_path_factory):
         run(given, folder / method, method, params, Executor(), 1024)
         made[method] = open_run(folder / method)
     return made
+
+
+def write_tiled(path: Path, run: Any, columns: dict[str, np.ndarray], n_sampled: int = 0) -> Path:
+    """Write the page of a run as if it had millions of points: 30 are drawn, on top of tiles that count all."""
+    data = map_data(run, named_labels(columns, N_POINTS), most_points=N_POINTS - 1, sampled_points=30)
+    path.write_text(page(run, measure_quality(run, None, n_sampled, 0), data))
+    return path

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from scalemani.io.figures.look import contrast
+from tests.interfaces.report.conftest import write_tiled
 
 LEVEL_AA, OF_LARGE_TEXT = 4.5, 3.0
 STANDARDS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
@@ -50,11 +51,9 @@ def report(request, runs, classes, tmp_path_factory):
     if request.param == "live map":
         path.write_text(runs["t-sne"].live_map(columns).document)
         return path
-    with pytest.MonkeyPatch.context() as patch:
-        if request.param == "tiles":
-            patch.setattr("scalemani.interfaces.report.map_data.MOST_POINTS", 1499)
-            patch.setattr("scalemani.interfaces.report.map_data.SAMPLED_POINTS", 30)
-        return runs["t-sne" if request.param == "tiles" else request.param].report(path, columns, n_sampled=50)
+    if request.param == "tiles":
+        return write_tiled(path, runs["t-sne"], columns, 50)
+    return runs[request.param].report(path, columns, n_sampled=50)
 
 
 @pytest.fixture(params=["light", "dark"])

@@ -10,6 +10,7 @@ import pytest
 from PIL import Image
 from scipy.spatial import cKDTree
 
+from tests.interfaces.report.conftest import write_tiled
 from tests.interfaces.report.resting import wait_for_rest, watch
 
 HOSTILE = "</script><img src=x onerror='window.hacked=1'>"
@@ -146,13 +147,9 @@ def test_a_picture_stands_in_where_there_is_no_webgl(open_browser, report):
 @pytest.fixture(scope="module")
 def tiled(open_browser, runs, classes, tmp_path_factory):
     """A map of which 30 points are drawn, and all counted in tiles."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("scalemani.interfaces.report.map_data.MOST_POINTS", 1499)
-        patch.setattr("scalemani.interfaces.report.map_data.SAMPLED_POINTS", 30)
-        path = tmp_path_factory.mktemp("tiled") / "report.html"
-        names = np.array([f"point {number}" for number in range(len(classes))])
-        columns = {"side": classes, "row": np.arange(len(classes)) / 2, "name": names}
-        runs["t-sne"].report(path, columns, n_sampled=0)
+    names = np.array([f"point {number}" for number in range(len(classes))])
+    columns = {"side": classes, "row": np.arange(len(classes)) / 2, "name": names}
+    path = write_tiled(tmp_path_factory.mktemp("tiled") / "report.html", runs["t-sne"], columns)
     page = open_browser()
     page.open(path)
     page.wait(

@@ -13,7 +13,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from scalemani.interfaces.report import map_data as module
 from scalemani.interfaces.report.map_data import encoded_column, map_data, map_of, packed
 from scalemani.interfaces.report.opened import DrawnEmbedding
 from scalemani.io.sources import named_labels, open_points
@@ -50,15 +49,12 @@ def test_a_graph_has_no_map_and_clusters_are_a_column(runs):
     assert [axis["name"] for axis in found.description["axes"]] == [f"component {n}" for n in (1, 2, 3)]
 
 
-def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs, monkeypatch):
+def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs):
     run, values = runs["t-sne"], np.arange(1500)
     columns = {"row": values % 5, "far": np.where(values < 100, np.nan, values / 7)}
     whole = map_data(run, columns)
     assert whole.description["tiles"] is None
-    monkeypatch.setattr(module, "MOST_POINTS", 1499)
-    monkeypatch.setattr(module, "SAMPLED_POINTS", 200)
-    monkeypatch.setattr("scalemani.io.export.writers.rows_per_block", lambda *_: 400)
-    found = map_data(run, columns)
+    found = map_data(run, columns, most_points=1499, sampled_points=200)
     assert (found.description["points"], found.description["of"]) == (200, 1500)
     rows = np.cumsum(unpacked(found.arrays["rows"], "u4", 200)[:, 0])
     assert (np.diff(rows) > 0).all()
@@ -78,6 +74,19 @@ def test_of_many_points_a_sample_lies_on_tiles_that_count_all(runs, monkeypatch)
         codes = unpacked(whole.arrays[f"column-{number}"], "u1", 1500)[:, 0]
         shown = unpacked(found.arrays[f"tiles-{number}"], "u1", total)[:, 0]
         np.testing.assert_array_equal(shown[tiles[lone]], codes[lone])
+
+
+def test_maps_are_the_same_however_many_rows_are_read_at_once():
+    positions = np.random.default_rng(0).normal(size=(2**20 + 500, 2))  # 16 MB and some rows
+    drawn = np.arange(0, len(positions), 1000)
+    source = open_points(positions)
+    found = map_of(source, {}, drawn, side=64)
+    limits = np.array([[axis["low"], axis["high"]] for axis in found.description["axes"]])
+    inside = (positions - limits[:, 0]) / (limits[:, 1] - limits[:, 0])
+    tiles = (inside.clip(0, 1 - 1e-9) * 64).astype(int) @ [1, 64]
+    counts = unpacked(found.arrays["counts"], "u4", 64**2)[:, 0]
+    assert counts.sum() == len(positions)
+    assert abs(counts - np.bincount(tiles, minlength=64**2)).sum() < 1e-3 * len(positions)  # some lie on a border
 
 
 def test_rows_are_those_of_the_points_that_were_given(runs):

@@ -11,7 +11,8 @@ from PIL import Image
 from sklearn.pipeline import make_pipeline
 
 import scalemani as sm
-from scalemani.interfaces.report.page import MAPPED_POINTS, MOST_MAPPED, LiveMap
+from scalemani.interfaces.report.opened import Shown
+from scalemani.interfaces.report.page import MAPPED_POINTS, LiveMap
 
 BLUE, ORANGE = (np.array(list(bytes.fromhex(colour))) for colour in ("3f90da", "ffa90e"))
 
@@ -117,7 +118,7 @@ def test_clusters_colour_the_map_of_a_model_and_of_a_run(runs):
     assert [column["name"] for column in found["columns"]] == ["clusters of the run"]
 
 
-def test_a_run_shows_itself(runs, monkeypatch):
+def test_a_run_shows_itself(runs):
     shown = runs["t-sne"]._repr_html_()
     assert "<strong>t-sne</strong> of 1,500 points of 3 features" in shown
     assert "layout, stopped max_iterations: falls short (converged, and not max_iterations)" in shown
@@ -125,9 +126,17 @@ def test_a_run_shows_itself(runs, monkeypatch):
     assert Image.open(io.BytesIO(runs["t-sne"]._repr_png_())).size[0] >= 400
     assert "<iframe" not in runs["knn-graph"]._repr_html_()
     assert runs["knn-graph"]._repr_png_() is None
-    assert MOST_MAPPED == 1_000_000
-    monkeypatch.setattr("scalemani.interfaces.report.page.MOST_MAPPED", 1499)
-    assert "<iframe" not in runs["t-sne"]._repr_html_()
+
+
+@pytest.mark.parametrize(("n_points", "mapped"), [(1_000_000, True), (1_000_001, False), (None, False)])
+def test_a_map_is_shown_of_up_to_a_million_points(n_points, mapped):
+    class Run(Shown):
+        _n_drawn = n_points
+
+        def live_map(self, labels=()):
+            return "a map"
+
+    assert Run()._shown_map() == ("a map" if mapped else None)
 
 
 def test_hostile_names_stay_text_in_a_frame(model):

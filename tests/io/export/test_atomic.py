@@ -21,12 +21,6 @@ from scalemani.io.sources.lazy import LazyRows, lazy_rows
 ROWS = np.random.default_rng(0).normal(size=(3000, 2))
 
 
-@pytest.fixture(autouse=True)
-def small_blocks(monkeypatch):
-    """Have rows read in three blocks."""
-    monkeypatch.setattr(writers, "BLOCK_BYTES", 1024 * ROWS[0].nbytes)
-
-
 class Matrix:
     """A sparse matrix that is read by rows."""
 
@@ -39,10 +33,10 @@ class Matrix:
 
 
 def lazy(rows, before):
-    """Return rows that are read in three blocks; `before` is called when the second is read."""
+    """Return rows that `by_rows` reads in three blocks, others in one; `before` is called when the last is read."""
 
     def read(start, stop):
-        if start:
+        if stop == len(rows):
             before()
         return rows[start:stop]
 
@@ -206,23 +200,19 @@ def test_a_writer_at_work_keeps_its_file_from_all_others(tmp_path):
 
 
 @pytest.mark.parametrize("name", [*OUTPUTS, *AT_ONCE])
-def test_all_of_an_output_is_on_the_disk_before_it_has_its_name_and_its_folder_after(tmp_path, monkeypatch, name):
+def test_all_of_an_output_is_on_the_disk_before_it_has_its_name_and_its_folder_after(tmp_path, spy, name):
     events = []
-    fsync, replace, rename = os.fsync, os.replace, Path.rename
 
     def synced(descriptor):
         events.append(("sync", os.fstat(descriptor).st_ino))
-        fsync(descriptor)
 
-    def named(source, target, by):
+    def named(source, target):
         inodes = {path.stat().st_ino for path in (Path(source), *Path(source).rglob("*"))}
         done = {event[1] for event in events if event[0] == "sync"}
         events.append(("named", Path(target), inodes <= done))
-        return by(source, target)
 
-    monkeypatch.setattr(os, "fsync", synced)
-    monkeypatch.setattr(os, "replace", lambda source, target: named(source, target, replace))
-    monkeypatch.setattr(Path, "rename", lambda source, target: named(source, target, rename))
+    for owner, function, seen in ((os, "fsync", synced), (os, "replace", named), (Path, "rename", named)):
+        spy(owner, function, seen)
     {**OUTPUTS, **AT_ONCE}[name](ROWS, tmp_path / name)
     mine = [event for event in events if event[:2] == ("named", tmp_path / name)]
     assert mine == [("named", tmp_path / name, True)]

@@ -6,7 +6,6 @@ import pyarrow.parquet as pq
 import pytest
 
 from scalemani.errors import ConfigError
-from scalemani.io.export import writers
 from scalemani.io.export.writers import write_map
 from scalemani.io.sources.lazy import lazy_rows
 
@@ -21,12 +20,11 @@ LABELS = {
 }
 
 
-@pytest.mark.parametrize("block", [2**24, 8 * 100 * K])
-def test_a_map_has_positions_labels_and_neighbours_by_name(tmp_path, monkeypatch, block):
-    monkeypatch.setattr(writers, "rows_per_block", lambda row_bytes, preferred: max(1, block // row_bytes))
+@pytest.mark.parametrize("step", [None, 100])
+def test_a_map_has_positions_labels_and_neighbours_by_name(tmp_path, step):
     target = tmp_path / "map.parquet"
     graph = [lazy_rows(part, "graph") for part in (INDICES, DISTANCES)]
-    write_map(lazy_rows(POSITIONS, "map"), LABELS, graph, str(target))
+    write_map(lazy_rows(POSITIONS, "map"), LABELS, graph, str(target), step)
     table = pq.read_table(target)
     assert table.column_names == ["x", "y", "kind", "value", "count", "neighbors"]
     np.testing.assert_array_equal(np.column_stack([table["x"], table["y"]]), POSITIONS)

@@ -118,11 +118,11 @@ def test_pictures_of_every_dimension(tmp_path, dimensions, labels):
     assert [entry.name for entry in tmp_path.iterdir()] == ["a.png"]
 
 
-def test_picture_of_blocks_equals_picture_of_the_whole(tmp_path, monkeypatch):
-    labels = RNG.integers(0, 3, 4000)
-    embedding_picture(EMBEDDING[:, :2], tmp_path / "a.png", labels, look=checked_look(300))
-    monkeypatch.setattr("scalemani.io.export.writers.BLOCK_BYTES", 1)
-    embedding_picture(zarr.array(EMBEDDING[:, :2], chunks=(333, 2)), tmp_path / "b.png", labels, look=checked_look(300))
+def test_rows_of_several_blocks_are_drawn_with_their_labels_in_any_order(tmp_path):
+    rows = np.tile(EMBEDDING[:, :2], (300, 1))  # 19 MB: two blocks
+    labels, order = (rows[:, 0] > 0).astype(int), RNG.permutation(len(rows))
+    embedding_picture(rows, tmp_path / "a.png", labels, look=checked_look(300))
+    embedding_picture(rows[order], tmp_path / "b.png", labels[order], look=checked_look(300))
     assert np.array_equal(pixels(tmp_path / "a.png"), pixels(tmp_path / "b.png"))
 
 

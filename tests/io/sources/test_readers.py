@@ -160,10 +160,9 @@ def test_stored_members_of_archives_are_read_in_bounded_memory(tmp_path):
     assert peak < 20e6
 
 
-def test_compressed_members_are_opened_once_for_their_header_and_once_for_their_rows(tmp_path, monkeypatch):
-    points, opened, opens = np.random.default_rng(0).normal(size=(50, 4)), array_files.opened_array, []
+def test_compressed_members_are_opened_once_for_their_header_and_once_for_their_rows(tmp_path, spy):
+    points, opens = np.random.default_rng(0).normal(size=(50, 4)), spy(array_files, "opened_array")
     np.savez_compressed(tmp_path / "p.npz", X=points)
-    monkeypatch.setattr(array_files, "opened_array", lambda *given: opens.append(given) or opened(*given))
     source = open_points(tmp_path / "p.npz")
     assert len(opens) == 1
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(source)).read(10, 50), points[10:])

@@ -3,7 +3,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.arrays import grouping
 from scalemani.kernels.arrays.grouping import group_by, group_large, inverse_order
 
 
@@ -49,9 +48,7 @@ def test_grouping_in_parts_is_that_of_all_at_once(seed, n_items, n_groups, alike
         made.append(np.full(shape, -1, dtype))
         return made[-1]
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(grouping, "PART_ITEMS", 40)
-        order, offsets = group_large(lambda rows: labels[rows], n_items, n_groups, empty)
+    order, offsets = group_large(lambda rows: labels[rows], n_items, n_groups, empty, part_items=40)
     assert any(order is array for array in made)
     for found, expected in zip((order, offsets), group_by(labels, n_groups), strict=True):
         np.testing.assert_array_equal(found, expected)

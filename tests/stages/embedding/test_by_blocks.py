@@ -67,8 +67,7 @@ def test_residuals_are_those_of_the_whole_problem(task, finished):
 
 
 @pytest.mark.parametrize("blocks", [[0], [1, 2], [0, 1, 2, 3, 4]])
-def test_blocks_are_those_of_the_vectors_in_input_order(task, finished, blocks, monkeypatch):
-    monkeypatch.setattr(by_blocks, "ORDER_ROWS", 700)
+def test_blocks_are_those_of_the_vectors_in_input_order(task, finished, blocks):
     vectors = whole(task)[1]
     order = StoredWorkPoints(task.inputs["work_points"]).input_rows.read()
     expected = np.empty_like(vectors)
@@ -77,6 +76,12 @@ def test_blocks_are_those_of_the_vectors_in_input_order(task, finished, blocks, 
     for block, arrays in by_blocks.written_blocks(task, blocks):
         (found,) = arrays.values()
         np.testing.assert_array_equal(found, expected[slice(*task.dimensions.rows(block))])
+
+
+@pytest.mark.parametrize("at_once", [700, 10_000])
+def test_work_rows_are_found_in_parts_of_the_order(task, at_once):
+    places = np.argsort(StoredWorkPoints(task.inputs["work_points"]).input_rows.read())
+    np.testing.assert_array_equal(by_blocks.work_rows(task, 1300, 4200, at_once), places[1300:4200])
 
 
 def test_points_that_stay_in_their_order_have_the_places_of_their_rows(task):

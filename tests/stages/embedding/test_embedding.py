@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
@@ -18,6 +18,7 @@ from scalemani.runs.walk import run
 from scalemani.stages import embedding
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.embedding import refining
+from scalemani.store.groups import StageGroup
 
 
 def embedded(points, folder, solver, n_components=2, progress=None, **values):
@@ -30,16 +31,9 @@ def embedded(points, folder, solver, n_components=2, progress=None, **values):
 
 
 @pytest.fixture
-def starts(monkeypatch):
+def starts(spy):
     """Return a list that the start vectors of every refinement are added to."""
-    seen, initial_state = [], refining.initial_state
-
-    def seeing(vectors, problem, width):
-        seen.append(np.array(vectors, np.float64))
-        return initial_state(vectors, problem, width)
-
-    monkeypatch.setattr(refining, "initial_state", seeing)
-    return seen
+    return spy(refining, "initial_state", lambda vectors, *_: np.array(vectors, np.float64))
 
 
 def landmark_start(finished):
@@ -67,16 +61,8 @@ def test_refinement_of_landmark_vectors_starts_from_them_beside_the_coarse_graph
 
 
 @pytest.mark.parametrize(("residual", "hierarchies"), [(0.5, 0), (1e-4, 1)])
-def test_coarse_graphs_are_at_work_only_where_a_start_is_not_good_enough(
-    roll, tmp_path, monkeypatch, residual, hierarchies
-):
-    made, multilevel = [], refining.Multilevel
-
-    def counting(*arguments):
-        made.append(arguments)
-        return multilevel(*arguments)
-
-    monkeypatch.setattr(refining, "Multilevel", counting)
+def test_coarse_graphs_are_at_work_only_where_a_start_is_not_good_enough(roll, tmp_path, spy, residual, hierarchies):
+    made = spy(refining, "Multilevel")
     finished = embedded(roll[:2000], tmp_path / "run", "refine", residual=residual)
     passes = finished.certificates["embedding"]["passes"]
     assert (len(made), passes > 1) == (hierarchies, bool(hierarchies))
@@ -297,19 +283,23 @@ class LiveArrays:
 @pytest.mark.parametrize(
     ("solver", "disconnected"), [("refine", "connect"), ("refine", "separate"), ("exact", "separate")]
 )
-def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, monkeypatch, solver, disconnected):
+def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, solver, disconnected):
     clouds = np.repeat([0.0, 100.0, -100.0], [3600, 1200, 1200])
     points, live = clouds[:, np.newaxis] + np.random.default_rng(0).normal(size=(6000, 3)), LiveArrays(6000)
-    workspace = StageWork.workspace
 
-    def counted(work):
-        made = workspace(work)
-        return made._replace(empty=live.empty) if work.task.stage == "embedding" else made
+    class Counted(StageWork):
+        """Counts the arrays that it makes."""
 
-    monkeypatch.setattr(StageWork, "workspace", counted)
+        def workspace(self):
+            return super().workspace()._replace(empty=live.empty)
+
     values = {"affinities": {"perplexity": 8}, "components": {"disconnected": disconnected}}
     params = Parameters().with_values({**values, "embedding": {"solver": solver}})
     found = run(open_points(points), tmp_path, "laplacian-eigenmaps", params, Executor(workers=1), 1024)
+    inputs = {name: found.group(name) for name in found.route[-1].inputs}
+    output = StageGroup(tmp_path, "stages/embedding/again", 1024)
+    task = StageTask("embedding", found.dimensions, found.params, inputs, output, 0)
+    embedding.run(Counted(task, Executor(workers=1), 1))
     held = embedding.memory(Sizes(found.dimensions, found.params))
     listed = max(sum(step.points.values()) for step in held.by_step.values())
     assert live.most <= listed <= 6 * live.most

@@ -73,9 +73,8 @@ def test_sparse_points_that_cells_lose_are_compared_with_all():
     np.testing.assert_allclose(graph.distances[queries] ** 2, nearest, rtol=1e-4)
 
 
-def test_where_exact_search_takes_too_long_the_plan_says_what_it_takes(monkeypatch):
-    points = sp.random(N_POINTS, 1000, 0.02, "csr", np.float32, np.random.default_rng(0))
-    monkeypatch.setattr("scalemani.stages.neighbors.choice.WORTH", 0.0)
+def test_where_exact_search_takes_too_long_the_plan_says_what_it_takes():
+    points = sp.random(20 * N_POINTS, 1000, 0.004, "csr", np.float32, np.random.default_rng(0))
     search = outline_of(points, recall=0.8).search
     assert search.resolved == "partition"
     assert re.search(

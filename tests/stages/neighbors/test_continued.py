@@ -17,6 +17,7 @@ from scalemani.stages import neighbors
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredWorkPoints
 from scalemani.stages.neighbors import recall
+from tests.spies import watch
 
 BOUNDS, K, SAMPLED = (1500, 1560, 1650), 8, 400
 
@@ -37,27 +38,22 @@ def goes(points, tmp_path_factory):
     asked = {"n_neighbors": K, "method": "partition", "n_probes": 3, "sampled_queries": SAMPLED, "recall": 0.9}
     values = {"neighbors": asked, "partition": {"cell_points": 50}}
     run(open_points(points[: BOUNDS[0]]), folder, "knn-graph", Parameters().with_values(values), executor(1), 1024)
-    patch, pairs, compare = pytest.MonkeyPatch(), [], recall.nearest_among
-
-    def comparing(queries, labels, others, *rest):
-        pairs[-1].append(len(labels) * len(others.sketches))
-        return compare(queries, labels, others, *rest)
-
-    propose, looking = neighbors.propose_by_tiles, []
-
-    def proposing(table, start, known, visited, *rest):
-        looking[-1].append(np.count_nonzero((visited.indices >= 0).any(axis=1)))
-        return propose(table, start, known, visited, *rest)
-
-    patch.setattr(recall, "nearest_among", comparing)
-    patch.setattr(neighbors, "propose_by_tiles", proposing)
-    found = []
+    found, compared, looking = [], [], []
     for start, stop in itertools.pairwise(BOUNDS):
-        pairs.append([])
-        looking.append([])
-        found.append(append_points(open_run(folder), points[start:stop], executor(len(pairs))).run)
-    patch.undo()
-    return found, list(map(sum, pairs)), list(map(sum, looking))
+        with pytest.MonkeyPatch.context() as patch:
+            pairs = watch(
+                patch, recall, "nearest_among", lambda _, labels, others, *rest: len(labels) * len(others.sketches)
+            )
+            visits = watch(patch, neighbors, "propose_by_tiles", n_looking)
+            found.append(append_points(open_run(folder), points[start:stop], executor(len(found) + 1)).run)
+        compared.append(sum(pairs))
+        looking.append(sum(visits))
+    return found, compared, looking
+
+
+def n_looking(table, start, known, visited, *rest):
+    """Return how many points of a block look at lists of others."""
+    return np.count_nonzero((visited.indices >= 0).any(axis=1))
 
 
 def queries_of(grown):

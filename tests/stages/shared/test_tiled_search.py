@@ -12,7 +12,7 @@ from scalemani.kernels.neighbors.nn_descent import NeighborLists, propose_neighb
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.reduced import COORDINATES, ComparedTable
 from scalemani.stages.shared import tiled_search
-from scalemani.stages.shared.tiled_search import propose_by_tiles, refine_by_tiles
+from scalemani.stages.shared.tiled_search import PROPOSED_BYTES, propose_by_tiles, refine_by_tiles
 
 N_POINTS, K, START, STOP = 500, 6, 120, 330
 
@@ -35,15 +35,16 @@ def graph_of(seed=1):
     return NeighborLists(indices.astype(np.int32), draws.random((N_POINTS, K)) < 0.5)
 
 
-@pytest.mark.parametrize("tile_bytes", [1, 50_000, 2**26])
-@pytest.mark.parametrize("dtype", [np.float32, np.int8])
-def test_proposals_from_files_are_those_of_whole_arrays_for_any_tiles(tmp_path, monkeypatch, tile_bytes, dtype):
-    sketches = (np.random.default_rng(0).normal(size=(N_POINTS, 8)) * 31).clip(-127, 127).astype(dtype)
-    graph, limits = graph_of(), np.full(STOP - START, 40_000, np.float32)
+@pytest.mark.parametrize(("dtype", "width"), [(np.float32, 8), (np.int8, 8), (np.float32, 50_000)])
+def test_proposals_from_files_are_those_of_whole_arrays_for_any_tiles(tmp_path, dtype, width):
+    """Half of what tiles may take is room for 167 rows of 50,000 coordinates: fewer than the queries look at."""
+    sketches = np.random.default_rng(0).normal(size=(N_POINTS, width)) * 31
+    sketches = sketches.clip(-127, 127).astype(dtype)
+    assert ((STOP - START) * sketches[0].nbytes > PROPOSED_BYTES // 2) == (width > 8)
+    graph, limits = graph_of(), np.full(STOP - START, 5000 * width, np.float32)
     own = NeighborLists(graph.indices[START:STOP], graph.fresh[START:STOP])
     visited = NeighborLists(np.ascontiguousarray(own.indices[:, :4]), np.ascontiguousarray(own.fresh[:, :4]))
     whole = propose_neighbors(ComparedTable(COORDINATES, sketches), START, own.indices, visited, graph, limits, 10)
-    monkeypatch.setattr(tiled_search, "PROPOSED_BYTES", tile_bytes)
     lists = mapped(tmp_path, graph.indices), mapped(tmp_path, graph.fresh)
     found = propose_by_tiles(
         ComparedTable(COORDINATES, mapped(tmp_path, sketches)), START, own.indices, visited, lists, limits, 10
@@ -52,14 +53,14 @@ def test_proposals_from_files_are_those_of_whole_arrays_for_any_tiles(tmp_path, 
     np.testing.assert_array_equal(found, whole)
 
 
-@pytest.mark.parametrize("tile_bytes", [1, 20_000, 2**25])
+@pytest.mark.parametrize("row_bytes", [20, 2**18, 2**26])
 @pytest.mark.parametrize("in_file", [False, True])
-def test_refined_lists_are_the_nearest_of_all_candidates(tmp_path, monkeypatch, tile_bytes, in_file):
+def test_refined_lists_are_the_nearest_of_all_candidates(tmp_path, row_bytes, in_file):
+    """Tiles are as long as there is room for rows of so many bytes."""
     points = np.random.default_rng(2).normal(size=(N_POINTS, 5)).astype(np.float32)
     candidates = graph_of(3).indices[START:STOP]
-    monkeypatch.setattr(tiled_search, "SETTLED_BYTES", tile_bytes)
     table = mapped(tmp_path, points) if in_file else points
-    found, fresh = refine_by_tiles(table, START, candidates, no_neighbors(STOP - START, 4), points[0].nbytes)
+    found, fresh = refine_by_tiles(table, START, candidates, no_neighbors(STOP - START, 4), row_bytes)
     away = cdist(points[START:STOP], points)
     expected = np.sort(np.take_along_axis(away, candidates.astype(np.int64), axis=1), axis=1)[:, :4]
     np.testing.assert_allclose(found.distances, expected, rtol=1e-5)
