@@ -4,7 +4,6 @@ import fcntl
 import json
 import shutil
 import time
-import types
 
 import numpy as np
 import pytest
@@ -164,14 +163,12 @@ def test_a_run_behind_a_link(scalemani, copied, points, tmp_path):
     assert scalemani("embed", points, tmp_path / "link", *SMALL)[0] == 0
 
 
-def test_the_second_of_two_runs_is_told_at_once(scalemani, copied, points, one_error, monkeypatch):
-    def wait(seconds):
-        raise TimeoutError("it waits for the first")
-
-    monkeypatch.setattr(run_store, "time", types.SimpleNamespace(monotonic=time.monotonic, sleep=wait))
+def test_the_second_of_two_runs_is_told_at_once(scalemani, copied, points, one_error, spy):
+    waits = spy(time, "sleep")
     with (copied / "lock").open("r+") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         status, _, errors = scalemani("embed", points, copied, *SMALL)
     one_error(errors, ["another run is working on", '"process"', "wait for it, or use another folder"])
     assert status == 2
+    assert (run_store.TRIED_EVERY_SECONDS,) not in waits
     assert scalemani("embed", points, copied, *SMALL)[0] == 0  # what a dead owner left does not block

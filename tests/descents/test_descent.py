@@ -251,12 +251,15 @@ def test_an_accuracy_schedule_tightens():
 
 
 @pytest.mark.parametrize("direction", SEARCHED)
-def test_a_descent_that_finds_no_way_down_ends(ring, direction, monkeypatch):
+def test_a_descent_that_finds_no_way_down_ends(ring, direction):
+    class Flat(Problem):
+        """Values that never fall stand for a minimum within rounding."""
+
+        def evaluate(self, positions, sums, with_value=True):
+            return Evaluation(1.0, 1 + positions)
+
     rows, start = ring
-    # Values that never fall stand for a minimum within rounding.
-    monkeypatch.setattr(
-        Problem, "evaluate", lambda self, positions, sums, with_value=True: Evaluation(1.0, 1 + positions)
-    )
-    found = states(rows, start, "elastic-embedding", [Phase(direction, 50, kappa=8)])
+    problem = Flat(**vars(problem_of(rows, "elastic-embedding")))
+    found = list(descend(problem, [Phase(direction, 50, kappa=8)], "exact", State(start)))
     assert len(found) <= 2
     assert found[-1].phase == 1

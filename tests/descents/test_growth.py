@@ -117,9 +117,8 @@ def test_a_descent_doubles_its_map_at_the_first_look_and_goes_on_to_the_same_bit
         np.testing.assert_array_equal(last.positions, states[-1].positions)
 
 
-def test_the_sums_of_a_map_that_was_doubled_are_finer_before_its_parts_draw_together(problem, small_map, monkeypatch):
-    asked = []
-    monkeypatch.setattr(phases, "adapt_tolerance", lambda *given: asked.append(given[-1]) or given[-2])
+def test_the_sums_of_a_map_that_was_doubled_are_finer_before_its_parts_draw_together(problem, small_map, spy):
+    asked = spy(phases, "adapt_tolerance", lambda *given: given[-1])
     phase = Phase("momentum", FIRST_DOUBLING + LOOK_EVERY + 1, length=5.0, doubled_for=FALL)
     widths = [width(state) for state in descend(problem, [phase], "grid", State(small_map))]
     doubled = [widths[n] > 1.9 * widths[n - 1] for n in range(LOOK_EVERY - 1, len(widths) - 1, LOOK_EVERY)]

@@ -277,14 +277,13 @@ def test_units_stand_in_the_plural_after_all_numbers_but_one(unit, count, text):
 
 
 @pytest.mark.parametrize("quiet", [False, True])
-def test_a_process_without_standard_error_is_told_nothing_and_goes_on(monkeypatch, quiet):
+def test_a_process_without_standard_error_is_told_nothing_and_goes_on(quiet):
     closed = io.StringIO()
     closed.close()
     for stream in (None, closed):
-        monkeypatch.setattr(sys, "stderr", stream)
-        with progress_for(sys.stderr, quiet=quiet) as progress:
+        with contextlib.redirect_stderr(stream), progress_for(sys.stderr, quiet=quiet) as progress:
             progress.start("demo", 1)
             progress.advance()
             progress.warn("demo")
-        with executor_for(None, 1, None, verbose=True) as executor:
+        with contextlib.redirect_stderr(stream), executor_for(None, 1, None, verbose=True) as executor:
             assert executor.map_here(abs, [-1, 2]) == [1, 2]

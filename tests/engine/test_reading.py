@@ -35,11 +35,9 @@ def group(tmp_path_factory, values, monkeypatch):
 
 
 @pytest.fixture
-def reads(group, monkeypatch):
+def reads(group, spy):
     """The blocks that were read, in order."""
-    blocks, read_block = [], group.read_block
-    monkeypatch.setattr(group, "read_block", lambda name, block: blocks.append(block) or read_block(name, block))
-    return blocks
+    return spy(group, "read_block", lambda name, block: block)
 
 
 def test_a_whole_array_is_read_once_and_cannot_be_written_to(group, values):

@@ -26,6 +26,7 @@ from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
 from tests.killed import killed_after
+from tests.spies import watch
 
 BEFORE, N_POINTS, K = 2000, 2300, 10
 VALUES = {
@@ -64,31 +65,21 @@ def earlier(embed, tmp_path_factory):
 @pytest.fixture(scope="module")
 def grown(earlier, points, tmp_path_factory):
     """Copies of these after the other points were appended, how many distances of sketches and which reads it took."""
-    folder, counts, reads = tmp_path_factory.mktemp("grown"), [], []
-    patch, read = pytest.MonkeyPatch(), AppendedPoints.read
-
-    def reading(source, start, stop):
-        reads.append((start, stop))
-        return read(source, start, stop)
-
-    patch.setattr(AppendedPoints, "read", reading)
-    for module, name in ((continued, "search_cells"), (cells, "search_enough_cells")):
-        patch.setattr(module, name, counting(getattr(module, name), counts))
-    found = {}
-    for method in ("laplacian-eigenmaps", "t-sne"):
-        shutil.copytree(earlier / method, folder / method)
-        found[method] = append_points(open_run(folder / method), points[BEFORE:], Executor(workers=2))
-    patch.undo()
-    return found, sum(counts) / len(found), reads
+    folder, found = tmp_path_factory.mktemp("grown"), {}
+    with pytest.MonkeyPatch.context() as patch:
+        reads = watch(patch, AppendedPoints, "read", lambda _, *bounds: bounds)
+        counts = watch(patch, continued, "search_cells", n_scanned)
+        others = watch(patch, cells, "search_enough_cells", n_scanned)
+        for method in ("laplacian-eigenmaps", "t-sne"):
+            shutil.copytree(earlier / method, folder / method)
+            found[method] = append_points(open_run(folder / method), points[BEFORE:], Executor(workers=2))
+    return found, sum(counts + others) / len(found), reads
 
 
-def counting(search, counts):
-    def counted(sketches, offsets, *rest):
-        probes = rest[0] if rest[0].dtype.kind == "i" else rest[1]  # behind the centroids
-        counts.append(np.diff(offsets)[probes].sum())
-        return search(sketches, offsets, *rest)
-
-    return counted
+def n_scanned(sketches, offsets, *rest):
+    """Return how many distances of sketches a search through cells takes."""
+    probes = rest[0] if rest[0].dtype.kind == "i" else rest[1]  # behind the centroids
+    return np.diff(offsets)[probes].sum()
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,6 @@ import gc
 import os
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 
 import numpy as np
@@ -53,11 +52,7 @@ def command_of(process: psutil.Process) -> str:
     ("scheduler", "method"),
     [("threads", "laplacian-eigenmaps"), ("threads", "t-sne"), ("processes", "laplacian-eigenmaps")],
 )
-def test_a_run_leaves_nothing_behind(roll, tmp_path, monkeypatch, scheduler, method):
-    scratch = tmp_path / "scratch"
-    scratch.mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
-    monkeypatch.setenv("TMPDIR", str(scratch))
+def test_a_run_leaves_nothing_behind(roll, tmp_path, temporary_files, scheduler, method):
     process, environment = psutil.Process(), dict(os.environ)
     embed(roll[:SMALL_POINTS], tmp_path / "first", method, scheduler=scheduler, workers=2)
     assert dict(os.environ) == environment
@@ -70,14 +65,12 @@ def test_a_run_leaves_nothing_behind(roll, tmp_path, monkeypatch, scheduler, met
     assert not [command for command in map(command_of, children) if "nanny" in command]
     assert process.num_fds() <= descriptors + MORE_DESCRIPTORS
     assert not left_over(tmp_path / "second")
-    assert not [path for path in scratch.rglob("*") if path.is_file()]
+    assert not [path for path in temporary_files.rglob("*") if path.is_file()]
 
 
-def test_estimators_leave_no_temporary_store(roll, tmp_path, monkeypatch):
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+def test_estimators_leave_no_temporary_store(roll, temporary_files):
     LaplacianEigenmaps(n_landmarks=60, n_neighbors=8, perplexity=3).fit(roll[:SMALL_POINTS])
-    assert not list(tmp_path.iterdir())
+    assert not list(temporary_files.iterdir())
 
 
 REPEATED = """

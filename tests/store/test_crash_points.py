@@ -25,14 +25,11 @@ def test_a_run_that_is_killed_ten_times_in_a_row_ends_the_same(tmp_path):
     assert "10 kills of one run, 0 amiss" in done.stdout
 
 
-def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, monkeypatch):
+def test_content_is_on_the_disk_before_it_has_its_name(tmp_path, spy):
     """A power cut may take whatever was not synced: what has a name then has its content."""
     calls = []
-    fsync, replace = os.fsync, os.replace
-    monkeypatch.setattr(os, "fsync", lambda file: (calls.append(("synced", os.fstat(file).st_ino)), fsync(file))[1])
-    monkeypatch.setattr(
-        os, "replace", lambda *names: (calls.append(("named", os.stat(names[0]).st_ino)), replace(*names))
-    )
+    spy(os, "fsync", lambda file: calls.append(("synced", os.fstat(file).st_ino)))
+    spy(os, "replace", lambda *names: calls.append(("named", os.stat(names[0]).st_ino)))
     LocalObjects(tmp_path).set("a/b", b"content")
     number = (tmp_path / "a" / "b").stat().st_ino
     assert calls == [("synced", number), ("named", number)]

@@ -117,36 +117,37 @@ def test_a_disk_without_locks_is_told_with_the_file_and_what_its_lock_is_for(tmp
     assert error.value.exit_status == (2 if kind is StoreError else 1)
 
 
-def test_a_file_that_is_swept_away_while_it_is_written_is_written_again(tmp_path, monkeypatch):
-    holder, synced = LocalObjects(tmp_path / "run"), os.fsync
-    swept = []
+def test_a_file_that_is_swept_away_while_it_is_written_is_written_again(tmp_path, spy):
+    holder = LocalObjects(tmp_path / "run")
 
-    def sweep(descriptor):
-        synced(descriptor)
+    def sweep(_):
         if len(swept) < 2:
-            swept.append([path.name for path in (tmp_path / "run").rglob("*.partial")])
+            left = [path.name for path in (tmp_path / "run").rglob("*.partial")]
             holder.sweep()
+            return len(left)
+        return 0
 
-    monkeypatch.setattr(os, "fsync", sweep)
+    swept = spy(os, "fsync", sweep)
     RunStore.create(tmp_path / "run")
-    assert [len(names) for names in swept] == [1, 1]
+    assert swept[:2] == [1, 1]
     assert RunStore.open(tmp_path / "run").is_marked
     assert [path.name for path in (tmp_path / "run").iterdir()] == [MARKER]
 
 
-def test_a_folder_that_goes_while_it_is_swept_is_passed_over(tmp_path, monkeypatch):
+def test_a_folder_that_goes_while_it_is_swept_is_passed_over(tmp_path, spy):
     for name in ("computed-1", "computed-2"):
         (tmp_path / "run" / name).mkdir(parents=True)
         (tmp_path / "run" / name / "tmp1.partial").touch()
-    listed = os.scandir
 
     def vanish(path):
         if str(path).endswith(("computed-1", "computed-2")):
             shutil.rmtree(path)
-        return listed(path)
+            return True
+        return False
 
-    monkeypatch.setattr(os, "scandir", vanish)
+    vanished = spy(os, "scandir", vanish)
     LocalObjects(tmp_path / "run").sweep()
+    assert any(vanished)
 
 
 def test_a_run_whose_folder_another_removed_before_it_had_the_lock_is_marked_again(tmp_path):
@@ -158,12 +159,11 @@ def test_a_run_whose_folder_another_removed_before_it_had_the_lock_is_marked_aga
         assert RunStore.open(tmp_path / "run").is_marked
 
 
-def test_a_run_that_another_marks_while_its_place_is_looked_at_is_taken_for_one(tmp_path, monkeypatch):
+def test_a_run_that_another_marks_while_its_place_is_looked_at_is_taken_for_one(tmp_path, spy):
     store, other = RunStore(tmp_path), RunStore(tmp_path)
-    names = store.objects.names
-    monkeypatch.setattr(store.objects, "names", lambda: other.mark() or names())
+    spy(store.objects, "names", other.mark)
     store.check_free()
-    assert names() == ["scalemani.json"]
+    assert store.objects.names() == ["scalemani.json"]
 
 
 @pytest.mark.parametrize("setting", ["codec_pipeline.path", "buffer", "ndbuffer", "codecs.blosc"])
@@ -261,10 +261,8 @@ def test_what_users_keep_in_a_run_under_names_like_those_of_temporaries_stays(tm
     assert len([path for path in tmp_path.rglob("*") if path.is_file()]) == 3
 
 
-def test_a_run_that_was_begun_is_known_after_a_power_cut(tmp_path, monkeypatch):
-    synced = []
-    sync = os.fsync
-    monkeypatch.setattr(os, "fsync", lambda file: (synced.append(os.fstat(file).st_ino), sync(file)))
+def test_a_run_that_was_begun_is_known_after_a_power_cut(tmp_path, spy):
+    synced = spy(os, "fsync", lambda file: os.fstat(file).st_ino)
     RunStore.create(tmp_path / "run")
     assert synced[-1] == (tmp_path / "run").stat().st_ino
 

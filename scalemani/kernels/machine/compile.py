@@ -214,8 +214,8 @@ class CompileSeconds(event.Listener):
     Garbage is not collected meanwhile, which would take a tenth of the time and find little.
     """
 
-    def __init__(self) -> None:
-        self._lock = new_lock()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._lock, self._clock = new_lock(), clock
         self._at_work, self._since, self._total = 0, 0.0, 0.0
         self._collecting = False
 
@@ -224,7 +224,7 @@ class CompileSeconds(event.Listener):
         with self._lock:
             self._at_work += 1
             if self._at_work == 1:
-                self._since = time.monotonic()
+                self._since = self._clock()
                 self._collecting = gc.isenabled()
                 gc.disable()
 
@@ -233,7 +233,7 @@ class CompileSeconds(event.Listener):
         with self._lock:
             self._at_work -= 1
             if self._at_work == 0:
-                self._total += time.monotonic() - self._since
+                self._total += self._clock() - self._since
                 if self._collecting:
                     gc.enable()
 
@@ -247,7 +247,7 @@ class CompileSeconds(event.Listener):
     def total(self) -> float:
         """The seconds until this moment."""
         with self._lock:
-            return self._total + (time.monotonic() - self._since if self._at_work else 0.0)
+            return self._total + (self._clock() - self._since if self._at_work else 0.0)
 
 
 COMPILING = CompileSeconds()

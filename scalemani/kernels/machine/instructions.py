@@ -66,12 +66,18 @@ def by_one_instruction() -> bool:
 @emitted(numba.types.int64, _ADDRESS, _ADDRESS, numba.types.float32, _ADDRESS, _ADDRESS)
 def compress_lanes(builder: Any, values: Any, labels: Any, bound: Any, values_to: Any, labels_to: Any) -> Any:
     """Emit what `reference_compress_lanes` does: as two vector instructions, or lane by lane of those that count."""
+    return emit_compression(builder, by_one_instruction(), (values, labels, bound, values_to, labels_to))
+
+
+def emit_compression(builder: Any, at_once: bool, arguments: tuple[Any, ...]) -> Any:
+    """Emit what `reference_compress_lanes` does of its arguments, for a processor that moves lanes at once, or not."""
+    values, labels, bound, values_to, labels_to = arguments
     single, count = (ir.VectorType(element, LANES_AT_ONCE).as_pointer() for element in (_SINGLE, _COUNT))
     read = builder.load(builder.inttoptr(values, single), align=ITEM_BYTES)
     mask = builder.fcmp_ordered("<=", read, spread(builder, bound))
     bits = builder.bitcast(mask, ir.IntType(LANES_AT_ONCE))
     n_within = builder.zext(builder.ctpop(bits), ir.IntType(64))
-    if by_one_instruction():
+    if at_once:
         named = builder.load(builder.inttoptr(labels, count), align=ITEM_BYTES)
         builder.store(_compressed(builder, read, mask), builder.inttoptr(values_to, single), align=ITEM_BYTES)
         builder.store(_compressed(builder, named, mask), builder.inttoptr(labels_to, count), align=ITEM_BYTES)

@@ -73,7 +73,12 @@ def plain_multiply_strip(rows: int, bases: int, n_terms: int, strip: int, norms:
 @emitted(numba.types.void, *[numba.types.int64] * 6)
 def multiply_strip(builder: Any, rows: Any, bases: Any, n_terms: Any, strip: Any, norms: Any, sums: Any) -> None:
     """Emit what `plain_multiply_strip` does, a product and its sum by one instruction where there is one."""
-    numbers = range(ROWS_AT_ONCE)
+    emit_products(builder, ROWS_AT_ONCE, (rows, bases, n_terms, strip, norms, sums))
+
+
+def emit_products(builder: Any, n_rows: int, arguments: tuple[Any, ...]) -> None:
+    """Emit what `plain_multiply_strip` does of its arguments, for so many rows at once."""
+    (rows, bases, n_terms, strip, norms, sums), numbers = arguments, range(n_rows)
     starts = [_item(builder, rows, builder.mul(place_number(i), n_terms)) for i in numbers]
     norm = builder.load(_lanes_at(builder, norms, place_number(0)), align=ITEM_BYTES)
     begun = [builder.fadd(norm, spread(builder, builder.load(_item(builder, bases, place_number(i))))) for i in numbers]

@@ -1,7 +1,6 @@
 """The neighbour graph as a product: exact where that is asked, certified where it is not, zarr where points are."""
 
 import gc
-import tempfile
 import time
 
 import dask.array as da
@@ -104,22 +103,19 @@ def test_the_same_seed_gives_the_same_graph_whatever_runs_it(roll, tmp_path):
     assert one.recall == other.recall
 
 
-def test_a_graph_in_a_store_is_kept_and_a_temporary_one_goes_with_its_arrays(normal, tmp_path, monkeypatch):
+def test_a_graph_in_a_store_is_kept_and_a_temporary_one_goes_with_its_arrays(normal, tmp_path, temporary_files):
     kept = sm.knn_graph(normal, 7, store=tmp_path / "run")
     np.testing.assert_array_equal(open_run(tmp_path / "run").group("graph").read("indices"), kept.indices)
-    (tmp_path / "temporary").mkdir()
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
-    monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     indices = sm.knn_graph(da.from_array(normal), 7).indices
     gc.collect()
     np.testing.assert_array_equal(indices[...], kept.indices)
-    assert list((tmp_path / "temporary").glob("scalemani-*"))
+    assert list(temporary_files.glob("scalemani-*"))
     del indices
     deadline = time.monotonic() + 240  # zarr's own thread may hold what it has read for a moment more
-    while list((tmp_path / "temporary").glob("scalemani-*")) and time.monotonic() < deadline:
+    while list(temporary_files.glob("scalemani-*")) and time.monotonic() < deadline:
         gc.collect()
         time.sleep(0.01)
-    assert not list((tmp_path / "temporary").glob("scalemani-*"))
+    assert not list(temporary_files.glob("scalemani-*"))
 
 
 @pytest.mark.parametrize(("n_points", "k"), [(3, 1), (3, 2), (4, 3), (40, 39), (200, 20)])

@@ -1,5 +1,6 @@
 """What a run finds amiss with its result reaches whoever asked for it: Python's warnings, lines of the command."""
 
+import functools
 import json
 import warnings
 
@@ -8,9 +9,10 @@ import pytest
 import sklearn.exceptions
 
 import scalemani as sm
-from scalemani.descents import placement
+from scalemani.descents.placement import place_points
 from scalemani.errors import ConfigError, ScalemaniWarning, ShortfallWarning
 from scalemani.interfaces.estimators.running import LoggedProgress
+from scalemani.runs.new_points import placements
 from scalemani.runs.opened import open_run
 
 UNREACHED = {"embedding.residual": 1e-9, "embedding.max_passes": 2, "affinities.perplexity": 4}
@@ -86,7 +88,8 @@ def test_new_points_that_are_still_on_their_way_are_told_of(descended, points, m
     with warnings.catch_warnings():
         warnings.simplefilter("error", ShortfallWarning)
         model.transform(points[500:600])
-    monkeypatch.setattr(placement, "MOST_STEPS", 1)
+    one_step = functools.partial(place_points, most_steps=1)
+    monkeypatch.setattr(placements, "place_points", one_step)
     with pytest.warns(sklearn.exceptions.ConvergenceWarning, match="of 100 new points were still moving") as given:
         model.transform(points[500:600])
     assert given[0].filename == __file__

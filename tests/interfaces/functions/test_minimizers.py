@@ -7,6 +7,7 @@ import scipy.sparse as sp
 import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES
 from scalemani.config.params import Parameters
+from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
 from scalemani.interfaces.functions.nonlinear import NUMBERS
@@ -33,23 +34,18 @@ def random_affinities(n_points=40, seed=0):
 )
 @pytest.mark.filterwarnings("ignore::scalemani.errors.ScalemaniWarning")
 def test_from_the_affinities_and_the_start_of_a_run_the_minimum_is_the_runs_to_the_bit(
-    roll, tmp_path, monkeypatch, method, n_rows, numbers
+    roll, tmp_path, method, n_rows, numbers
 ):
-    starts = []
-
-    def kept_start(*given):
-        starts.append(find_start(*given))
-        return starts[-1].copy()
-
-    find_start = layout.start_positions
-    monkeypatch.setattr(layout, "start_positions", kept_start)
     values = {"neighbors": {"n_neighbors": 12}, "landmarks": {"n_landmarks": 100}, "layout": numbers}
     points = open_points(np.array(roll[:n_rows]))
     finished = run(points, tmp_path / "run", method, Parameters().with_values(values), Executor(workers=1), 1024)
     rows = StoredSymmetricAffinities(finished.group("symmetric_affinities")).read_all_rows(-(-n_rows // 1024))
     W = sp.csr_matrix((rows.values, rows.indices.astype(np.int32), rows.indptr), shape=(n_rows, n_rows))
     settings = {f"layout.{name}": value for name, value in numbers.items() if name != "direction"}
-    found = sm.minimize(W, method, starts[0], direction=numbers.get("direction", "auto"), settings=settings)
+    inputs = {stage: finished.group(stage) for stage in finished.keys if stage != "layout"}
+    task = StageTask("layout", finished.dimensions, finished.params, inputs, finished.group("layout"), 0)
+    start = layout.start_positions(StageWork(task, Executor(workers=1), 1), rows)
+    found = sm.minimize(W, method, start, direction=numbers.get("direction", "auto"), settings=settings)
     input_rows = finished.group("work_points").read("input_rows")
     np.testing.assert_array_equal(found.embedding, finished.embedding[...][input_rows])
     for ours, theirs in zip(found.curve, finished.curve, strict=True):

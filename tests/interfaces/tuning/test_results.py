@@ -1,15 +1,14 @@
 """The table of a grid: ranks, what cells share, what failed, and the files that hold it."""
 
 import csv
-import errno
 import json
-from types import SimpleNamespace
+import resource
+import signal
 
 import numpy as np
 import pytest
 
-from scalemani.errors import DiskSpaceError
-from scalemani.interfaces.tuning import search
+from scalemani.errors import StoreError
 from scalemani.interfaces.tuning.search import Cell, Stage, Tuning
 from scalemani.kernels.measures import Measure
 
@@ -86,17 +85,17 @@ def test_the_files_say_what_the_table_says(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tuning.csv", "tuning.json"])
-def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, monkeypatch, name):
+def test_files_that_cannot_be_written_whole_stay_as_they_were(tmp_path, name):
     tuning(cell(0.5, perplexity=5)).write(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-
-    def no_space(*given, **named):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(
-        search, *(("plain", no_space) if name == "tuning.csv" else ("json", SimpleNamespace(dumps=no_space)))
-    )
-    with pytest.raises(DiskSpaceError, match=name):
-        tuning(cell(0.7, perplexity=7)).write(tmp_path)
+    assert len(before["tuning.csv"]) < len(before["tuning.json"]) - 9
+    limit, ignored = resource.getrlimit(resource.RLIMIT_FSIZE), signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(before[name]) - 9, limit[1]))
+    try:
+        with pytest.raises(StoreError, match=f"cannot write .*{name}"):
+            tuning(cell(0.7, perplexity=7)).write(tmp_path)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limit)
+        signal.signal(signal.SIGXFSZ, ignored)
     assert (tmp_path / name).read_bytes() == before[name]
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted(before)

@@ -7,12 +7,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from scalemani.kernels.machine import instructions
-from scalemani.kernels.machine.compile import PLAIN, compiled
+from scalemani.kernels.machine.compile import PLAIN, compiled, emitted
 from scalemani.kernels.machine.instructions import (
     ITEM_BYTES,
     LANES_AT_ONCE,
     compress_lanes,
+    emit_compression,
     lowest_bit,
     near_integers,
     prefetch_line,
@@ -26,14 +26,19 @@ ROOM = 40
 NUMBERS = st.floats(width=32, allow_nan=True)
 
 
-def compress(values, labels, start, bound, values_to, labels_to, place):
-    return compress_lanes(
-        values.ctypes.data + ITEM_BYTES * start,
-        labels.ctypes.data + ITEM_BYTES * start,
-        bound,
-        values_to.ctypes.data + ITEM_BYTES * place,
-        labels_to.ctypes.data + ITEM_BYTES * place,
-    )
+def compressing(compress_lanes):
+    """Return a function of arrays that calls one of addresses."""
+
+    def compress(values, labels, start, bound, values_to, labels_to, place):
+        return compress_lanes(
+            values.ctypes.data + ITEM_BYTES * start,
+            labels.ctypes.data + ITEM_BYTES * start,
+            bound,
+            values_to.ctypes.data + ITEM_BYTES * place,
+            labels_to.ctypes.data + ITEM_BYTES * place,
+        )
+
+    return compress
 
 
 def compress_plainly(values, labels, start, bound, values_to, labels_to, place):
@@ -42,17 +47,18 @@ def compress_plainly(values, labels, start, bound, values_to, labels_to, place):
     return reference_compress_lanes(*addresses, bound, *targets)
 
 
-def compress_as_compiled_for(by_one_instruction):
+def compress_as_compiled_for(at_once):
     """Return the function as it is compiled for processors that have the instruction, or have not."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(instructions, "by_one_instruction", lambda: by_one_instruction)
-        found = numba.njit(compress)
-        nothing = np.zeros(ROOM, np.float32), np.zeros(ROOM, np.int32)
-        found(*nothing, 0, np.float32(0), *nothing, 0)
-    return found
+    address = numba.types.int64
+
+    @emitted(numba.types.int64, address, address, numba.types.float32, address, address)
+    def compress_lanes(builder, values, labels, bound, values_to, labels_to):
+        return emit_compression(builder, at_once, (values, labels, bound, values_to, labels_to))
+
+    return numba.njit(compressing(compress_lanes))
 
 
-WAYS = [compiled(compress), compress_plainly]
+WAYS = [compiled(compressing(compress_lanes)), compress_plainly]
 WAYS += [] if PLAIN else [compress_as_compiled_for(True), compress_as_compiled_for(False)]
 
 

@@ -1,24 +1,33 @@
 import numba
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from scalemani.kernels.machine.compile import PLAIN, compiled
+from scalemani.kernels.machine.compile import PLAIN, compiled, emitted
 from scalemani.kernels.machine.instructions import ITEM_BYTES, LANES_AT_ONCE
-from scalemani.kernels.rows import products
-from scalemani.kernels.rows.products import PANEL_ROWS, multiply_strip, plain_multiply_strip
+from scalemani.kernels.rows.products import (
+    PANEL_ROWS,
+    ROWS_AT_ONCE,
+    emit_products,
+    multiply_strip,
+    plain_multiply_strip,
+)
 
 
-def multiply(rows, bases, strip, norms, sums, first):
-    multiply_strip(
-        rows.ctypes.data,
-        bases.ctypes.data,
-        rows.shape[1],
-        strip.ctypes.data,
-        norms.ctypes.data,
-        sums.ctypes.data + ITEM_BYTES * first,
-    )
+def multiplying(multiply_strip):
+    """Return a function of arrays that calls one of addresses."""
+
+    def multiply(rows, bases, strip, norms, sums, first):
+        multiply_strip(
+            rows.ctypes.data,
+            bases.ctypes.data,
+            rows.shape[1],
+            strip.ctypes.data,
+            norms.ctypes.data,
+            sums.ctypes.data + ITEM_BYTES * first,
+        )
+
+    return multiply
 
 
 def multiply_plainly(rows, bases, strip, norms, sums, first):
@@ -28,11 +37,12 @@ def multiply_plainly(rows, bases, strip, norms, sums, first):
 
 def multiply_as_compiled_for(n_rows):
     """Return the function as it is compiled for processors that keep the sums of so many rows in registers."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(products, "ROWS_AT_ONCE", n_rows)
-        found = numba.njit(multiply)
-        found(*filled(0, n_rows, 1), 0)
-    return found
+
+    @emitted(numba.types.void, *[numba.types.int64] * 6)
+    def multiply_rows(builder, rows, bases, n_terms, strip, norms, sums):
+        emit_products(builder, n_rows, (rows, bases, n_terms, strip, norms, sums))
+
+    return numba.njit(multiplying(multiply_rows))
 
 
 def filled(seed, n_rows, n_terms):
@@ -47,7 +57,7 @@ def begun_and_added(rows, bases, strip, norms):
     return bases[:, np.newaxis].astype(float) + norms + rows.astype(float) @ strip
 
 
-WAYS = [(compiled(multiply), products.ROWS_AT_ONCE), (multiply_plainly, products.ROWS_AT_ONCE)]
+WAYS = [(compiled(multiplying(multiply_strip)), ROWS_AT_ONCE), (multiply_plainly, ROWS_AT_ONCE)]
 WAYS += [] if PLAIN else [(multiply_as_compiled_for(n_rows), n_rows) for n_rows in (6, 12)]
 
 

@@ -5,7 +5,6 @@ import pytest
 
 import scalemani as sm
 from scalemani.descents import force_errors
-from scalemani.descents.repulsion import make_repulsion
 from scalemani.errors import ShortfallWarning
 from scalemani.runs.new_points import placements
 from scalemani.runs.new_points.placements import DescentPlacer, query_affinities
@@ -55,19 +54,15 @@ def test_a_new_point_is_pushed_with_the_strength_of_the_run(placement, roll):
         assert slopes[STRENGTH] < 0.1 * slopes[0.0] + 1e-3
 
 
-def test_new_points_are_summed_as_finely_as_the_last_steps_of_the_descent(roll, tmp_path, monkeypatch):
+def test_new_points_are_summed_as_finely_as_the_last_steps_of_the_descent(roll, tmp_path, monkeypatch, spy):
     """Sums that erred by more than was requested were made finer on the way: a map needs that for new points too."""
-    measure, asked = force_errors.errors_of, []
+    measure = force_errors.errors_of
 
     def worse(gradients, exact):
         return force_errors.ForceErrors(2e-3, measure(gradients, exact).worst_decile)
 
-    def noting(method, kernel, tolerance, workspace):
-        asked.append(tolerance)
-        return make_repulsion(method, kernel, tolerance, workspace)
-
     monkeypatch.setattr(force_errors, "errors_of", worse)
-    monkeypatch.setattr(placements, "make_repulsion", noting)
+    asked = spy(placements, "make_repulsion", lambda method, kernel, tolerance, workspace: tolerance)
     settings = {"layout.repulsion": "grid", "layout.exaggerated_iterations": 0, "layout.converged": 0}
     with pytest.warns(ShortfallWarning, match="forces err by 2.0e-03 of all"):
         model = sm.TSNE(perplexity=10, max_iter=60, settings=settings, store=tmp_path / "run").fit(roll[:500])

@@ -184,24 +184,20 @@ def test_the_recall_is_that_of_brute_force(runs, new, roll, tmp_path):
     assert 0.8 < found["recall"] <= 1
 
 
-def test_the_sample_of_the_recall_is_read_by_chunks_and_is_that_of_a_file_without_these(
-    runs, new, tmp_path, monkeypatch
-):
+def test_the_sample_of_the_recall_is_read_by_chunks_and_is_that_of_a_file_without_these(runs, new, tmp_path, spy):
     stored = zarr.create_array(str(tmp_path / "new.zarr"), shape=(3000, 3), dtype="f4", chunks=(500, 3))
     stored[:] = np.load(new)
-    reads, read = [], SlicedPoints.rows
-    monkeypatch.setattr(SlicedPoints, "rows", lambda *given: reads.append(given[1:]) or read(*given))
+    reads = spy(SlicedPoints, "rows", lambda _, *bounds: bounds)
     by_chunks = sampled_recall(runs["t-sne"], open_points(str(tmp_path / "new.zarr")), 1024)
     assert 6 <= len(reads) <= 7  # the first row of the sample need not begin a chunk
     assert max(stop - start for start, stop in reads) <= 500
     assert by_chunks == sampled_recall(runs["t-sne"], open_points(new), 1024)
 
 
-def test_no_more_rows_are_read_at_once_than_may_be(tmp_path, monkeypatch):
+def test_no_more_rows_are_read_at_once_than_may_be(tmp_path, spy):
     values = np.arange(120.0).reshape(60, 2)
     zarr.create_array(str(tmp_path / "x.zarr"), shape=(60, 2), dtype="f8", chunks=(20, 2))[:] = values
-    reads, read, rows = [], SlicedPoints.rows, np.array([0, 19, 20, 39, 41, 59])
-    monkeypatch.setattr(SlicedPoints, "rows", lambda *given: reads.append(given[1:]) or read(*given))
+    reads, rows = spy(SlicedPoints, "rows", lambda _, *bounds: bounds), np.array([0, 19, 20, 39, 41, 59])
     found = SelectedRows(open_points(str(tmp_path / "x.zarr")), rows, 20).read(0, 6)
     np.testing.assert_array_equal(found, values[rows])
     assert reads == [(0, 20), (20, 40), (41, 60)]

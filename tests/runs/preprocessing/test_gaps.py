@@ -247,10 +247,8 @@ def test_new_points_with_a_gap_are_nan():
     assert np.array_equal(np.flatnonzero(clusters == -1), [7, 200])
 
 
-def test_new_points_with_gaps_are_read_twice(stored, tmp_path, monkeypatch):
-    read = []
-    rows = ArrayPoints.rows
-    monkeypatch.setattr(ArrayPoints, "rows", lambda self, *bounds: read.append(bounds) or rows(self, *bounds))
+def test_new_points_with_gaps_are_read_twice(stored, tmp_path, spy):
+    read = spy(ArrayPoints, "rows", lambda _, *bounds: bounds)
     sm.transform(stored / "laplacian-eigenmaps", GAPS[:300], tmp_path / "placed.npy")
     assert read == [(0, 300)] * 2
 
