@@ -63,6 +63,12 @@ def with_digest(metric: str) -> str:
     return f"{bare}{DIGEST}{found}"
 
 
+def check_function(metric: str) -> None:
+    """Raise ConfigError where the metric of a run is a function that is another one by now."""
+    if is_function(metric):
+        with_digest(metric)
+
+
 def load_function(metric: str) -> Any:
     """Return the function that a name, with or without a digest, stands for; raise ConfigError where there is none."""
     bare = metric.partition(DIGEST)[0]

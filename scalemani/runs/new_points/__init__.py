@@ -8,7 +8,7 @@ from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.kmeans import assign
 from scalemani.runs.new_points.neighbors import ROWS_AT_ONCE, check_features
-from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of
+from scalemani.runs.new_points.placements import Placement, read_placement, refusal_of, spread
 from scalemani.runs.new_points.quality import Account
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
@@ -28,13 +28,6 @@ def place_rows(placement: Placement, points: PointsSource, start: int, stop: int
     if len(usable) == stop - start:
         return placed
     return {one: spread(values, usable, stop - start) for one, values in placed.items()}
-
-
-def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
-    """Return values (m, ...) of some rows among all (n_rows, ...), NaN or False in the others."""
-    spread_values = np.full((n_rows, *values.shape[1:]), np.nan if values.dtype.kind == "f" else 0, values.dtype)
-    spread_values[rows] = values
-    return spread_values
 
 
 class NewPoints(PointsSource):

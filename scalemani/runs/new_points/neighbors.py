@@ -1,24 +1,33 @@
-"""The nearest training points of new points, by a search in cells; `InputNeighbors` numbers them as the points came."""
+"""The nearest training points of new points: by a search in cells, or all are looked at where a metric compares rows.
+
+`InputNeighbors` numbers them as the points came.
+"""
 
 import functools
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.config.metrics import no_coordinates
+from scalemani.config.functions import check_function
+from scalemani.config.metrics import compares_rows
 from scalemani.config.params.by_stage import NeighborsParams
-from scalemani.errors import ConfigError, DataError
+from scalemani.errors import DataError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.side_data import LEFT_OUT
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.arrays.workspace import threads
+from scalemani.kernels.machine.control_groups import usable_processors
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells
 from scalemani.kernels.neighbors.exact import SketchedRows, nearest_among
+from scalemani.kernels.neighbors.plain import compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors, recall_by_row, refine_neighbors
+from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.rows.compressed import Points, compressed_rows
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows, convert_distances
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
@@ -31,6 +40,29 @@ CANDIDATES_PER_NEIGHBOR = 2.0
 CACHE_BYTES = 2**28  # of decoded blocks of training points
 ROWS_AT_ONCE = 65_536  # of new points
 ROWS_OF_TRUTH = 8192  # training points that are in memory at once while the recall is measured
+ROWS_OF_THREAD = 64  # new points at least, that a thread compares with a block of training points
+
+
+class PointIndex(Protocol):
+    """Training points among which new ones find their neighbours, by work rows."""
+
+    @property
+    def n_features(self) -> int:
+        """The columns of the points."""
+
+    @property
+    def dtype(self) -> np.dtype:
+        """That of the points."""
+
+    @property
+    def sparse(self) -> bool:
+        """Whether they are sparse, and new ones are read as such."""
+
+    def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
+        """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
+
+    def recall(self, points: Points, n_neighbors: int) -> float:
+        """Return the share of the true neighbours of points (n, D) that `neighbors` finds."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +84,11 @@ class NeighborIndex:
     tuning: NeighborsParams
     sparse: bool
     metric: str = EUCLIDEAN
+
+    @property
+    def n_features(self) -> int:
+        """The columns of the points."""
+        return len(self.basis.mean)
 
     def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
         """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row."""
@@ -109,9 +146,73 @@ class NeighborIndex:
         return nearest_among(queries, none, block, rows.start, known, limits)
 
 
-def neighbor_index(run: Run, in_memory: bool) -> NeighborIndex:
+@dataclass(frozen=True)
+class ComparedIndex:
+    """All training points, with each of which a function compares new ones.
+
+    `read_rows` returns consecutive ones (n, D), of which `block_rows` are read at a time; a block is compared on
+    `threads`.
+    """
+
+    read_rows: Callable[[slice], Any]
+    n_points: int
+    n_features: int
+    block_rows: int
+    dtype: np.dtype
+    metric: str
+    threads: int
+
+    sparse: ClassVar[bool] = False
+
+    def neighbors(self, points: Points, n_neighbors: int) -> Neighbors:
+        """Return the nearest training points, as work rows, of points (n, D): ascending distances, ties by row.
+
+        Entries are -1, at inf, where fewer training points are at a finite distance.
+        """
+        wide = np.ascontiguousarray(points, np.float64)
+        parts = [wide[part] for part in slices(len(wide), max(ROWS_OF_THREAD, -(-len(wide) // self.threads)))]
+        found = [no_neighbors(len(part), n_neighbors) for part in parts]
+        with threads(self.threads) as side_by_side:
+            for start, rows in self._blocks():
+                compare = functools.partial(self._nearest_among, start, rows)
+                found = side_by_side.over(compare, list(zip(parts, found, strict=True)))
+        return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
+
+    def _nearest_among(self, start: int, rows: np.ndarray, of_part: tuple[np.ndarray, Neighbors]) -> Neighbors:
+        """Return the nearest of what is known of some new points and consecutive training points."""
+        points, known = of_part
+        none, unlimited = np.full(len(points), -1), np.full(len(points), np.inf)
+        return compared_neighbors(METRICS[self.metric].distance, points, none, rows, start, known, unlimited)
+
+    def recall(self, points: Points, n_neighbors: int) -> float:
+        """Return the share of the true neighbours of points (n, D) that `neighbors` finds, by SciPy's distances."""
+        lists, none = self.neighbors(points, n_neighbors).indices, np.full(points.shape[0], -1)
+        parts = (compared(points, none, lists, rows, start, self.metric) for start, rows in self._blocks())
+        return recall_of(functools.reduce(merged, parts), lists)
+
+    def _blocks(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield blocks of training points (n, D) behind the first work row of each."""
+        return ((rows.start, self.read_rows(rows)) for rows in slices(self.n_points, self.block_rows))
+
+
+def neighbor_index(run: Run, in_memory: bool) -> PointIndex:
     """Return the index of a finished run's points, which are read into memory or stay in the store."""
-    partition, stored = run.stored(StoredPartition), run.stored(StoredWorkPoints)
+    stored, trained = run.stored(StoredWorkPoints), run.dimensions
+    if compares_rows(run.metric):
+        points = stored.dense_points
+        read_rows: Callable[[slice], Any] = points.read_rows
+        if in_memory:
+            read_rows = functools.partial(operator.getitem, points.read())
+        return ComparedIndex(
+            read_rows,
+            trained.n_points,
+            trained.n_features,
+            trained.block_rows,
+            np.dtype(trained.dtype),
+            run.metric,
+            usable_processors(),
+        )
+    partition = run.stored(StoredPartition)
     gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=CACHE_BYTES)
     if in_memory:
         gather = functools.partial(operator.getitem, stored.points.read())
@@ -146,7 +247,7 @@ class InputNeighbors:
     `input_rows` (N,) are those of the rows of the index; distances are in `metric`.
     """
 
-    index: NeighborIndex
+    index: PointIndex
     input_rows: np.ndarray
     metric: str
 
@@ -154,14 +255,9 @@ class InputNeighbors:
         """Return the nearest points (n, k) of the run of new points (n, D), which are mapped for the metric.
 
         Distances ascend; a point of the run is a neighbour of itself. Rows with a gap, where these are left out, have
-        -1 and NaN. Raises DataError for points with other columns and with values that are not finite, ConfigError
-        for a metric that compares rows.
+        -1 and NaN. Raises DataError for points with other columns and with values that are not finite.
         """
-        if compared := no_coordinates(self.metric):
-            raise ConfigError(
-                f"neighbours of new points are searched by coordinates, and {compared}: make a graph of all points"
-            )
-        check_features(points, len(self.index.basis.mean))
+        check_features(points, self.index.n_features)
         dtype = np.result_type(points.dtype, self.index.dtype)
         indices = np.full((points.shape[0], n_neighbors), LEFT_OUT, np.int64)
         distances = np.full(indices.shape, np.nan, np.float64 if dtype == np.float64 else np.float32)
@@ -175,7 +271,11 @@ class InputNeighbors:
 
 
 def read_input_neighbors(run: Run, in_memory: bool) -> InputNeighbors:
-    """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go."""
+    """Return what finds neighbours among the points of a finished run; `in_memory`, so that its store may go.
+
+    Raises ConfigError where the metric is a function that is another one by now.
+    """
+    check_function(run.metric)
     order = run.stored(StoredWorkPoints).input_rows.read()
     input_rows = order if run.rows.input_rows is None else run.rows.input_rows[order]
     return InputNeighbors(neighbor_index(run, in_memory), input_rows, run.metric)

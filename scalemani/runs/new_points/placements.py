@@ -6,8 +6,9 @@ from typing import Any, ClassVar, Protocol, Self
 
 import numpy as np
 
+from scalemani.config.functions import check_function
 from scalemani.config.methods import PlacementExtension, extensions
-from scalemani.config.metrics import no_coordinates
+from scalemani.config.metrics import compares_rows
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
 from scalemani.config.stages import PRECOMPUTED
@@ -26,10 +27,25 @@ from scalemani.kernels.landmarks.nearest import PreparedLandmarks, nearest_landm
 from scalemani.kernels.landmarks.quality import isolation_among
 from scalemani.kernels.landmarks.weights import Combining, combined_among, reconstruction_errors
 from scalemani.kernels.machine.control_groups import usable_processors
-from scalemani.kernels.neighbors.isolation import AROUND, Gaps, gaps_of, n_around, ratios_to, spacings_of, usual_ratio
+from scalemani.kernels.neighbors.isolation import (
+    AROUND,
+    FARTHEST,
+    Gaps,
+    gaps_of,
+    n_around,
+    ratios_to,
+    spacings_of,
+    usual_ratio,
+)
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.compressed import Points, dense_rows
-from scalemani.runs.new_points.neighbors import CACHE_BYTES, CANDIDATES_PER_NEIGHBOR, NeighborIndex, neighbor_index
+from scalemani.runs.new_points.neighbors import (
+    CACHE_BYTES,
+    CANDIDATES_PER_NEIGHBOR,
+    ComparedIndex,
+    PointIndex,
+    neighbor_index,
+)
 from scalemani.runs.opened import Run
 from scalemani.stages.affinities import sigma_of
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
@@ -56,6 +72,7 @@ from scalemani.store.schema import ArrayDescription
 ROWS_AT_ONCE = 4096  # whose nearest landmarks are found at a time
 COPIES_OF_LANDMARKS = 3  # as read, in float64 for their spacings, and in float64 as they are sketched
 COPIES_OF_POINTS = 2  # as read, and as compared
+LEAST_STEP = 0.05  # of mu = 1 - lambda, by which means are divided: what is below is noise, and would be enlarged
 COPIES_OF_POSITIONS = 6  # of a descent: positions, gradients, trial positions and what they are made of
 NEEDS_POINTS = (
     "placing new points needs the points that were embedded, and this embedding was made of neighbours alone, or of "
@@ -92,6 +109,17 @@ class Placer(ABC):
 
         Each row depends on its own point only.
         """
+
+    def on_threads(self, count: int) -> Self:
+        """Return it with so many threads for a call, where it has any."""
+        return self
+
+
+def spread(values: np.ndarray, rows: np.ndarray, n_rows: int) -> np.ndarray:
+    """Return values (m, ...) of some rows among all (n_rows, ...), NaN or False in the others."""
+    spread_values = np.full((n_rows, *values.shape[1:]), np.nan if values.dtype.kind == "f" else 0, values.dtype)
+    spread_values[rows] = values
+    return spread_values
 
 
 @dataclass(frozen=True)
@@ -193,7 +221,7 @@ class NeighborPlacer(Placer):
     others.
     """
 
-    index: NeighborIndex = field(repr=False)
+    index: PointIndex = field(repr=False)
     spacings: np.ndarray = field(repr=False)
     positions: np.ndarray = field(repr=False)
     params: Resolved
@@ -207,16 +235,25 @@ class NeighborPlacer(Placer):
         trained, k, width = run.dimensions, run.params.affinity_neighbors, run.params.n_components
         n_points, sketch = trained.n_points, Sizes(trained, run.params).sketch_width
         looked_at = min(n_points, int(rows * CANDIDATES_PER_NEIGHBOR * k))
-        return Memory(
+        known = Memory(
             process={
-                "sketches of the training points": array("float32", n_points, sketch),
-                "their positions, as read and sorted, neighbours and distances": array(
+                "positions of the training points, as read and sorted, neighbours and distances": array(
                     "float64", n_points, 3 * width + 5
                 ),
             },
+            task={"candidates, neighbours, and their positions": array("float64", rows, 4 * k + 2 * k * width)},
+        )
+        if compares_rows(run.metric):
+            return known + Memory(
+                task={
+                    "new points in float64": array("float64", rows, points.n_features),
+                    "a block of training points, encoded and decoded": 2 * trained.block_rows * trained.row_bytes,
+                }
+            )
+        return known + Memory(
+            process={"sketches of the training points": array("float32", n_points, sketch)},
             task={
                 "sketches of training and new points": array("float32", n_points + rows, sketch),
-                "candidates, neighbours, and their positions": array("float64", rows, 4 * k + 2 * k * width),
                 "training points that are candidates": looked_at * trained.row_bytes,
             },
             cache={"decoded blocks of training points": CACHE_BYTES},
@@ -225,15 +262,23 @@ class NeighborPlacer(Placer):
     def place(self, points: Points) -> Arrays:
         """Return the coordinates of points (n, D), and how isolated they are among the training points.
 
-        A point that equals a training point takes its place.
+        A point that equals a training point takes its place; one that is infinitely far from all of them has none.
         """
         wanted = self.n_neighbors
         found = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
+        reached = np.flatnonzero(np.isfinite(found.distances[:, -1]))
+        found = Neighbors(*(part[reached] for part in found))
         placed, known = self.place_among(found), found.distances[:, 0] == 0
         placed[StoredPlacement.coordinates][known] = self.positions[found.indices[known, 0]]
-        near = slice(n_around(wanted))
-        isolation = ratios_to(found.distances[:, near], self.spacings[found.indices[:, near]])
-        return {**placed, StoredPlacement.isolation: isolation}
+        near, isolation = slice(n_around(wanted)), np.full(points.shape[0], FARTHEST)
+        isolation[reached] = ratios_to(found.distances[:, near], self.spacings[found.indices[:, near]])
+        everywhere = {one: spread(values, reached, points.shape[0]) for one, values in placed.items()}
+        return {**everywhere, StoredPlacement.isolation: isolation}
+
+    def on_threads(self, count: int) -> Self:
+        """Return it with so many threads for a search that looks at all training points."""
+        index = self.index
+        return replace(self, index=replace(index, threads=count)) if isinstance(index, ComparedIndex) else self
 
     @property
     def n_neighbors(self) -> int:
@@ -262,7 +307,7 @@ def read_spacings(run: Run) -> np.ndarray:
 
 def read_training_points(
     run: Run, in_memory: bool
-) -> tuple[NeighborIndex, np.ndarray, np.ndarray, Resolved, float | None]:
+) -> tuple[PointIndex, np.ndarray, np.ndarray, Resolved, float | None]:
     """Return the fields of a `NeighborPlacer` of a finished run, in their order.
 
     `in_memory` reads its points, so that its store may go.
@@ -317,24 +362,71 @@ class AffinityPlacer(NeighborPlacer):
         order = run.stored(StoredWorkPoints).input_rows.read()
         chosen = np.zeros(len(order), np.bool_)
         chosen[run.stored(StoredLandmarks).rows.read()] = True
-        densities = np.ones(len(order))
-        if StoredNormalizedAffinities.STAGE in run.keys:
-            degrees = run.stored(StoredSymmetricAffinities).read_degrees(len(order))
-            densities = degrees**run.params.normalized_affinities.alpha
-        return cls(*read_training_points(run, in_memory), chosen[order], densities)
+        return cls(*read_training_points(run, in_memory), chosen[order], read_densities(run))
 
     def place_among(self, found: Neighbors) -> Arrays:
         """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
-        placed = np.zeros((len(found.indices), self.positions.shape[1]))
         affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
         affinities /= self.densities[found.indices]
         direct = affinities * self.landmarks[found.indices]
         weights = np.where(direct.any(axis=1, keepdims=True), direct, affinities)
-        weights /= weights.sum(axis=1, keepdims=True)
-        # Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
-        for neighbor, weight in zip(found.indices.T, weights.T, strict=True):
-            placed += weight[:, np.newaxis] * self.positions[neighbor]
-        return {StoredPlacement.coordinates: placed}
+        return {StoredPlacement.coordinates: mean_positions(self.positions, found.indices, weights)}
+
+
+@dataclass(frozen=True)
+class EigenvectorPlacer(NeighborPlacer):
+    """Eigenvectors continued to new points without landmarks.
+
+    An eigenvector of the random walk is at each point the mean over its neighbours, by affinity, divided by mu = 1 -
+    lambda; a new point has this mean over its neighbours among the training points [Bengio et al. 2004, section 3].
+    `densities` (N,) are those of `AffinityPlacer`, `weights` (N,) those of `DescentPlacer`; `steps` (d,) are mu.
+    """
+
+    densities: np.ndarray = field(repr=False)
+    weights: np.ndarray | None = field(repr=False)
+    steps: np.ndarray
+
+    @classmethod
+    def read(cls, run: Run, in_memory: bool) -> Self:
+        """Return the placer of a finished run; `in_memory` reads its points, so that its store may go."""
+        steps = 1.0 - run.eigenvalues
+        steps = np.copysign(np.maximum(np.abs(steps), LEAST_STEP), steps)
+        return cls(*read_training_points(run, in_memory), read_densities(run), read_weights(run), steps)
+
+    def place_among(self, found: Neighbors) -> Arrays:
+        """Return points at the mean of their neighbours, by affinity, divided by mu."""
+        of_neighbors = None if self.weights is None else self.weights[found.indices]
+        squares = found.distances.astype(np.float64) ** 2
+        affinities = query_affinities(squares, self.params, self.sigma, of_neighbors)
+        affinities /= self.densities[found.indices]
+        means = mean_positions(self.positions, found.indices, affinities)
+        return {StoredPlacement.coordinates: means / self.steps}
+
+
+def mean_positions(positions: np.ndarray, neighbors: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Return the means (n, d) of the positions (N, d) of neighbours (n, k), by weights (n, k) that need not sum to one.
+
+    Neighbour by neighbour, so that the order of the sum does not depend on the number of rows.
+    """
+    placed, shares = np.zeros((len(neighbors), positions.shape[1])), weights / weights.sum(axis=1, keepdims=True)
+    for neighbor, share in zip(neighbors.T, shares.T, strict=True):
+        placed += share[:, np.newaxis] * positions[neighbor]
+    return placed
+
+
+def read_densities(run: Run) -> np.ndarray:
+    """Return what affinities to the training points (N,) are divided by, in work order; ones where by nothing."""
+    n_points = run.dimensions.n_points
+    if StoredNormalizedAffinities.STAGE not in run.keys:
+        return np.ones(n_points)
+    degrees, weights = run.stored(StoredSymmetricAffinities).read_degrees(n_points), read_weights(run)
+    of_copies = degrees if weights is None else degrees / weights
+    return np.asarray(of_copies**run.params.normalized_affinities.alpha)
+
+
+def read_weights(run: Run) -> np.ndarray | None:
+    """Return how many points each training point (N,) stands for, in work order; None for one."""
+    return run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
 
 
 @dataclass(frozen=True)
@@ -357,9 +449,8 @@ class DescentPlacer(NeighborPlacer):
 
         `in_memory` reads its points, so that its store may go.
         """
-        weights = run.stored(StoredWeights).weights.read() if StoredWeights.STAGE in run.keys else None
         tolerance = run.certificates["layout"].get("repulsion_tolerance", run.params.layout.tolerance)
-        return cls(*read_training_points(run, in_memory), usable_processors(), tolerance, weights)
+        return cls(*read_training_points(run, in_memory), usable_processors(), tolerance, read_weights(run))
 
     @classmethod
     def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
@@ -367,6 +458,10 @@ class DescentPlacer(NeighborPlacer):
         mesh = {"mesh": array("float64", mesh_values(run.dimensions.n_points))}
         positions = COPIES_OF_POSITIONS * array("float64", rows, run.params.n_components)
         return super().memory(run, points, rows) + Memory(mesh, {"positions of a block": positions})
+
+    def on_threads(self, count: int) -> Self:
+        """Return it with so many threads for a descent too."""
+        return replace(super().on_threads(count), threads=count)
 
     def place_among(self, found: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
@@ -394,8 +489,6 @@ def refusal_of(run: Run) -> str:
     """Return why no new points can be placed in a run; "" where they can."""
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
-    if compared := no_coordinates(run.metric):
-        return f"new points are placed by coordinates, and {compared}: embed them with the others"
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
     return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
 
@@ -412,6 +505,7 @@ def placer_of(run: Run) -> type[Placer]:
     """Return how the new points of a run are placed; raise ConfigError where they cannot be."""
     if refused := refusal_of(run):
         raise ConfigError(refused)
+    check_function(run.metric)
     if run.last_stage == StoredLayout.STAGE:
         return DescentPlacer
     for stage in run.keys:
@@ -419,18 +513,20 @@ def placer_of(run: Run) -> type[Placer]:
             placement: PlacerOf = extensions(PlacementExtension)[stage].load()
             if placer := placement(run):
                 return placer
+    if compares_rows(run.metric):
+        return EigenvectorPlacer
     return AffinityPlacer if StoredAffinityWeights.STAGE in run.keys else LandmarkPlacer
 
 
 def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = None) -> Placement:
-    """Return what places new points in a run, of which descents have so many threads; None: one a core.
+    """Return what places new points in a run, on so many threads where it has any; None: one a core.
 
     `in_memory` reads all that is needed of its store, which may go then.
     """
     kind, shape = placer_of(run), (run.dimensions.n_features, run.embedding.shape[1])
     placer = kind.read(run, in_memory)
-    if n_threads is not None and isinstance(placer, DescentPlacer):
-        placer = replace(placer, threads=n_threads)
+    if n_threads is not None:
+        placer = placer.on_threads(n_threads)
     return Placement(placer, shape, run.metric, run.dimensions.sparse)
 
 
