@@ -71,11 +71,14 @@ def canberra(one: np.ndarray, other: np.ndarray) -> float:
 
 @metric()
 def chebyshev(one: np.ndarray, other: np.ndarray) -> float:
-    """Return max |x_d - y_d|."""
-    largest = 0.0
+    """Return max |x_d - y_d|.
+
+    Numbers that are not negative have the order of their bits; a maximum of integers vectorises, one of floats not.
+    """
+    largest = np.int64(0)
     for d in range(one.size):
-        largest = max(largest, abs(one[d] - other[d]))
-    return largest
+        largest = max(largest, np.float64(abs(one[d] - other[d])).view(np.int64))
+    return float(np.int64(largest).view(np.float64))
 
 
 @metric()

@@ -50,6 +50,14 @@ def test_a_distance_is_scipys_and_symmetric(metric, rows):
     assert between(compared_as, one, one) == 0
 
 
+@given(arrays.arrays(np.float64, st.tuples(st.just(2), st.integers(1, 70)), elements=st.floats(allow_nan=False)))
+def test_the_largest_difference_is_that_of_numpy_to_the_bit(rows):
+    with np.errstate(over="ignore", invalid="ignore"):
+        apart = np.abs(rows[0] - rows[1])
+    if not np.isnan(apart).any():
+        assert between(KERNELS["chebyshev"].distance, rows[:1], rows[1:]) == apart.max()
+
+
 places = st.tuples(st.floats(-np.pi / 2, np.pi / 2), st.floats(-np.pi, np.pi))
 
 
