@@ -309,10 +309,10 @@ class AffinitiesParams:
 class ComponentsParams:
     """What to do where the neighbour graph falls into pieces.
 
-    `connect` them through closest pairs where distances between them are known: of points, and of a matrix of all
-    distances. Pieces of neighbour lists and of affinities, between which none is known, stay separate. `separate`
-    leaves all pieces as they are: each is embedded from its own eigenvectors, and a descent starts from all of them
-    side by side. `largest` embeds that alone, and `error` refuses.
+    `connect` them through closest pairs where these are searched or known: of points with coordinates, and of a matrix
+    of all distances. Pieces of neighbour lists, of affinities and in metrics that compare rows stay separate.
+    `separate` leaves all pieces as they are: each is embedded from its own eigenvectors, and a descent starts from all
+    of them side by side. `largest` embeds that alone, and `error` refuses.
 
     Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
     more than 8,192 in all.

@@ -79,8 +79,8 @@ NEEDS_POINTS = (
     "affinities (metric or affinity precomputed): embed the points themselves"
 )
 IN_PIECES = (
-    "new points have no place in coordinates of several pieces (components.disconnected=separate), each of which has "
-    "its own: embed with components.disconnected connect or largest, or by a descent"
+    "new points have no place in coordinates of several pieces, each of which has its own: raise "
+    "neighbors.n_neighbors, embed with components.disconnected={}, or by a descent"
 )
 
 
@@ -490,7 +490,8 @@ def refusal_of(run: Run) -> str:
     if run.metric == PRECOMPUTED:
         return NEEDS_POINTS
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
-    return IN_PIECES if by_coordinates and run.stored(StoredEmbedding).in_pieces else ""
+    in_pieces = by_coordinates and run.stored(StoredEmbedding).in_pieces
+    return IN_PIECES.format("largest" if compares_rows(run.metric) else "connect or largest") if in_pieces else ""
 
 
 class PlacerOf(Protocol):

@@ -9,7 +9,7 @@ from scipy.spatial.distance import cdist
 import scalemani as sm
 from scalemani.config.params import Parameters
 from scalemani.engine.workers.executor import Executor
-from scalemani.errors import ScalemaniWarning
+from scalemani.errors import ConfigError, ScalemaniWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, neighbors, read_placement
 from scalemani.runs.walk import run
@@ -177,6 +177,16 @@ def test_the_command_places_points_by_a_function_in_blocks_and_processes(points,
         assert "recall" in told
         np.testing.assert_array_equal(np.load(out), placed)
         assert len(np.unique(np.load(out.with_suffix(".labels.npy")))) == N_CLUSTERS
+
+
+def test_points_have_no_place_in_pieces_that_no_edge_joins(points, tmp_path):
+    """No bridges are searched in a metric that compares rows."""
+    apart = np.concatenate([points[:200], points[200:400] + 1000.0])
+    model = sm.LaplacianEigenmaps(2, metric="manhattan").fit(apart)
+    with pytest.raises(ConfigError, match=r"coordinates of several pieces.*disconnected=largest"):
+        model.transform(apart[:5])
+    largest = sm.LaplacianEigenmaps(2, metric="manhattan", disconnected="largest").fit(apart)
+    assert np.isfinite(largest.transform(apart[:5])).all()
 
 
 @pytest.mark.parametrize(
