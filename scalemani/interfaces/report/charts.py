@@ -152,7 +152,7 @@ HISTOGRAMS = (
 
 def sigmas(beta: np.ndarray) -> np.ndarray:
     """Return the bandwidths of the points that have one."""
-    return np.asarray(1 / np.sqrt(2 * beta[beta > 0]))
+    return np.asarray(1 / (np.sqrt(2.0) * np.sqrt(beta[beta > 0])))  # twice the largest has no float64
 
 
 def distributions(run: Run) -> Iterator[Chart]:

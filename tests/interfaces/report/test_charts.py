@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.interfaces.report.charts import Axis, curve, histogram, spectrum
+from scalemani.interfaces.report.charts import Axis, curve, histogram, sigmas, spectrum
 
 NUMBERS = st.floats(-1e9, 1e9)
 
@@ -57,3 +57,9 @@ def test_the_ends_of_a_curve_are_the_ends_of_its_frame():
 def test_the_following_eigenvalue_is_a_bar_of_its_own():
     chart = spectrum(np.array([0.1, 0.2]), 0.4, "t", "c")
     np.testing.assert_allclose(chart.bars, [[0.25, 0.5, 0], [0, 0, 1]])
+
+
+def test_bandwidths_of_points_among_copies_are_drawn_without_overflow():
+    beta = np.array([0.0, 0.5, 1.7e308])
+    with np.errstate(all="raise"):
+        np.testing.assert_allclose(sigmas(beta), [1.0, 5.423261445466405e-155], rtol=1e-12)
