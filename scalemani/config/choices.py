@@ -4,7 +4,7 @@ Parameters of runs have the same types; names that methods add are separate list
 `tests/config/test_choices.py` compares them with these.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal, Protocol
 
@@ -12,9 +12,14 @@ import numpy as np
 
 from scalemani.config.metrics import ComparedMetric, MappedMetric, OtherName
 
-PointMetric = Literal[MappedMetric, ComparedMetric, OtherName]
+# A type with all powers of Minkowski's distance has all texts, and no misspelling would be reported: these are usual
+# powers. A function is passed as such; its name, as text, is for the command line.
+Power = Literal["minkowski:1.5", "minkowski:2.5", "minkowski:3", "minkowski:4", "minkowski:5", "minkowski:6"]
+NamedMetric = Literal[MappedMetric, ComparedMetric, OtherName]
 CoordinateMetric = Literal[MappedMetric, "l2", "tanimoto"]
-AnyMetric = Literal[PointMetric, "precomputed"]
+MetricFunction = Callable[[np.ndarray, np.ndarray], float | np.floating[Any]]
+PointMetric = NamedMetric | Power | MetricFunction
+AnyMetric = PointMetric | Literal["precomputed"]
 Missing = Literal["refuse", "leave-out"]
 NeighborSearch = Literal["auto", "exact", "pynndescent", "partition", "leaves", "window"]
 KernelKind = Literal["gaussian", "self-tuning"]

@@ -9,6 +9,7 @@ from scalemani.config.methods import OrderExtension, extensions
 from scalemani.config.metrics import METRIC_NAMES, METRICS, SAME_METRICS, MappedMetric
 from scalemani.config.objectives import OBJECTIVES, Kernel
 from scalemani.config.params import by_stage, layout
+from scalemani.config.params.fields import known_metric
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.io.figures.look import LEGENDS, THEMES
 from scalemani.kernels.landmarks.selection import LANDMARK_METHODS
@@ -26,12 +27,12 @@ def literals_of(table, name):
 @pytest.mark.parametrize(
     ("choice", "allowed"),
     [
-        (choices.PointMetric, {*METRIC_NAMES, *SAME_METRICS} - {PRECOMPUTED}),
+        (choices.NamedMetric, {*METRIC_NAMES, *SAME_METRICS} - {PRECOMPUTED}),
+        (choices.Power, {name for name in typing.get_args(choices.Power) if known_metric(name) == name}),
         (
             choices.CoordinateMetric,
             {*typing.get_args(MappedMetric), *(a for a, b in SAME_METRICS.items() if not METRICS[b].scipy)},
         ),
-        (choices.AnyMetric, {*METRIC_NAMES, *SAME_METRICS}),
         (choices.Missing, literals_of(by_stage.PointsParams, "missing")),
         (choices.NeighborSearch, literals_of(by_stage.NeighborsParams, "method") - {"given"}),
         (choices.AffinityKind, literals_of(by_stage.AffinitiesParams, "kind")),

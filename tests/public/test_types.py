@@ -21,6 +21,16 @@ import numpy as np
 
 import scalemani as sm
 
+
+
+def blunted(one: np.ndarray, other: np.ndarray) -> float:
+    return float(np.minimum(np.abs(one - other), 1.0).sum())
+
+
+def of_one_row(row: np.ndarray) -> float:
+    return float(row.sum())
+
+
 points = np.zeros((100, 5))
 model = sm.TSNE(2, perplexity=10, metric="cosine", init=points[:, :2], learning_rate="auto", verbose=True)
 reveal_type(model)  # TSNE
@@ -49,6 +59,10 @@ reveal_type(sm.LandmarkFeatures(10).fit(points))  # LandmarkFeatures
 reveal_type(sm.KNeighborsTransformer(5, mode="connectivity").fit(points))  # KNeighborsTransformer
 graph = sm.knn_graph(points, 5, method="exact", metric="l2")
 reveal_type(graph)  # KnnGraph
+reveal_type(sm.TSNE(metric="minkowski:3"))  # TSNE
+reveal_type(sm.SpectralClustering(3, metric=blunted))  # SpectralClustering
+reveal_type(sm.knn_graph(points, metric=blunted))  # KnnGraph
+reveal_type(sm.KNeighborsTransformer(metric="canberra"))  # KNeighborsTransformer
 reveal_type(graph.indices)  # ndarray
 reveal_type(graph.recall)  # float
 run = sm.open_run("run")
@@ -72,6 +86,9 @@ sm.TSNE(perplexity="ten")  # wrong: "perplexity"
 sm.SNE(max_iter=2.5)  # wrong: "max_iter"
 sm.SymmetricSNE(affinity="entropc")  # wrong: "affinity"
 sm.ElasticEmbedding(metric="euclid")  # wrong: "metric"
+sm.TSNE(metric="minkovski:3")  # wrong: "metric"
+sm.knn_graph(points, metric=of_one_row)  # wrong: "metric"
+sm.measures.recall(graph, points, metric="canberra")  # wrong: "metric"
 sm.LaplacianEigenmaps(solver="lll-refine")  # wrong: "solver"
 sm.LaplacianEigenmaps(landmarks="kmean")  # wrong: "landmarks"
 sm.DiffusionMaps(2, 30)  # wrong: positional

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.config.choices import PointMetric, Seed
+from scalemani.config.choices import CoordinateMetric, Seed
 from scalemani.config.validation import check_count
 from scalemani.errors import DataError
 from scalemani.interfaces.functions.validation import (
@@ -42,7 +42,7 @@ def recall(
     indices: Any,
     points: Any,
     *,
-    metric: PointMetric = "euclidean",
+    metric: CoordinateMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
     random_state: Seed = 0,
 ) -> Measure:
@@ -87,7 +87,7 @@ def trustworthiness(
     embedding: Any,
     n_neighbors: int = 15,
     *,
-    metric: PointMetric = "euclidean",
+    metric: CoordinateMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
     random_state: Seed = 0,
 ) -> Measure:
@@ -136,7 +136,7 @@ def neighbor_preservation(
     embedding: Any,
     n_neighbors: int = 15,
     *,
-    metric: PointMetric = "euclidean",
+    metric: CoordinateMetric = "euclidean",
     n_sampled: int | None = SAMPLED_POINTS,
     random_state: Seed = 0,
 ) -> Measure:
