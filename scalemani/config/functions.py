@@ -85,7 +85,13 @@ def load_function(metric: str) -> Any:
 
 
 def module_of_file(path: str) -> ModuleType:
-    """Return the module that a file is, loaded again once it was edited."""
+    """Return the module that a file is, loaded again once it was edited; the main one where this is run.
+
+    A script whose function is its metric would else be run within itself.
+    """
+    main = sys.modules["__main__"]
+    if os.path.abspath(getattr(main, "__file__", None) or "") == path:
+        return main
     return _module_of_file(path, os.stat(path).st_mtime_ns)
 
 

@@ -1,13 +1,20 @@
 """Runs in a metric that compares rows: graphs out of core, exact or within leaves, what follows, and refusals."""
 
+import os
+import subprocess
+import sys
+from pathlib import Path
+
 import numba
 import numpy as np
 import pytest
+from pynndescent.distances import named_distances
 from scipy import sparse
 from scipy.spatial.distance import cdist
 from sklearn.metrics.pairwise import haversine_distances
 
 import scalemani as sm
+from scalemani.config.functions import name_of_function
 from scalemani.config.metrics import METRICS, compares_rows
 from scalemani.config.params import Parameters
 from scalemani.engine.sizes import Sizes
@@ -16,7 +23,9 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError
 from scalemani.interfaces.functions.run_measures import measure_run
 from scalemani.io.sources import open_points
+from scalemani.kernels.rows.metrics import map_rows
 from scalemani.runs.walk import plan_run, run
+from scalemani.stages.neighbors import pynndescent_metric
 from scalemani.stages.neighbors.choice import choose_compared_search
 
 COMPARED = sorted({*filter(compares_rows, METRICS)} - {"haversine", "wasserstein"})  # by SciPy, of rows as they are
@@ -246,12 +255,48 @@ def test_a_function_of_the_command_line_is_resumed_until_it_is_edited(points, tm
     assert sm.open_run(run_folder).keys != first
 
 
+SCRIPT = """
+import numba
+import numpy as np
+import scalemani as sm
+
+@numba.njit
+def mine(one, other):
+    return np.abs(one - other).sum()
+
+print("begun")
+sm.knn_graph(np.load("points.npy"), 5, metric=mine)
+"""
+
+
+def test_a_script_that_compares_rows_by_its_own_function_comes_to_an_end(tmp_path):
+    """As the main program it is run once; loaded for its function, it runs within."""
+    (tmp_path / "script.py").write_text(SCRIPT)
+    np.save(tmp_path / "points.npy", np.random.default_rng(0).random((200, 3)))
+    embedding = ["-m", "scalemani", "embed", "points.npy", "run", "--method", "knn-graph", "--quiet"]
+    for command in (["script.py"], [*embedding, "--metric", "script.py::mine"]):
+        ended = subprocess.run(
+            [sys.executable, *command],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=300,
+            env={**os.environ, "PYTHONPATH": str(Path(sm.__file__).parents[1])},
+        )
+        assert ended.returncode == 0, ended.stderr
+        assert ended.stdout.split().count("begun") == 1
+
+
 def negative(one, other):
     return -1.0
 
 
 def skewed(one, other):
     return max(0.0, one[0] - other[0])
+
+
+def similarity(one, other):
+    return 1.0 / (1.0 + np.abs(one - other).sum())
 
 
 def no_number(one, other):
@@ -263,12 +308,52 @@ def not_compiled(one, other):
 
 
 def test_functions_that_are_no_distances_are_refused_before_work(points, tmp_path):
-    for function in (negative, skewed, no_number):
+    for function in (negative, skewed, no_number, similarity):
         with pytest.raises(DataError, match="get no distance from"):
             sm.knn_graph(points[:50], 5, metric=function, store=tmp_path / "run")
-    with pytest.raises(ConfigError, match=r"is no function of two rows.*that returns a number: [^D]"):
-        sm.knn_graph(points[:50], 5, metric=not_compiled, store=tmp_path / "run")
+    for function in (not_compiled, of_other_types):
+        with pytest.raises(ConfigError, match=r"is no function of two rows.*that returns a number: [^D]"):
+            sm.knn_graph(points[:50], 5, metric=function, store=tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@numba.njit("float64(float64[::1], float64[::1])")
+def with_a_signature(one, other):
+    return np.abs(one - other).sum()
+
+
+@numba.njit
+def with_a_default(one, other, power=1):
+    return (np.abs(one - other) ** power).sum()
+
+
+@numba.njit("float32(float32[::1], float32[::1])")
+def of_other_types(one, other):
+    return np.abs(one - other).sum()
+
+
+@pytest.mark.parametrize("function", [with_a_signature, with_a_default])
+def test_functions_with_signatures_and_defaults_are_metrics(points, function):
+    away = cdist(points[:300], points[:300], "cityblock")
+    np.fill_diagonal(away, np.inf)
+    graph = sm.knn_graph(points[:300], 5, metric=function)
+    np.testing.assert_allclose(graph.distances, np.sort(away, axis=1)[:, :5], rtol=1e-12)
+    assert graph.recall == 1.0
+
+
+@pytest.mark.parametrize("metric", [*COMPARED, "haversine", "wasserstein", "minkowski:3", far, with_a_signature])
+def test_pynndescent_compares_rows_as_scipy_does(points, metric):
+    """Its names and arguments, for rows as they are stored, in float32."""
+    known = name_of_function(metric) if callable(metric) else metric
+    given = np.random.default_rng(0).uniform([-1.5, -3.1], [1.5, 3.1], (9, 2)) if metric == "haversine" else points[:9]
+    stored = map_rows(given, known).astype(np.float32)
+    name, arguments = pynndescent_metric(known)
+    function = named_distances[name] if isinstance(name, str) else name
+    found = [[function(one, other, *arguments.values()) for other in stored] for one in stored]
+    away = cdist(given, given, METRICS[metric].scipy) if metric in COMPARED else None
+    if away is None:
+        away = cdist(given, given, "cityblock") if metric is with_a_signature else oracle_of(given, metric)
+    np.testing.assert_allclose(found, away, rtol=1e-4, atol=1e-6)
 
 
 def test_one_metric_has_several_names_and_one_graph(points):

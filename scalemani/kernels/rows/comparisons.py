@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numba
 import numpy as np
 
-from scalemani.config.functions import DIGEST, is_function, load_function, with_digest
+from scalemani.config.functions import DIGEST, is_function, load_function, plain_function, with_digest
 from scalemani.config.metrics import power_of
 from scalemani.errors import ConfigError
 from scalemani.kernels.machine.compile import PLAIN, compiled
@@ -23,7 +23,9 @@ from scalemani.kernels.rows.refusals import Refusal, RowValues, find_negative_ro
 
 OF_TWO_ROWS = (numba.float64[::1], numba.float64[::1])
 AROUND_REASONS = ("Failed in", "During")  # lines of numba's messages
-ASYMMETRY = 1e-6  # of a distance, relative, with its rows swapped: what sums in another order make of it is far less
+# Of a distance, relative, with its rows swapped, and absolute, of a row to itself: what sums in another order make of
+# either is far less.
+ASYMMETRY = 1e-6
 
 
 class Comparison(NamedTuple):
@@ -107,6 +109,8 @@ def comparison_of(metric: str) -> Comparison:
     Raises ConfigError where the function cannot be loaded or compiled, or is another one than the name says. Compiled
     code, which is cached between processes, knows the function by its digest.
     """
+    if is_function(metric):
+        load_function(metric)  # not within the lock: a file that is loaded may compare rows itself
     with _lock:
         return _comparison_of(with_digest(metric) if is_function(metric) and DIGEST not in metric else metric)
 
@@ -119,7 +123,10 @@ def _comparison_of(metric: str) -> Comparison:
     if DIGEST in metric:
         with_digest(metric)
     distance = distance_by(compiled_function(metric), metric)
-    why = f"get no distance from {metric}: it is not a number, negative, or another one with the two rows swapped"
+    why = (
+        f"get no distance from {metric}: it is not a number, negative, another one with the two rows swapped, or more "
+        "from a row to itself than to another"
+    )
     return Comparison(distance, (Refusal(functools.partial(find_no_distances, distance), why),))
 
 
@@ -142,8 +149,10 @@ def compiled_function(metric: str) -> Any:
     dispatcher = function if hasattr(function, "py_func") else numba.njit(nogil=True)(function)
     try:
         if not PLAIN:
-            dispatcher.compile(OF_TWO_ROWS)
-            compiled_one: Any = dispatcher.overloads[OF_TWO_ROWS]
+            taken = types_of_arguments(function)
+            if taken not in dispatcher.overloads:  # of a signature that a user wrote, none is added
+                dispatcher.compile(taken)
+            compiled_one: Any = dispatcher.overloads[taken]
             returned = compiled_one.signature.return_type
             if not isinstance(returned, numba.types.Number):
                 raise TypeError(f"it returns {returned}")
@@ -157,8 +166,19 @@ def compiled_function(metric: str) -> Any:
     return dispatcher
 
 
+def types_of_arguments(function: Any) -> tuple[Any, ...]:
+    """Return the types of two rows, and of what a function takes by default in addition: numbers."""
+    plain = plain_function(function)
+    defaults = (plain.__defaults__ or ())[2 - plain.__code__.co_argcount :]
+    numbers = plain.__code__.co_argcount > 2 and all(isinstance(value, int | float) for value in defaults)
+    return (*OF_TWO_ROWS, *map(numba.types.Omitted, defaults)) if numbers else OF_TWO_ROWS
+
+
 def find_no_distances(distance: Distance, rows: RowValues) -> np.ndarray:
-    """Return which rows (n,) have no distance to the next: not a number, negative, or another one when swapped."""
+    """Return which rows (n,) have no distance to the next: not a number, negative, or another one when swapped.
+
+    Nor have rows that are farther from themselves than from the next, as a similarity has them.
+    """
     points = np.ascontiguousarray(rows.values, np.float64)
     return np.asarray(have_no_distance(distance, points))
 
@@ -171,5 +191,7 @@ def have_no_distance(distance: Distance, points: np.ndarray) -> np.ndarray:
         other = (i + 1) % points.shape[0]
         one_way = reduced_distance(distance, points, i, points, other, np.inf)
         back = reduced_distance(distance, points, other, points, i, np.inf)
-        refused[i] = not (one_way >= 0.0 and abs(one_way - back) <= ASYMMETRY * one_way)
+        itself = reduced_distance(distance, points, i, points, i, np.inf)
+        nearest = itself <= max(ASYMMETRY, (1.0 + ASYMMETRY) * one_way)
+        refused[i] = not (one_way >= 0.0 and abs(one_way - back) <= ASYMMETRY * one_way and nearest)
     return refused

@@ -16,7 +16,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from scalemani.config.functions import is_function, load_function
+from scalemani.config.functions import is_function, load_function, plain_function
 from scalemani.config.metrics import MINKOWSKI, compares_rows, power_of
 from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
 from scalemani.engine.work import Arrays, StageTask, StageWork
@@ -106,8 +106,7 @@ def pynndescent_metric(metric: str) -> tuple[Any, dict[str, float]]:
     if not compares_rows(metric):
         return "euclidean", {}
     if is_function(metric):
-        function = load_function(metric)
-        return (function if hasattr(function, "py_func") else numba.njit(function)), {}
+        return numba.njit(plain_function(load_function(metric))), {}  # of rows in float32, whatever a signature says
     power = power_of(metric)
     if power is not None:
         return MINKOWSKI, {"p": power}
