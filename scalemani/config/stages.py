@@ -146,7 +146,12 @@ EMBEDDING = Stage(
     ),
     seeded=True,
     by_block=False,
-    key=Key(version=9, parameters_of=("landmark_embedding",), continues=("embedding",)),
+    key=Key(
+        version=9,
+        continued_version=2,
+        parameters_of=("landmark_embedding",),
+        continues=("embedding", "work_points"),
+    ),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
 CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=3))

@@ -12,10 +12,13 @@ from scalemani.config.params import Parameters
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.kernels.measures import subspace_angle
+from scalemani.kernels.spectral import refinement
+from scalemani.kernels.spectral.refinement import step
 from scalemani.runs.appending import append_points
 from scalemani.runs.opened import open_run
 from scalemani.runs.walk import run
-from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
+from scalemani.stages.arrays.embeddings import StoredCoarseGraphs, StoredEmbedding
 from scalemani.stages.arrays.points import StoredWorkPoints
 
 BOUNDS = (4000, 4060, 4150)
@@ -74,15 +77,38 @@ def test_appended_points_join_the_aggregates_that_are_there(goes, before, go):
 
 
 @pytest.mark.parametrize("go", [0, 1])
-def test_refinement_with_kept_graphs_reaches_the_residual_in_about_as_many_passes(goes, before, points, tmp_path, go):
+def test_refinement_with_kept_graphs_reaches_the_residual_within_the_bounds_that_it_states(goes, go):
     certificates = goes[go].certificates["embedding"]
     assert certificates["residual"] < goes[go].params.residual
-    anew = embed(points[: BOUNDS[go + 1]], tmp_path / "run")
-    assert certificates["passes"] <= anew.certificates["embedding"]["passes"] + 2
+    assert certificates["angle_bound"] is not None
     affinities = goes[go].affinities.tocsr().astype(np.float64)
     roots = sp.diags(1 / np.sqrt(np.asarray(affinities.sum(axis=1)).ravel()))
     exact = np.sort(1 - eigsh(roots @ affinities @ roots, 3, which="LA")[0])[1:]
     np.testing.assert_allclose(goes[go].eigenvalues, exact, atol=certificates["eigenvalue_error_bound"] + 1e-6)
+
+
+def test_vectors_that_follow_are_refined_from_those_of_the_earlier_run_by_products_in_place_of_steps(
+    before, points, tmp_path, monkeypatch
+):
+    steps = []
+
+    def counted(state, *rest):
+        steps.append(len(state.values))
+        return step(state, *rest)
+
+    monkeypatch.setattr(refinement, "step", counted)
+    embed(points[: BOUNDS[1]], tmp_path / "anew")
+    n_steps = len(steps)
+    folder = tmp_path / "run"
+    shutil.copytree(before.store.root, folder)
+    grown = append_points(open_run(folder), points[BOUNDS[0] : BOUNDS[1]], executor()).run
+    assert len(steps) - n_steps < n_steps / 2
+    guards = StoredEmbedding(grown.group("embedding")).guards.read()
+    affinities = grown.affinities.tocsr().astype(np.float64)
+    roots = sp.diags(1 / np.sqrt(np.asarray(affinities.sum(axis=1)).ravel()))
+    exact = eigsh(roots @ affinities @ roots, 5, which="LA")[1][:, ::-1]
+    order = StoredWorkPoints(grown.group("work_points")).input_rows.read()
+    assert subspace_angle(guards[np.argsort(order)][:, :1], exact[:, 3:4]) < 0.1
 
 
 @pytest.mark.parametrize("what", ["many", "apart"])

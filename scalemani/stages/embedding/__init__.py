@@ -106,7 +106,10 @@ def memory_of_passes(sizes: Sizes) -> Memory:
     wanted = {"vectors wanted": array(dtype, n_points, width)}
     guards = {"vectors that follow": array("float32", n_points, n_guards(sizes))}
     start = 2 * array(dtype, n_points, n_start_columns(width, n_points) + width)
-    appended = {"W's rows of the appended points": 4 * array("float32", sizes.n_appended_nonzeros)}
+    appended = {
+        "W's rows of the appended points": 4 * array("float32", sizes.n_appended_nonzeros),
+        "work rows of the earlier run": 3 * array("int64", n_points),
+    }
     return coarse_graphs(sizes) + Memory(
         points={"W": entries(sizes.nonzeros, "float32")},
         steps={

@@ -9,12 +9,14 @@ from scalemani.engine.checkpoints import Checkpoints
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
+from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import spread_to_neighbors
 from scalemani.kernels.spectral.accuracy import (
     Following,
     following_value,
 )
+from scalemani.kernels.spectral.filtering import filtered_state
 from scalemani.kernels.spectral.multilevel import Multilevel, Transfer, jacobi_shares
 from scalemani.kernels.spectral.refinement import (
     RefinementProblem,
@@ -35,6 +37,7 @@ from scalemani.stages.embedding.streaming import StreamedGraph, whole_matrix
 from scalemani.stages.shared.appended import rows_of_appended
 from scalemani.stages.shared.output import over_landmarks
 
+LAST_PASSES = 2  # that are left for a refinement after polynomials
 START_BITS = 16  # that are retained of what landmarks give a refinement to start from
 
 
@@ -66,8 +69,7 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
     checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
     state = stored_state(checkpoints, task.dimensions.n_points, workspace)
     if state is None:
-        width = n_columns(n_requested, task.dimensions.n_points)
-        state = initial_state(start_vectors(task, graph, transfer), problem, width)
+        state = first_state(task, graph, transfer, problem)
     else:
         work.executor.progress.advance(state.passes)
     for following in refinement(state, problem, n_requested, task.params.residual, params.max_passes):
@@ -81,6 +83,21 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
     else:  # few points have no more vectors than those requested
         beyond = following_value(whole_matrix(task), state.values, state.vectors)
     return Solved(vectors, values, state.residuals[:n_requested], beyond, state.passes)
+
+
+def first_state(
+    task: StageTask, graph: StreamedGraph, transfer: Transfer, problem: RefinementProblem
+) -> RefinementState:
+    """Return the state that a refinement starts from: of coarse vectors, or of those of an earlier run.
+
+    The latter err where edges have changed, which products alone put right for the most part.
+    """
+    params, width = task.params.embedding, n_columns(task.params.n_components, task.dimensions.n_points)
+    vectors = None if task.earlier is None else earlier_vectors(task, task.earlier, graph)
+    if vectors is None:
+        return initial_state(start_vectors(task, graph, transfer), problem, width)
+    most = params.max_passes - LAST_PASSES
+    return filtered_state(vectors, problem, width, task.params.n_components, task.params.residual, most)
 
 
 def stored_state(checkpoints: Checkpoints, n_points: int, workspace: Workspace) -> RefinementState | None:
@@ -139,13 +156,42 @@ def coarsely_rounded(vectors: np.ndarray) -> np.ndarray:
     return np.rint(vectors / steps) * steps
 
 
-def continued_vectors(task: StageTask, earlier: EarlierResults, workspace: Workspace) -> np.ndarray:
-    """Return the vectors (N, d) of an earlier run in work order, those of appended points from their neighbours."""
+def earlier_vectors(task: StageTask, earlier: EarlierResults, graph: StreamedGraph) -> np.ndarray | None:
+    """Return the vectors u (N, m) of an earlier run and those that follow them, to be refined; None to start as others.
+
+    That is where coarse graphs were made anew: appended points are so many, or so much among themselves, that vectors
+    of these graphs know more.
+    """
+    stored, n_points = earlier.stored(StoredEmbedding), task.dimensions.n_points
+    reused = task.stored(StoredCoarseGraphs).points_when_made(n_points) < n_points
+    has_guards = stored.group.holds(StoredEmbedding.guards.name) and not stored.in_pieces
+    if task.params.embedding.by_landmarks or not (reused and has_guards):
+        return None
+    guards, before = stored.guards.read(), earlier.stored(StoredWorkPoints).input_rows.read()
+    rows = inverse_order(task.stored(StoredWorkPoints).input_rows.read())[before]
+    following = np.full((n_points, guards.shape[1]), np.nan)
+    following[rows] = guards / graph.trivial[rows, np.newaxis]
+    vectors = continued_vectors(task, earlier, graph.workspace, following)
+    start = graph.workspace.empty(vectors.shape, vector_dtype(task.params))
+    for panel in panels(len(start)):
+        start[panel] = vectors[panel] * graph.trivial[panel, np.newaxis]
+    return start
+
+
+def continued_vectors(
+    task: StageTask, earlier: EarlierResults, workspace: Workspace, following: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the vectors v (N, d) of an earlier run in work order, those of appended points from their neighbours.
+
+    `following` (N, g) are further columns, NaN at appended points.
+    """
     order = task.stored(StoredWorkPoints).input_rows.read()
     stored = earlier.stored(StoredEmbedding).embedding.read()
     vectors = np.full((len(order), stored.shape[1]), np.nan)
     known = order < earlier.n_points
     vectors[known] = stored[order[known]]
+    if following is not None:
+        vectors = np.concatenate([vectors, following], axis=1)
     appended = np.flatnonzero(~known)
     spread_to_neighbors(rows_of_appended(task, appended, workspace.over), vectors, appended)
     return vectors
