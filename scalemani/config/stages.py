@@ -161,7 +161,7 @@ LAYOUT = Stage(
     ("work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    key=Key(version=10, parameters_of=("landmark_embedding",), side_data=("init",)),
+    key=Key(version=10, parameters_of=("landmark_embedding",), side_data=("init",), continues=("layout",)),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -27,27 +27,33 @@ from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.workspace import threads
-from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.kernels.graph.product import spread_to_neighbors
 from scalemani.kernels.machine.compile import COMPILING
 from scalemani.kernels.spectral.pieces import side_by_side
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
 from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
+from scalemani.stages.layout.continued import (
+    PLACED_AT_ONCE,
+    earlier_sums,
+    in_short_windows,
+    place_appended,
+    tolerance_factor,
+)
 from scalemani.stages.shared.beside_points import in_work_order, side_data_part
 from scalemani.stages.shared.output import in_input_order, write_embedding
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 
 
-def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | None = None) -> np.ndarray:
-    """Return the start (N, d) in work order; `rows` are those of W, `masses` (N,) what points weigh, None for one.
+def start_positions(work: StageWork, problem: Problem, method: str) -> np.ndarray:
+    """Return the start (N, d) in work order of a problem whose repulsion is summed by a method.
 
     Points that start where others do are parted by a little noise, drawn by input row.
     """
-    task, params = work.task, work.task.params.layout
+    task, params, masses = work.task, work.task.params.layout, problem.masses
     if params.init == GIVEN_START:
-        return continued_start(work, rows)
+        return continued_start(work, problem, method)
     order = task.stored(StoredWorkPoints).input_rows.read()
     positions = STARTS[params.init](task, order)
     if masses is None:
@@ -64,14 +70,19 @@ def start_positions(work: StageWork, rows: AffinityRows, masses: np.ndarray | No
     return np.ascontiguousarray(positions[order])
 
 
-def continued_start(work: StageWork, rows: AffinityRows) -> np.ndarray:
+def continued_start(work: StageWork, problem: Problem, method: str) -> np.ndarray:
     """Return the coordinates (N, d) of the input, in work order; points without any start among their neighbours.
 
-    All are brought to the requested deviation, if there is one, by one factor: the shape stays.
+    Points that were appended to a run start where they are placed among the others. All are brought to the requested
+    deviation, if there is one, by one factor: the shape stays.
     """
     task, params = work.task, work.task.params.layout
     positions = init_coordinates(work)
-    filled = spread_to_neighbors(rows, positions)
+    filled = np.flatnonzero(np.isnan(positions[:, 0]))
+    if task.earlier is not None:
+        sums, most = earlier_sums(task, method, problem.workspace), task.params.affinity_neighbors
+        place_appended(problem.rows, positions, sums, problem.objective, problem.strength, most)
+    spread_to_neighbors(problem.rows, positions)
     deviation = float(np.sqrt(positions.var(axis=0).mean()))
     order = task.stored(StoredWorkPoints).input_rows.read()
     positions[filled] += params.jitter * (deviation or 1.0) * noise(task)[order[filled]]
@@ -157,6 +168,9 @@ def memory(sizes: Sizes) -> Memory:
         held["weights of the points"] = array("float64", n_points, 4)
     if params.layout.init == GIVEN_START:  # as given, in work order, filled in, and the means on their way
         held["coordinates that are given"] = 4 * positions
+    if sizes.n_appended:
+        placed = array("float64", PLACED_AT_ONCE, params.affinity_neighbors)
+        held["positions of earlier points, and appended ones as they are placed"] = positions + 10 * placed
     return Memory(held)
 
 
@@ -233,6 +247,15 @@ def rows_of_forces(forces: MeasuredForces) -> Arrays:
     return {StoredLayout.forces: forces.forces, **sums}
 
 
+def first_state(work: StageWork, problem: Problem, method: str) -> State:
+    """Return the state that a descent starts from: where points were appended, with the value that is to fall."""
+    task, state = work.task, State(start_positions(work, problem, method))
+    if task.earlier is None or task.params.layout.homotopy > 1:
+        return state
+    value = problem.value(state.positions, earlier_sums(task, method, problem.workspace))
+    return replace(state, tolerance_factor=tolerance_factor(task, method), reference=value)
+
+
 def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
     """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended.
 
@@ -242,10 +265,12 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
     params, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
     phases = phases_of(params, problem.n_copies)
+    if task.earlier is not None:
+        phases = in_short_windows(phases)
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
     curve = stored["curve"].tolist() if stored else []
     progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration")
-    state = State.of_arrays(stored) if stored else State(start_positions(work, problem.rows, problem.masses))
+    state = State.of_arrays(stored) if stored else first_state(work, problem, method)
     progress.advance(state.iteration)
     noted, before, compiled = time.monotonic(), state.iteration, COMPILING.total
     for following in descend(problem, phases, method, state):
