@@ -3,7 +3,7 @@
 Landmarks off the data are stored with their anchors, the points nearest to them, which give them coordinates.
 """
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from scalemani.config.params.fields import values_in
 from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
 from scalemani.engine.needs import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
+from scalemani.engine.task import EarlierResults
 from scalemani.engine.work import StageWork
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -124,7 +125,9 @@ def run(work: StageWork) -> dict[str, Any]:
     extension = extensions(LandmarkExtension).get(params.landmarks.method)
     one_by_one = extension is not None and extension.one_by_one
     progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
-    points = SampledRows(work)
+    points: PointsByRow = SampledRows(work)
+    if work.task.earlier is not None:
+        points = with_earlier_landmarks(points, work.task.earlier)
     if params.landmarks.method == GIVEN_LANDMARKS:
         landmarks, rows, found = Selected(side_data_part(work, "landmarks").points, None)
     elif params.landmarks.method == GIVEN_ROWS:
@@ -150,6 +153,35 @@ def run(work: StageWork) -> dict[str, Any]:
     if not one_by_one:
         progress.advance()
     return certificates
+
+
+@dataclass(frozen=True)
+class RowsAtHand:
+    """Points (N, D) by row numbers, of which `values` (m, D) at ascending `rows` (m,) are at hand."""
+
+    points: PointsByRow
+    rows: np.ndarray
+    values: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.points)
+
+    def __getitem__(self, rows: np.ndarray) -> np.ndarray:
+        places = np.minimum(np.searchsorted(self.rows, rows), len(self.rows) - 1)
+        gathered, others = self.values[places], np.flatnonzero(self.rows[places] != rows)
+        if len(others):
+            gathered[others] = self.points[rows[others]]
+        return gathered
+
+
+def with_earlier_landmarks(points: PointsByRow, earlier: EarlierResults) -> PointsByRow:
+    """Return points of which the landmarks of an earlier run are at hand: most of them stay, and lie in all blocks."""
+    stored = earlier.stored(StoredLandmarks)
+    if not stored.group.holds(StoredLandmarks.rows.name):
+        return points
+    rows = stored.rows.read()
+    order = np.argsort(rows)
+    return RowsAtHand(points, rows[order], stored.points.read()[order])
 
 
 def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:

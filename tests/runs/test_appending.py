@@ -25,6 +25,7 @@ from scalemani.runs.walk import run
 from scalemani.stages.arrays.points import StoredPartition
 from scalemani.stages.landmarks import choice_of
 from scalemani.stages.neighbors import cells, continued
+from scalemani.stages.shared.sampled_rows import SampledRows
 from tests.killed import killed_after
 from tests.spies import watch
 
@@ -136,6 +137,22 @@ def test_landmarks_are_those_of_all_points(grown, points):
     expected = selected_landmarks(points, choice_of(found.params))
     np.testing.assert_array_equal(found.landmarks.rows, expected.rows)
     np.testing.assert_array_equal(found.landmarks.points, points[expected.rows])
+
+
+def test_of_landmarks_that_stay_no_point_is_read(earlier, points, tmp_path, monkeypatch):
+    folder, gathered = tmp_path / "run", []
+    shutil.copytree(earlier / "laplacian-eigenmaps", folder)
+    read = SampledRows.__getitem__
+
+    def reading(source, rows):
+        gathered.append(rows)
+        return read(source, rows)
+
+    monkeypatch.setattr(SampledRows, "__getitem__", reading)
+    landmarks = append_points(open_run(folder), points[BEFORE:], Executor(workers=1)).run.landmarks
+    of_selection = np.concatenate(gathered[:-1])  # the last are those by which spacings are measured
+    assert 0 < len(np.unique(of_selection)) < len(landmarks.rows) / 2
+    assert not np.isin(of_selection, open_run(earlier / "laplacian-eigenmaps").landmarks.rows).any()
 
 
 def test_eigenvectors_go_on_to_the_residual_and_are_those_of_the_new_graph(grown):
