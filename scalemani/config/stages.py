@@ -80,7 +80,7 @@ NEIGHBORS = Stage(
     "neighbors",
     ("partition", "work_points", "given_lists"),
     seeded=True,
-    key=Key(version=13, continued_version=3, continues=("neighbors", "work_points")),
+    key=Key(version=13, continued_version=4, continues=("neighbors", "work_points")),
 )
 WEIGHTS = Stage("weights", ("work_points",), optional=True, key=Key(side_data=("weights",)))
 CLASSES = Stage("classes", ("work_points",), key=Key(side_data=("labels",)))

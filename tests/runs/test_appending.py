@@ -69,7 +69,7 @@ def grown(earlier, points, tmp_path_factory):
     folder, found = tmp_path_factory.mktemp("grown"), {}
     with pytest.MonkeyPatch.context() as patch:
         reads = watch(patch, AppendedPoints, "read", lambda _, *bounds: bounds)
-        counts = watch(patch, continued, "search_cells", n_scanned)
+        counts = watch(patch, continued, "nearest_visitors", n_scanned)
         others = watch(patch, cells, "search_enough_cells", n_scanned)
         for method in ("laplacian-eigenmaps", "t-sne"):
             shutil.copytree(earlier / method, folder / method)

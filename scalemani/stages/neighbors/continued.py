@@ -12,15 +12,17 @@ import numpy as np
 
 from scalemani.engine.work import Arrays, StageTask
 from scalemani.kernels.arrays.grouping import group_by, inverse_order
-from scalemani.kernels.neighbors.cell_scan import search_cells
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
+from scalemani.kernels.neighbors.visitors import nearest_visitors
 from scalemani.stages.arrays.graph import TRUTH, StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
 from scalemani.stages.neighbors.cells import candidates_of_rows, nearby_cells, ranges_of_cells
 from scalemani.stages.neighbors.counts import n_candidates
 from scalemani.stages.neighbors.lists import empty_lists, round_arrays, settled
 from scalemani.stages.neighbors.tables import basis_of, centroids_of, sketch_tables, work_points_of
+
+DISTINCT_LISTS = 13  # the version of the stage from which on no list names a neighbour several times
 
 
 class Appended(NamedTuple):
@@ -61,8 +63,8 @@ def continued_block(task: StageTask, block: int) -> Arrays:
     step = stored.final_step
     known.indices[places] = appended.known[stored.indices(step).gather(rows)]
     known.distances[places] = stored.distances(step).gather(rows)
-    # Graphs of earlier versions may list a neighbour several times: it is taken once, and others fill its places.
-    known = merge_neighbors(known, empty_lists(task, stop - start), task.params.n_neighbors)
+    if stored.group.record["version"] < DISTINCT_LISTS:  # each is taken once, and others fill its places
+        known = merge_neighbors(known, empty_lists(task, stop - start), task.params.n_neighbors)
     return round_arrays(*settled(task, start, candidates_of_block(task, start, places, known), known))
 
 
@@ -117,9 +119,8 @@ def candidates_of_block(task: StageTask, start: int, places: np.ndarray, known: 
             task.once(visitors_of_cells),
             task.once(ranges_of_cells).among(start, start + n_rows),
         )
-        cell_of_row = np.repeat(cells, np.diff(offsets))[places, np.newaxis]
-        behind, queries = len(visitors.numbers), sketch_tables(task).by_row[start + places]
-        visits = search_cells(visitors.sketches, visitors.offsets, cell_of_row, behind, count, queries, limits)
+        cell_of_row, queries = np.repeat(cells, np.diff(offsets))[places], sketch_tables(task).by_row[start + places]
+        visits = nearest_visitors(visitors.sketches, visitors.offsets, cell_of_row, queries, limits, count)
         candidates[places, :count] = np.where(visits < 0, -1, appended.new[visitors.numbers[visits]])
     others = np.setdiff1d(np.arange(n_rows), places)
     if len(others):

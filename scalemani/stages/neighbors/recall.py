@@ -37,6 +37,7 @@ from scalemani.stages.neighbors.tables import (
     work_points_of,
 )
 
+REACH_MARGIN = np.float32(1e-5)  # of the squared lengths of two sketches, in float32: some hundred roundings
 LISTED_BYTES = 2**26  # of listed points in float64, that are compared with their queries at once
 
 
@@ -164,24 +165,54 @@ def queries_of(task: StageTask, of_earlier: bool) -> tuple[np.ndarray, np.ndarra
 def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     """Return the nearest of a block of points to the queries; to those of an earlier run, of its appended points."""
     sample, limits = task.once(sampled), StoredNeighbors(task.output).query_limits.read_once()
-    rows, width = rows_of(task, block), task.params.n_neighbors
-    metric = task.params.points.metric
-    among, lists = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
+    rows, width, metric = rows_of(task, block), task.params.n_neighbors, task.params.points.metric
+    block_rows, lists = sketched_at(task, rows), no_neighbors(len(sample.rows), width)
     for of_earlier in np.unique(sample.retained).tolist():
-        places, labels, points = task.once(queries_of, of_earlier)
-        first, none = rows.start, no_neighbors(len(places), width)
-        if of_earlier:
-            appended = task.once(appended_points)
-            first, last = (int(number) for number in np.searchsorted(appended.new, [rows.start, rows.stop]))
-            among = among._replace(
-                points=among.points[appended.new[first:last] - rows.start], sketches=appended.sketches[first:last]
-            )
-            # Appended points are numbered among themselves, and no query that stays is one of them.
-            labels = np.full(len(labels), -1)
+        places, labels, queries = task.once(queries_of, of_earlier)
+        numbers = rows_to_compare(task, rows, block_rows, of_earlier)
+        among, own = block_rows, positions_in(numbers, labels - rows.start)
+        if len(numbers) < len(block_rows.sketches):
+            among = among._replace(points=among.points[numbers], sketches=among.sketches[numbers])
+        none = no_neighbors(len(places), width)
         if compares_rows(metric):
-            near = nearest_by(metric, points.points, labels, among.points, first, none)
+            near = nearest_by(metric, queries.points, own, among.points, 0, none)
         else:
-            near = nearest_among(points, labels, among, first, none, limits[places])
-        numbered = np.where(near.indices < 0, near.indices, appended.new[near.indices]) if of_earlier else near.indices
-        lists.indices[places], lists.distances[places] = numbered, near.distances
+            near = nearest_among(queries, own, among, 0, none, limits[places])
+        lists.indices[places] = np.append(rows.start + numbers, -1)[near.indices]  # -1 stays what it is
+        lists.distances[places] = near.distances
     return lists
+
+
+def rows_to_compare(task: StageTask, rows: slice, block_rows: SketchedRows, of_earlier: bool) -> np.ndarray:
+    """Return which rows (m,) of a block are compared with the queries of an earlier run, or with the others.
+
+    The former look at appended points alone. The latter are few where there are such: what lies farther from all of
+    them than their limits, by its sketch, is not looked at.
+    """
+    sample = task.once(sampled)
+    if of_earlier:
+        new = task.once(appended_points).new
+        return new[slice(*np.searchsorted(new, [rows.start, rows.stop]))] - rows.start
+    if not sample.retained.any() or compares_rows(task.params.points.metric):
+        return np.arange(rows.stop - rows.start)
+    places, _, queries = task.once(queries_of, False)
+    limits = StoredNeighbors(task.output).query_limits.read_once()[places]
+    return np.flatnonzero(is_in_reach(block_rows.sketches, queries.sketches, limits / block_rows.scale))
+
+
+def is_in_reach(sketches: np.ndarray, queries: np.ndarray, limits: np.ndarray) -> np.ndarray:
+    """Return which sketches (n, s) lie within the limit (q,) of one of the queries (q, s) at least: (n,) bool.
+
+    Products in float32 make that a few more.
+    """
+    squares, of_queries = (np.einsum("ij,ij->i", part, part) for part in (sketches, queries))
+    sums = squares[:, np.newaxis] + of_queries
+    within = (limits**2).astype(np.float32) + REACH_MARGIN * sums
+    return np.asarray((sums - 2 * (sketches @ queries.T) <= within).any(axis=1))
+
+
+def positions_in(numbers: np.ndarray, sought: np.ndarray) -> np.ndarray:
+    """Return where numbers (q,) are among ascending ones (m,), -1 for those that are not."""
+    places = np.searchsorted(numbers, sought)
+    there = np.append(numbers, -1)[places] == sought
+    return np.where(there & (sought >= 0), places, -1)
