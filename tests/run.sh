@@ -8,6 +8,9 @@ bash deploy/environment.sh
 # Tests start hundreds of processes: where none may keep its byte code, each compiles all that it imports, for seconds.
 unset PYTHONDONTWRITEBYTECODE
 
+# Dense problems that tests compare with: their threads, in each of several processes, would wait for each other.
+export OPENBLAS_NUM_THREADS=1
+
 # Stores have every object written through to the disk, a hundred of them in the smallest run. A file system in memory
 # does not wait for that. Tests that need a disk take one themselves.
 memory=/dev/shm

@@ -4,7 +4,12 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from scalemani.config.params import Parameters
+from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
+from scalemani.engine.workers.executor import Executor
+from scalemani.io.sources import open_points
+from scalemani.runs.walk import run
 
 SECONDS = 240  # on a machine that does much else
 
@@ -41,6 +46,24 @@ def test_the_limit_lasts_until_the_last_of_all_holders_has_left():
 def test_an_error_gives_the_threads_back():
     with pytest.raises(ZeroDivisionError), BLAS.hold_at_one():
         _ = 1 / 0
+    assert numbers_of_threads() == {2}
+
+
+class Looking(Progress):
+    """Keeps with how many threads libraries compute while stages do."""
+
+    def __init__(self):
+        self.seen = []
+
+    def advance(self, done=1):
+        self.seen.append(numbers_of_threads())
+
+
+def test_stages_compute_at_one_thread(tmp_path):
+    points, progress = np.random.default_rng(0).random((300, 3)), Looking()
+    run(open_points(points), tmp_path / "run", "knn-graph", Parameters(), Executor(workers=2, progress=progress))
+    assert len(progress.seen) > 2
+    assert all(threads == {1} for threads in progress.seen)
     assert numbers_of_threads() == {2}
 
 
