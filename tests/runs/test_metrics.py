@@ -101,8 +101,9 @@ def test_the_jaccard_graph_of_bits_has_the_distances_of_brute_force(sets, tmp_pa
     assert near.mean() > (0.99999 if method == "exact" else 0.98)
     assert found.recall == pytest.approx(near.mean(), abs=1e-6)
     assert found.distances[7, 0] == 0 if method == "exact" else True  # of two empty sets
-    same = sm.knn_graph(given, K, method, metric="tanimoto", workers=1, **sampled)
-    np.testing.assert_array_equal(found.indices, same.indices)
+    if (method, kind) == ("exact", "dense"):
+        same = sm.knn_graph(given, K, method, metric="tanimoto", workers=1, **sampled)
+        np.testing.assert_array_equal(found.indices, same.indices)
     new = found.query(given[:50], 3)
     np.testing.assert_array_equal(new.distances[:, 0], 0)
     np.testing.assert_allclose(new.distances[:, 1], np.sort(away[:50], axis=1)[:, 0], rtol=1e-6)

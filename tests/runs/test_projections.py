@@ -37,7 +37,7 @@ MANY_NEIGHBORS = {**VALUES, "neighbors": {**VALUES["neighbors"], "n_neighbors": 
 def surface(n_features):
     """Return a surface of two dimensions among many features, and of a type that wide points often have."""
     rng = np.random.default_rng(n_features)
-    surface = rng.random((40_000 if n_features < 100 else 4096, 2))
+    surface = rng.random((40_000 if n_features < 100 else 4096 if n_features < 1000 else 2500, 2))
     points = np.sin(surface @ rng.normal(size=(2, n_features)) * 2)
     return points.astype(np.float32) if n_features < 1000 else np.round(100 + 100 * points).astype(np.int32)
 
@@ -60,7 +60,7 @@ def on_disk(folder: Path) -> int:
     return sum(path.lstat().st_blocks * 512 for path in folder.rglob("*"))
 
 
-@pytest.mark.parametrize("n_features", [3, 50, 784, 9000])
+@pytest.mark.parametrize("n_features", [3, 784, 9000])
 def test_no_stage_takes_more_memory_or_disk_than_projected_nor_much_less(tmp_path, n_features):
     np.save(tmp_path / "points.npy", surface(n_features))
     check_projections(str(tmp_path / "points.npy"), VALUES, tmp_path)

@@ -1,5 +1,6 @@
 """Which new points lie off the data, so that the embedding says nothing of them: by local spacings."""
 
+import itertools
 import json
 import shutil
 import warnings
@@ -136,13 +137,10 @@ CONDITIONS = {
 }
 
 
-EVERY = [(method, condition) for condition in CONDITIONS for method in ("lll", "pca", "t-sne")]
-HARDEST = [
-    (method, condition)
-    for condition in ("20 % outliers", "loose population")
-    for method in METHODS
-    if "150" not in method
-]
+# Every condition, and every method under one of the two hardest.
+EVERY = list(zip(itertools.cycle(("lll", "pca", "t-sne")), CONDITIONS))
+METHODS_OF_ALL = [method for method in METHODS if "150" not in method]
+HARDEST = list(zip(METHODS_OF_ALL, itertools.cycle(("20 % outliers", "loose population"))))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -162,8 +160,9 @@ def test_points_in_holes_are_isolated_and_two_percent_of_held_out_points_are(met
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", ["pca, 150 landmarks", "t-sne"])
-@pytest.mark.parametrize("condition", NEAR_CLUSTERS)
+@pytest.mark.parametrize(
+    ("method", "condition"), list(zip(itertools.cycle(("pca, 150 landmarks", "t-sne")), NEAR_CLUSTERS))
+)
 def test_the_hole_between_near_clusters_is_told_from_held_out_points(method, condition):
     """The spacing of single points at the edge of a cluster would not: areas down to 0.75."""
     draw, hole = NEAR_CLUSTERS[condition]
@@ -178,8 +177,7 @@ def test_the_hole_between_near_clusters_is_told_from_held_out_points(method, con
         assert roc_auc_score(np.arange(len(usual) + len(off)) >= len(usual), np.concatenate([usual, off])) >= 0.95
 
 
-@pytest.mark.parametrize("method", ["pca", "refine", "t-sne", "isomap"])
-@pytest.mark.parametrize("n_outliers", [0, 15])
+@pytest.mark.parametrize(("method", "n_outliers"), [("pca", 0), ("refine", 15), ("t-sne", 0), ("isomap", 15)])
 def test_a_hole_is_told_of_whatever_outliers_there_are(method, n_outliers):
     rng = np.random.default_rng(0)
     ways = rng.normal(size=(n_outliers, 4))
@@ -211,8 +209,7 @@ SETS = {
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", SETS)
-@pytest.mark.parametrize("n_landmarks", [12, 1200])
+@pytest.mark.parametrize(("name", "n_landmarks"), list(zip(SETS, itertools.cycle((12, 1200)))))
 def test_few_held_out_points_of_the_same_distribution_lie_off_the_data(name, n_landmarks, tmp_path):
     points = SETS[name](np.random.default_rng(5))
     order = np.random.default_rng(6).permutation(1500)
