@@ -533,7 +533,8 @@ def read_placement(run: Run, in_memory: bool = False, n_threads: int | None = No
 
 def placement_memory(run: Run, points: Dimensions, rows: int) -> Memory:
     """Return what placing blocks of so many new points takes."""
-    landmarks = COPIES_OF_LANDMARKS * array("float64", run.params.n_landmarks, points.n_features)
+    n_landmarks = 0 if compares_rows(run.metric) else run.params.n_landmarks
+    landmarks = COPIES_OF_LANDMARKS * array("float64", n_landmarks, points.n_features)
     return placer_of(run).memory(run, points, rows) + Memory(
         {"landmarks": landmarks},
         {

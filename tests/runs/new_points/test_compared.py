@@ -1,5 +1,7 @@
 """New points of runs whose metric compares rows: neighbours among all stored points, and places by these alone."""
 
+import tracemalloc
+
 import numba
 import numpy as np
 import pytest
@@ -8,10 +10,12 @@ from scipy.spatial.distance import cdist
 
 import scalemani as sm
 from scalemani.config.params import Parameters
+from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, ScalemaniWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, neighbors, read_placement
+from scalemani.runs.new_points.placements import placement_memory
 from scalemani.runs.walk import run
 
 N, K, N_CLUSTERS = 2100, 12, 6
@@ -177,6 +181,20 @@ def test_the_command_places_points_by_a_function_in_blocks_and_processes(points,
         assert "recall" in told
         np.testing.assert_array_equal(np.load(out), placed)
         assert len(np.unique(np.load(out.with_suffix(".labels.npy")))) == N_CLUSTERS
+
+
+def test_new_points_are_compared_with_all_others_block_by_block_within_the_projected_memory(tmp_path):
+    many = np.random.default_rng(3).gamma(1.0, size=(16_000, 64))
+    asked = Parameters().with_values({"points.metric": "manhattan", **FEW})
+    found = run(open_points(many), tmp_path / "run", "laplacian-eigenmaps", asked, Executor(), 1024)
+    rows = many[:1024] + 0.01
+    projected = placement_memory(found, Dimensions(1024, 64, "float64", 1024), 1024)
+    read_placement(found, n_threads=1).place(rows[:2])  # what is imported and compiled once
+    tracemalloc.start()
+    read_placement(found, n_threads=1).place(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < projected.total() < many.nbytes
 
 
 def test_points_have_no_place_in_pieces_that_no_edge_joins(points, tmp_path):
