@@ -31,6 +31,7 @@ from scalemani.kernels.machine.instructions import ITEM_BYTES, lowest_bit, near_
 from scalemani.kernels.neighbors.rerank import LIMIT_SLACK, Neighbors
 from scalemani.kernels.neighbors.row_scan import compared_neighbors
 from scalemani.kernels.neighbors.sparse_scan import sparse_neighbors
+from scalemani.kernels.neighbors.tiles import pair_rounds, tile_rows
 from scalemani.kernels.rows.byte_products import (
     MOST_STEPS,
     PANEL_ROWS,
@@ -49,7 +50,6 @@ from scalemani.kernels.rows.reduced import COORDINATES, Distance, distance_of, r
 from scalemani.kernels.rows.sketches import IN_SIGHT
 from scalemani.kernels.rows.smallest import bound_within, insert_neighbor
 
-LEAST_ROWS, MOST_ROWS, TILES = 256, 4096, 16  # of a tile, and as many tiles as there are where these allow it
 BLAS_ROWS = 512  # of both sides, by which BLAS is at its speed
 MULTIPLIED_ROWS = 256  # of both sides, which stay in the second-level cache with their products
 TERMS_AT_ONCE = 1024  # of a product in float32: sums of more are sums of such sums, which rounds less
@@ -265,21 +265,6 @@ def crossed_neighbors(rows: SketchedRows, first: int, known: Neighbors, limits: 
     return search.neighbors
 
 
-def pair_rounds(n_tiles: int) -> list[list[tuple[int, int]]]:
-    """Return rounds of pairs of so many tiles: each with itself, then as in a tournament."""
-    rounds, ring = [[(number, number) for number in range(n_tiles)]], list(range(n_tiles + n_tiles % 2))
-    for _ in range(len(ring) - 1):
-        opposite = zip(ring[: len(ring) // 2], reversed(ring), strict=False)
-        rounds.append([pair for pair in opposite if max(pair) < n_tiles])
-        ring = [ring[0], ring[-1], *ring[1:-1]]
-    return rounds
-
-
-def tile_rows(n_rows: int) -> int:
-    """Return how many of so many rows a tile has."""
-    return min(max(-(-n_rows // TILES // LEAST_ROWS) * LEAST_ROWS, LEAST_ROWS), MOST_ROWS)
-
-
 def tiles_of(rows: SketchedRows, frame: Frame, first: int = 0) -> list[Tile]:
     """Return rows from the first on cut into tiles."""
     n_rows = len(rows.points) - first
@@ -322,14 +307,15 @@ class Search:
         lists = self.lists.part(one.place), self.lists.part(other.place if both else slice(0, 0))
         (rows, one_bounds), (columns, other_bounds) = self._table(one), self._table(other)
         bounds = one_bounds, other_bounds
+        table, by_tiles = None, uses_tiles(one.rows.points.shape[1])
         if isinstance(rows, ByteRows) and isinstance(columns, ByteRows):
-            table, by_tiles = (rows.rows, columns.panels, columns.starts), uses_tiles(one.rows.points.shape[1])
+            table = rows.rows, columns.panels, columns.starts
             if (one is other or not both) and np.isinf(lists[0].limits).any():
                 limit_lists(table, by_tiles, bounds, lists[0], self.start + other.place.start)
-            pairs = Pairs(self.points, sides, bounds, reaches_of(lists, bounds), lists, self.singles)
-            join_bytes(table, by_tiles, self.distance, pairs)
-            return
-        pairs = Pairs(self.points, sides, bounds, reaches_of(lists, bounds), lists, self.singles)
+        reaches = reach_of_lists(lists[0].limits, bounds[0]), reach_of_lists(lists[1].limits, bounds[1])
+        pairs = Pairs(self.points, sides, bounds, reaches, lists, self.singles)
+        if table is not None:
+            return join_bytes(table, by_tiles, self.distance, pairs)
         for part in slices(len(rows), BLAS_ROWS):
             for place in slices(len(columns), BLAS_ROWS):
                 products = multiplied(rows[part], columns[place]) - bounds[1].halves[place]
@@ -412,11 +398,6 @@ def rounded_rows(points: np.ndarray, middle: np.ndarray, unit: float, most: floa
             lengths += square_of(coordinate)
         off[i] = min(np.sqrt(squares) * MORE_OFF + np.sqrt(lengths) * ROUNDED_OFF, FARTHEST)
     return codes, off
-
-
-def reaches_of(lists: tuple[Lists, Lists], bounds: tuple[Bounds, Bounds]) -> tuple[np.ndarray, np.ndarray]:
-    """Return what the lists of both sides take."""
-    return reach_of_lists(lists[0].limits, bounds[0]), reach_of_lists(lists[1].limits, bounds[1])
 
 
 def reach_of_lists(limits: np.ndarray, bounds: Bounds) -> np.ndarray:

@@ -17,12 +17,11 @@ from scalemani.kernels.neighbors.exact import (
     SketchedRows,
     crossed_neighbors,
     nearest_among,
-    pair_rounds,
     paired_neighbors,
-    tile_rows,
 )
 from scalemani.kernels.neighbors.plain import Comparison, compared, merged, recall_of
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors
+from scalemani.kernels.neighbors.tiles import pair_rounds, tile_rows
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.graph import StoredNeighbors, crossed_step, round_step, stripes_step

@@ -2,7 +2,8 @@
 
 from scalemani.engine.needs import Terms, array
 from scalemani.engine.sizes import Sizes
-from scalemani.kernels.neighbors.exact import MULTIPLIED_ROWS, tile_rows
+from scalemani.kernels.neighbors.exact import MULTIPLIED_ROWS
+from scalemani.kernels.neighbors.tiles import tile_rows
 from scalemani.kernels.rows.byte_products import whole_terms
 
 COPIES_IN_BYTES = 2  # as one side of products, and as the other

@@ -13,8 +13,6 @@ from scipy.spatial.distance import cdist
 
 from scalemani.kernels.neighbors import exact as search
 from scalemani.kernels.neighbors.exact import (
-    LEAST_ROWS,
-    MOST_ROWS,
     Lists,
     Search,
     SketchedRows,
@@ -23,11 +21,9 @@ from scalemani.kernels.neighbors.exact import (
     lowered_squares,
     multiplied,
     nearest_among,
-    pair_rounds,
     paired_neighbors,
     reach_of_lists,
     squared_lengths,
-    tile_rows,
     tiles_of,
 )
 from scalemani.kernels.neighbors.rerank import merge_neighbors, no_neighbors
@@ -167,23 +163,6 @@ def test_pairs_side_by_side_have_the_bits_of_one_after_the_other(n_rows):
         side_by_side = paired_neighbors(sketched(points), no_neighbors(900, 7), pool.map)
     assert_same(side_by_side, paired_neighbors(sketched(points), no_neighbors(900, 7)))
     assert_same(side_by_side, exact(points, 7))
-
-
-@pytest.mark.parametrize("count", [1, 2, 3, 8, 9])
-def test_rounds_hold_every_pair_once_and_no_tile_twice(count):
-    rounds = pair_rounds(count)
-    for pairs in rounds[1:]:
-        assert len({tile for pair in pairs for tile in pair}) == 2 * len(pairs)
-    pairs = [tuple(sorted(pair)) for pairs in rounds for pair in pairs]
-    assert sorted(pairs) == [(i, j) for i in range(count) for j in range(i, count)]
-
-
-@pytest.mark.parametrize("n_rows", [1, 255, 5000, 29_523, 10**6])
-def test_tiles_are_many_where_they_are_not_small(n_rows):
-    rows = tile_rows(n_rows)
-    assert rows % LEAST_ROWS == 0
-    assert LEAST_ROWS <= rows <= MOST_ROWS
-    assert rows in (LEAST_ROWS, MOST_ROWS) or 8 <= n_rows / rows <= 16
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)

@@ -104,6 +104,16 @@ def by_leaves(tmp_path_factory) -> Run:
 
 
 @pytest.fixture(scope="session")
+def by_stripes(tmp_path_factory) -> Run:
+    """Return a run of points whose neighbours were searched by stripes, with all that such a search writes."""
+    points = np.random.default_rng(7).normal(size=(4200, 5)).astype(np.float32)
+    folder = tmp_path_factory.mktemp("records") / "stripes"
+    params = Parameters().with_values({"neighbors": {"n_neighbors": 4, "method": "exact"}})
+    executor = Executor("processes", workers=1, keep=True)
+    return run(open_points(points), folder, "knn-graph", params, executor, BLOCK_ROWS)
+
+
+@pytest.fixture(scope="session")
 def pictured(tmp_path_factory) -> Run:
     """Return a run of the pixels of an image."""
     values = {"neighbors": {"method": "window", "window": 3}, "landmarks": {"n_landmarks": 60}}

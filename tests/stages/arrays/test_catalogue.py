@@ -76,7 +76,9 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(dimension_meanings())
 
 
-@pytest.mark.parametrize("which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown", "by_leaves"])
+@pytest.mark.parametrize(
+    "which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown", "by_leaves", "by_stripes"]
+)
 def test_what_is_stored_is_what_is_described(which, request, description_of):
     runs = request.getfixturevalue(which)
     one = runs["t-sne"] if isinstance(runs, dict) else runs
@@ -113,11 +115,32 @@ def by_logarithms(tmp_path_factory):
 
 
 def test_runs_store_every_array_that_is_described(
-    finished, wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, by_logarithms, description_of
+    finished,
+    wide,
+    pictured,
+    sparse_run,
+    weighted,
+    grown,
+    by_leaves,
+    by_stripes,
+    in_pieces,
+    by_logarithms,
+    description_of,
 ):
     seen = {
         (stage, description_of(stage, path))
-        for one in (finished["t-sne"], wide, pictured, sparse_run, weighted, grown, by_leaves, in_pieces, by_logarithms)
+        for one in (
+            finished["t-sne"],
+            wide,
+            pictured,
+            sparse_run,
+            weighted,
+            grown,
+            by_leaves,
+            by_stripes,
+            in_pieces,
+            by_logarithms,
+        )
         for _, stage, path, _ in stored_arrays(one.store.root)
     }
     described = {(stored.STAGE, one) for stored in stored_stages() for one in stored.ARRAYS}
