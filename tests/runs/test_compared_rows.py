@@ -377,6 +377,34 @@ def test_the_command_line_embeds_and_audits_a_run_by_chebyshev(points, tmp_path,
     assert (status, error) == (0, ""), out
 
 
+@pytest.mark.parametrize(("metric", "method"), [("far", "t-sne"), ("minkowski:3", "diffusion-maps")])
+def test_commands_take_runs_by_a_function_and_by_processes(tmp_path, scalemani, metric, method):
+    points = np.random.default_rng(5).gamma(1.0, size=(650, 6))  # in one piece
+    run_folder, processes = tmp_path / "run", ["--scheduler", "processes", "--workers", "1"]
+    np.save(tmp_path / "points.npy", points[:600])
+    np.save(tmp_path / "more.npy", points[600:])
+    settings = ["affinities.perplexity=6", "neighbors.n_neighbors=20"]
+    settings += ["layout.max_iterations=20", "layout.converged=0"] if method == "t-sne" else []
+    named = f"{__file__}::far" if metric == "far" else metric
+    given = ["--method", method, "--metric", named, *(f"--set={one}" for one in settings)]
+    for command in (
+        ["plan", tmp_path / "points.npy", run_folder, *given],
+        ["embed", tmp_path / "points.npy", run_folder, *given, *processes],
+        ["info", run_folder],
+        ["measure", run_folder],
+        ["report", run_folder, tmp_path / "report.html"],
+        ["append", run_folder, tmp_path / "more.npy", *processes],
+        ["verify", run_folder],
+        ["transform", run_folder, tmp_path / "more.npy", tmp_path / "placed.npy"],
+    ):
+        status, out, error = scalemani(*command)
+        assert status == 0, (command, out, error)
+    grown = sm.open_run(run_folder)
+    assert grown.n_input_points == 650
+    placed, own = np.load(tmp_path / "placed.npy"), np.asarray(grown.kept_embedding[...])
+    assert (np.abs(placed[:, np.newaxis] - own).max(axis=2).min(axis=1) == 0).all()  # points of the run are at theirs
+
+
 @pytest.mark.parametrize(
     "method", ["laplacian-eigenmaps", "diffusion-maps", "spectral-clustering", "elastic-embedding"]
 )
