@@ -31,7 +31,6 @@ from scalemani.stages.neighbors.tables import (
     points_at,
     rows_of,
     sketch_tables,
-    sketched_at,
     sketched_rows,
     work_points_of,
 )
@@ -46,13 +45,16 @@ def search_exactly(work: StageWork, number: int) -> None:
     task, step = work.task, round_step(number)
     task.output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
-        return
-    if work.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
+        pass
+    elif work.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
         work.map_blocks(functools.partial(paired_block, search_pairs(work)), step)
     elif 0 < crossed_bytes(task) <= task.cache_bytes // work.in_one_process:
         search_stripes(work, number)
     else:
         work.map_blocks(exact_block, step)
+    if not work.executor.keep:  # of a search that was interrupted too, whichever way it was resumed
+        task.output.remove_step(crossed_step(number))
+        task.output.remove_step(stripes_step(number))
 
 
 def search_stripes(work: StageWork, number: int) -> None:
@@ -69,9 +71,6 @@ def search_stripes(work: StageWork, number: int) -> None:
     merge, reads = functools.partial(merged_blocks, number), functools.partial(pairs_read, pairs, len(stripes[0]))
     graph.map_block_ranges(merge, len(stripes[0]), round_step(number), reads)
     graph.compute()
-    if not work.executor.keep:
-        work.task.output.remove_step(crossed_step(number))
-        work.task.output.remove_step(stripes_step(number))
 
 
 def stripes_of(task: StageTask) -> list[range]:
@@ -93,7 +92,7 @@ def pairs_read(pairs: Sequence[tuple[int, int]], together: int, block: int) -> S
 def stripe_part(number: int, task: StageTask, stripe: int) -> Arrays:
     """Return the lists of the points of a stripe in itself, as they are stored."""
     blocks = stripes_of(task)[stripe]
-    rows, first = sketched_blocks(task, blocks), task.dimensions.rows_of(blocks)[0]
+    rows, first = searched_blocks(task, blocks), task.dimensions.rows_of(blocks)[0]
     lists = paired_neighbors(rows, empty_lists(task, len(rows.points)))
     return stored_lists_of(lists, first + np.arange(len(rows.points)))
 
@@ -106,7 +105,7 @@ def crossed_part(number: int, task: StageTask, part: int) -> Arrays:
     stripes = stripes_of(task)
     one, other = next(itertools.islice(itertools.combinations(range(len(stripes)), 2), part, None))
     task.output.find(block_unit(stripe, stripes_step(number)) for stripe in (one, other))
-    both = [sketched_blocks(task, stripes[stripe]) for stripe in (one, other)]
+    both = [searched_blocks(task, stripes[stripe]) for stripe in (one, other)]
     rows = both[0]._replace(
         points=np.concatenate([half.points for half in both]), sketches=np.concatenate([half.sketches for half in both])
     )
@@ -138,9 +137,22 @@ def merged_blocks(number: int, task: StageTask, blocks: Sequence[int]) -> Iterat
         yield block, round_arrays(Neighbors(*(field[inside] for field in lists)), fresh)
 
 
-def sketched_blocks(task: StageTask, blocks: range) -> SketchedRows:
+def searched_at(task: StageTask, rows: slice) -> SketchedRows:
+    """Return the points of a block as neighbours are compared."""
+    return searched_rows(task, points_at(task, rows, True), rows)
+
+
+def searched_rows(task: StageTask, points: Points, rows: slice) -> SketchedRows:
+    """Return points as neighbours are compared at consecutive rows: of sets with sketches, which choose candidates."""
+    sketches = np.empty((rows.stop - rows.start, 0), np.float32)
+    if METRICS[task.params.points.metric].of_sets and not task.dimensions.sparse:
+        sketches = sketch_tables(task).by_row[rows]
+    return sketched_rows(task, points, sketches)
+
+
+def searched_blocks(task: StageTask, blocks: range) -> SketchedRows:
     """Return the points of consecutive blocks as neighbours are compared."""
-    parts = [sketched_at(task, rows_of(task, block)) for block in blocks]
+    parts = [searched_at(task, rows_of(task, block)) for block in blocks]
     points, sketches = ([getattr(part, name) for part in parts] for name in ("points", "sketches"))
     return parts[0]._replace(points=np.concatenate(points), sketches=np.concatenate(sketches))
 
@@ -178,7 +190,7 @@ def search_pairs(work: StageWork) -> Neighbors:
         executor.progress.advance()
         return results
 
-    rows = sketched_rows(task, points, sketch_tables(task).by_row[:])
+    rows = searched_rows(task, points, slice(0, len(points)))
     return paired_neighbors(rows, empty_lists(task, len(points)), map_round)
 
 
@@ -190,10 +202,10 @@ def paired_block(lists: Neighbors, task: StageTask, block: int) -> Arrays:
 
 def exact_block(task: StageTask, block: int) -> Arrays:
     """Return the neighbours of a block by looking at every point."""
-    labels, queries = np.arange(*task.dimensions.rows(block)), sketched_at(task, rows_of(task, block))
+    labels, queries = np.arange(*task.dimensions.rows(block)), searched_at(task, rows_of(task, block))
     lists, unlimited = empty_lists(task, len(labels)), np.full(len(labels), np.inf)
     for other in (rows_of(task, number) for number in range(task.dimensions.n_blocks)):
-        lists = nearest_among(queries, labels, sketched_at(task, other), other.start, lists, unlimited)
+        lists = nearest_among(queries, labels, searched_at(task, other), other.start, lists, unlimited)
     return round_arrays(lists, np.ones(lists.indices.shape, np.uint8))
 
 

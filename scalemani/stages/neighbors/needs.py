@@ -71,7 +71,9 @@ def compared_in_block(sizes: Sizes) -> Terms:
 
 def memory_of_exact(sizes: Sizes) -> Memory:
     """Return what a block takes that is compared with all others."""
-    dimensions, width, row = sizes.dimensions, sizes.sketch_width, sizes.dimensions.row_bytes
+    dimensions, row = sizes.dimensions, sizes.dimensions.row_bytes
+    of_sets = METRICS[sizes.params.points.metric].of_sets and not dimensions.sparse
+    width = sizes.sketch_width if of_sets else 0
     tiles = (QUERIES_AT_ONCE + ROWS_AT_ONCE) * (
         2 * row if dimensions.sparse else array("float64", dimensions.n_features)
     )

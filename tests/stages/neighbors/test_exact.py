@@ -1,5 +1,7 @@
 """The exact search is judged by what it has stored, and not by its name."""
 
+import shutil
+
 import numpy as np
 import pytest
 
@@ -105,24 +107,25 @@ def test_stripes_give_the_lists_of_all_points_at_once(tmp_path, dtype):
 
 def test_a_search_by_stripes_resumes_where_it_stopped(tmp_path, monkeypatch):
     points = np.random.default_rng(4).normal(size=(6000, 5)).astype(np.float32)
-    expected = stored(search_in(tmp_path / "one", points))
+    expected = search_in(tmp_path / "one", points).group("neighbors").content_digest
     done, search = [], exact.crossed_part
 
-    def interrupted(number, task, part):
+    def crossed(number, task, part):
         if len(done) == 5:
             raise KeyboardInterrupt
         done.append(part)
         return search(number, task, part)
 
-    monkeypatch.setattr(exact, "paired_bytes", lambda task: 0)
     with monkeypatch.context() as stopped:
-        stopped.setattr(exact, "crossed_part", interrupted)
+        stopped.setattr(exact, "paired_bytes", lambda task: 0)
+        stopped.setattr(exact, "crossed_part", crossed)
         with pytest.raises(KeyboardInterrupt):
             search_in(tmp_path / "run", points, workers=1)
-    before = set(done)
-    monkeypatch.setattr(
-        exact, "crossed_part", lambda number, task, part: done.append(part) or search(number, task, part)
-    )
-    assert stored(search_in(tmp_path / "run", points, workers=1)) == expected
-    assert len(before) == 5
-    assert len(done) == len(set(done)) == 15
+        shutil.copytree(tmp_path / "run", tmp_path / "copy")
+        before, done[:] = list(done), []
+        stopped.setattr(exact, "crossed_part", lambda *given: done.append(given[-1]) or search(*given))
+        resumed = search_in(tmp_path / "run", points, workers=1)
+    assert sorted(before + done) == list(range(15))
+    assert resumed.group("neighbors").content_digest == expected
+    in_one_go = search_in(tmp_path / "copy", points)  # by all points at once: nothing of stripes is left
+    assert in_one_go.group("neighbors").content_digest == expected
