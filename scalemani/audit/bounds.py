@@ -59,7 +59,7 @@ def sine_and_error(
     turned = 1.0 + np.cumsum((off / away) ** 2) - (off / away) ** 2
     gaps, coupled = last - following - off - lost, np.zeros(len(following))
     if rounding:
-        coupled[1:] = rounding / (last - following[0])
+        coupled[1:] = rounding / away[0] if following[0] < last else np.inf
     open_gaps = gaps > 0
     if not open_gaps.any():
         return np.inf, length
