@@ -78,7 +78,7 @@ class TaskGraph:
         needs : the keys of the tasks that are done before that of a unit, which takes nothing of their results
         rows : as of `Layer`
         """
-        layer, tasks = self._layer_name(step), dict[Key, Task]()
+        layer, tasks = self._unused_name(step), dict[Key, Task]()
         for place, unit in enumerate(units):
             key = layer, str(place) if isinstance(unit, Delayed) else unit_name(unit)
             tasks[key if key not in tasks else (layer, f"{key[1]}, {place}")] = Task(
@@ -88,16 +88,16 @@ class TaskGraph:
 
     def units_in_turn(self, function: UnitFunction, units: Iterable[Any], step: str = "") -> list[Key]:
         """Add function(unit) of every unit, each of which waits for the one before; return their keys."""
-        layer, tasks = self._layer_name(step), dict[Key, Task]()
+        layer, tasks = self._unused_name(step), dict[Key, Task]()
         for place, unit in enumerate(units):
             tasks[layer, str(place)] = Task(unit, ((layer, str(place - 1)),) if place else ())
         return self._add(layer, Layer(function, False, tasks))
 
     def tree(self, combine: Combine, parts: Sequence[Key]) -> Key | None:
         """Add the tree that combines parts in their order; return the key of its root, None without parts."""
-        level, step = list(parts), f"{parts[0][0]}-sum" if parts else ""
+        level = list(parts)
         while len(level) > 1:
-            layer = self._layer_name(step.removeprefix(self.name).removeprefix("-"))
+            layer = self._unused_name("sum", after=parts[0][0])
             groups = [tuple(level[start : start + SPLIT_EVERY]) for start in range(0, len(level), SPLIT_EVERY)]
             tasks = {(layer, str(place)): Task(None, group) for place, group in enumerate(groups)}
             level = self._add(layer, Layer(combine, True, tasks))
@@ -150,9 +150,9 @@ class TaskGraph:
             others += [value.dask for value in lazy]
         return HighLevelGraph.merge(*others, HighLevelGraph(layers, dependencies))
 
-    def _layer_name(self, step: str) -> str:
-        """Return a name for another layer, after the stage and the step."""
-        name = f"{self.name}-{step}" if step else self.name
+    def _unused_name(self, step: str, after: str = "") -> str:
+        """Return a name for another layer: that of the stage, or of a layer, and the step."""
+        name = "-".join(filter(None, [after or self.name, step]))
         return name if name not in self.layers else f"{name}-{len(self.layers)}"
 
     def _add(self, name: str, layer: Layer) -> list[Key]:

@@ -23,7 +23,7 @@ from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.store.groups import block_unit
 from scalemani.store.schema import ArrayDescription
 
-MOST_PARTS = 512  # of a sum that reach the driver: more than the tasks that most clusters run at once
+MOST_PARTS = 512  # of a sum: more than the tasks that most clusters run at once
 LEDGER_VARIABLE, PARTS_LEDGER = "SCALEMANI_LEDGER", ".parts"
 DIMENSIONS, EXTREMES = "dimensions.json", "extremes.json"  # of the points, in their stage
 Arrays = Mapping[ArrayDescription, np.ndarray]

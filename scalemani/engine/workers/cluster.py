@@ -33,6 +33,7 @@ SECONDS_BETWEEN = 0.5  # attempts
 MOST_POISONED = 4  # units whose workers die when they run alone; more end the stage at once
 MOST_ALONE = 16  # of them that run alone: those that Dask begins first, which were at work when their worker died
 POLL_SECONDS = 1.0  # without a task that ends, until one looks at the workers
+UNCALLED = Calls(lambda function: function, lambda combine: combine)  # of a graph that is looked at alone
 RESUME = "run the same command again to resume"
 LOST = f"the scheduler has not answered: start one again, and with its address {RESUME}"
 
@@ -70,15 +71,14 @@ class Computation:
         while True:
             try:
                 results, killed = self._compute(self.graph, self.targets)
+                if not killed and self._poisoned:
+                    raise next(iter(self._poisoned.values()))
+                if not killed:
+                    return results
+                self._try_alone(killed)
             except CancelledError:  # the connection to the scheduler was lost, and may be there again
                 self._look()
                 time.sleep(POLL_SECONDS)
-                continue
-            if not killed and self._poisoned:
-                raise next(iter(self._poisoned.values()))
-            if not killed:
-                return results
-            self._try_alone(killed)
 
     def _compute(self, graph: TaskGraph, targets: Sequence[Key]) -> tuple[list[Any], dict[Key, KilledWorker]]:
         """Have Dask compute a graph; return the results of targets, or what Dask has given up."""
@@ -107,9 +107,10 @@ class Computation:
         """Return how workers call the functions of a graph, and how much memory of its worker a unit waits for."""
         annotations = {}
         if self.limited:
-            declare_memory(self.client)
             share = share_of(described_workers(self.client, self.timeouts.answer), self.batch.memory)
-            annotations = {"resources": {RESOURCE: share}} if share else {}
+            if share:
+                declare_memory(self.client)
+                annotations = {"resources": {RESOURCE: share}}
 
         def unit(function: UnitFunction) -> Callable[..., Any]:
             return functools.partial(run_unit, cloudpickle.dumps(function), self.batch.cache)
@@ -171,7 +172,7 @@ class Computation:
         for key in killed.keys() & self._killed.keys():
             raise self._poison(key, killed[key])
         self._killed |= killed
-        ranks = order(dict(self.graph.as_dask(self._calls())))
+        ranks = order(dict(self.graph.as_dask(UNCALLED)))
         for key in sorted(killed.keys() & set(self.graph.unit_keys), key=ranks.__getitem__)[:MOST_ALONE]:
             layer = self.graph.layers[key[0]]
             alone = TaskGraph(self.graph.name, {key[0]: replace(layer, tasks={key: Task(layer.tasks[key].unit, ())})})

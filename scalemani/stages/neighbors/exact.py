@@ -5,6 +5,7 @@ The recall of the exact search itself is measured by plain distances, which shar
 
 import functools
 import itertools
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -60,16 +61,12 @@ def search_exactly(work: StageWork, number: int) -> None:
 def search_stripes(work: StageWork, number: int) -> None:
     """Compute the missing blocks of a round by stripes: each in itself, then pairs of them, whose lists are merged."""
     graph, stripes = work.graph(), stripes_of(work.task)
-    pairs = list(itertools.combinations(range(len(stripes)), 2))
-    graph.map_blocks(functools.partial(stripe_part, number), stripes_step(number), len(stripes))
-    graph.map_blocks(
-        functools.partial(crossed_part, number),
-        crossed_step(number),
-        len(pairs),
-        functools.partial(stripes_read, pairs),
-    )
-    merge, reads = functools.partial(merged_blocks, number), functools.partial(pairs_read, pairs, len(stripes[0]))
-    graph.map_block_ranges(merge, len(stripes[0]), round_step(number), reads)
+    pairs = pairs_of(stripes)
+    graph.map_blocks(stripe_part, stripes_step(number), len(stripes))
+    crossed, stripes_read = functools.partial(crossed_part, number), functools.partial(operator.getitem, pairs)
+    graph.map_blocks(crossed, crossed_step(number), len(pairs), stripes_read)
+    merged, read = functools.partial(merged_blocks, number), functools.partial(pairs_read, pairs, len(stripes[0]))
+    graph.map_block_ranges(merged, len(stripes[0]), round_step(number), read)
     graph.compute()
 
 
@@ -79,9 +76,9 @@ def stripes_of(task: StageTask) -> list[range]:
     return [range(start, min(start + together, n_blocks)) for start in range(0, n_blocks, together)]
 
 
-def stripes_read(pairs: Sequence[tuple[int, int]], part: int) -> Sequence[int]:
-    """Return the stripes of a pair."""
-    return pairs[part]
+def pairs_of(stripes: Sequence[range]) -> list[tuple[int, int]]:
+    """Return the pairs of stripes that are searched in each other."""
+    return list(itertools.combinations(range(len(stripes)), 2))
 
 
 def pairs_read(pairs: Sequence[tuple[int, int]], together: int, block: int) -> Sequence[int]:
@@ -89,7 +86,7 @@ def pairs_read(pairs: Sequence[tuple[int, int]], together: int, block: int) -> S
     return [part for part, pair in enumerate(pairs) if block // together in pair]
 
 
-def stripe_part(number: int, task: StageTask, stripe: int) -> Arrays:
+def stripe_part(task: StageTask, stripe: int) -> Arrays:
     """Return the lists of the points of a stripe in itself, as they are stored."""
     blocks = stripes_of(task)[stripe]
     rows, first = searched_blocks(task, blocks), task.dimensions.rows_of(blocks)[0]
@@ -103,18 +100,16 @@ def crossed_part(number: int, task: StageTask, part: int) -> Arrays:
     None is longer than the list of its point in its own stripe: what is farther is no neighbour.
     """
     stripes = stripes_of(task)
-    one, other = next(itertools.islice(itertools.combinations(range(len(stripes)), 2), part, None))
-    task.output.find(block_unit(stripe, stripes_step(number)) for stripe in (one, other))
-    both = [searched_blocks(task, stripes[stripe]) for stripe in (one, other)]
+    pair = pairs_of(stripes)[part]
+    both = [searched_blocks(task, stripes[stripe]) for stripe in pair]
     rows = both[0]._replace(
         points=np.concatenate([half.points for half in both]), sketches=np.concatenate([half.sketches for half in both])
     )
-    known = [read_lists_of(task, block_unit(stripe, stripes_step(number))) for stripe in (one, other)]
+    known = [read_lists_of(task, block_unit(stripe, stripes_step(number))) for stripe in pair]
     limits = np.concatenate([farthest(lists) for lists in known])
     lists = crossed_neighbors(rows, len(both[0].points), empty_lists(task, len(limits)), limits)
-    return stored_lists_of(
-        lists, np.concatenate([np.arange(*task.dimensions.rows_of(stripes[i])) for i in (one, other)])
-    )
+    work_rows = [np.arange(*task.dimensions.rows_of(stripes[stripe])) for stripe in pair]
+    return stored_lists_of(lists, np.concatenate(work_rows))
 
 
 def merged_blocks(number: int, task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int, Arrays]]:
@@ -123,13 +118,14 @@ def merged_blocks(number: int, task: StageTask, blocks: Sequence[int]) -> Iterat
     stripe = blocks[0] // len(stripes[0])
     start, stop = task.dimensions.rows_of(stripes[stripe])
     unit = block_unit(stripe, stripes_step(number))
-    task.output.find([unit])
+    task.output.find([unit])  # of the layer before the last, whose blocks are found for all that read them
     lists = read_lists_of(task, unit)
-    for part, (one, other) in enumerate(itertools.combinations(range(len(stripes)), 2)):
-        if stripe in (one, other):
-            crossed = read_lists_of(task, block_unit(part, crossed_step(number)))
-            rows = slice(0, stop - start) if stripe == one else slice(len(crossed.indices) - (stop - start), None)
-            lists = merge_neighbors(lists, Neighbors(*(field[rows] for field in crossed)), width)
+    pairs = pairs_of(stripes)
+    for part in pairs_read(pairs, len(stripes[0]), blocks[0]):
+        crossed = read_lists_of(task, block_unit(part, crossed_step(number)))
+        leads = pairs[part][0] == stripe
+        rows = slice(0, stop - start) if leads else slice(len(crossed.indices) - (stop - start), None)
+        lists = merge_neighbors(lists, Neighbors(*(field[rows] for field in crossed)), width)
     for block in blocks:
         first, last = task.dimensions.rows(block)
         inside = slice(first - start, last - start)

@@ -76,12 +76,18 @@ def test_every_dimension_has_a_meaning_and_is_one_of_some_array():
     assert named == set(dimension_meanings())
 
 
-@pytest.mark.parametrize(
-    "which", ["finished", "wide", "pictured", "sparse_run", "weighted", "grown", "by_leaves", "by_stripes"]
-)
-def test_what_is_stored_is_what_is_described(which, request, description_of):
+RUNS = ("finished", "wide", "pictured", "sparse_run", "weighted", "grown", "by_leaves", "by_stripes")  # fixtures
+
+
+def run_named(request, which):
+    """Return the run of a fixture, or of those that share a store one."""
     runs = request.getfixturevalue(which)
-    one = runs["t-sne"] if isinstance(runs, dict) else runs
+    return runs["t-sne"] if isinstance(runs, dict) else runs
+
+
+@pytest.mark.parametrize("which", RUNS)
+def test_what_is_stored_is_what_is_described(which, request, description_of):
+    one = run_named(request, which)
     for _, stage, path, array in stored_arrays(one.store.root):
         described = description_of(stage, path)
         where = f"{stage}/{path}"
@@ -114,34 +120,11 @@ def by_logarithms(tmp_path_factory):
     return sm.SNE(perplexity=3, store=folder, settings=settings).fit(points).run_
 
 
-def test_runs_store_every_array_that_is_described(
-    finished,
-    wide,
-    pictured,
-    sparse_run,
-    weighted,
-    grown,
-    by_leaves,
-    by_stripes,
-    in_pieces,
-    by_logarithms,
-    description_of,
-):
+def test_runs_store_every_array_that_is_described(request, description_of):
     seen = {
         (stage, description_of(stage, path))
-        for one in (
-            finished["t-sne"],
-            wide,
-            pictured,
-            sparse_run,
-            weighted,
-            grown,
-            by_leaves,
-            by_stripes,
-            in_pieces,
-            by_logarithms,
-        )
-        for _, stage, path, _ in stored_arrays(one.store.root)
+        for which in (*RUNS, "in_pieces", "by_logarithms")
+        for _, stage, path, _ in stored_arrays(run_named(request, which).store.root)
     }
     described = {(stored.STAGE, one) for stored in stored_stages() for one in stored.ARRAYS}
     assert described == seen
