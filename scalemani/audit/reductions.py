@@ -63,14 +63,14 @@ def check_last_pass(audit: Audit, group: StoredGroup, embedding: StoredGroup) ->
 
 def check_order(audit: Audit) -> Iterator[Finding]:
     """Check that work rows are the points in another order, with their sketches, sorted by cells."""
-    stage, group = "work_points", audit.run.groups["work_points"]
+    stage = "work_points"
     yield none_wrong(stage, "every input row is one work row", int(not audit.order_is_whole))
     if not audit.order_is_whole or audit.points is None:
         return
     inputs = Points(audit.run, audit.run.groups["points"], "")
     different = (inputs.gather(audit.order[audit.sample]) != audit.sampled_points).any(axis=1)
     yield none_wrong(stage, f"{len(different)} rows are the points at their input rows", int(different.sum()))
-    if audit.run.has("partition") and group.holds("sketch"):
+    if audit.run.has("partition"):
         yield from check_partition(audit)
 
 
@@ -80,13 +80,15 @@ def check_partition(audit: Audit) -> Iterator[Finding]:
     mean, axes, scale, centroids = (group.read(name) for name in ("mean", "axes", "scale", "centroids"))
     centred = np.clip((audit.sampled_points - mean) / float(scale), -IN_SIGHT, IN_SIGHT)
     made = np.clip(centred @ axes.astype(np.float64), -IN_SIGHT, IN_SIGHT)
-    stored = audit.rows_of(work, "sketch", audit.sample).astype(np.float64)
     size = np.linalg.norm(centred, axis=1) + np.linalg.norm(mean) / float(scale) + 1e-300
-    off = (np.abs(made - stored) > SKETCHED * size[:, np.newaxis]).any(axis=1)
-    yield none_wrong("work_points", f"sketches of {len(made)} rows", int(off.sum()), "(point - mean) @ axes / scale")
+    if work.holds("sketch"):
+        stored = audit.rows_of(work, "sketch", audit.sample).astype(np.float64)
+        off = (np.abs(made - stored) > SKETCHED * size[:, np.newaxis]).any(axis=1)
+        formula = "(point - mean) @ axes / scale"
+        yield none_wrong("work_points", f"sketches of {len(made)} rows", int(off.sum()), formula)
     cells = audit.rows_of(group, "cells", audit.order[audit.sample])
     inside = (cells >= 0) & (cells < len(centroids))
-    squares = squared_distances(stored, centroids.astype(np.float64))
+    squares = squared_distances(made, centroids.astype(np.float64))
     to_cell = np.take_along_axis(squares, np.where(inside, cells, 0)[:, np.newaxis].astype(np.int64), 1)[:, 0]
     wrong = ~inside | (to_cell > squares.min(axis=1) * (1 + 1e-3) + 1e-6 * size**2)
     yield none_wrong("partition", f"nearest cells of {len(cells)} rows", int(wrong.sum()), "by their sketches")

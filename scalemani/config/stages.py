@@ -68,7 +68,7 @@ LEAVE_OUT = "leave-out"  # of points.missing
 DUPLICATES = Stage("duplicates", (), by_block=False, optional=True, key=Key(side_data=("duplicates",)))
 POINTS = Stage("points", (), key=Key(continues=("points",)))
 PARTITION = Stage("partition", ("points",), seeded=True, key=Key(version=4, continues=("partition",)))
-WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(continues=("work_points",)))
+WORK_POINTS = Stage("work_points", ("points", "partition"), key=Key(version=2, continues=("work_points",)))
 LISTS = Stage(
     "given_lists",
     ("work_points",),
@@ -154,14 +154,20 @@ EMBEDDING = Stage(
     ),
 )
 DIFFUSION_COORDINATES = Stage("diffusion_coordinates", ("embedding",))
-CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=3))
+CLUSTERING = Stage("clustering", ("landmarks", "embedding"), seeded=True, key=Key(version=4))
 
 LAYOUT = Stage(
     "layout",
-    ("work_points", "symmetric_affinities", "embedding", "weights"),
+    ("partition", "work_points", "symmetric_affinities", "embedding", "weights"),
     seeded=True,
     by_block=False,
-    key=Key(version=10, parameters_of=("landmark_embedding",), side_data=("init",), continues=("layout",)),
+    key=Key(
+        version=10,
+        parameters_of=("landmark_embedding",),
+        side_data=("init",),
+        continues=("layout",),
+        without=("partition",),
+    ),
 )
 
 GRAPH = Stage("graph", ("work_points", "neighbors"))

@@ -7,13 +7,14 @@ import numpy as np
 
 from scalemani.datasets.digits import DeformedDigits, InfiniteDigits
 from scalemani.datasets.generator import Blobs, FishBowl, Generator, Spiral, SwissRoll
+from scalemani.datasets.pixels import PlanetPixels
 from scalemani.errors import ConfigError, nearest_name
 from scalemani.io.export import Progress, companion_path, rows_per_block, write_rows
 
 __all__ = ["GENERATORS", "Generator", "generator", "labels_path", "write"]
 
 GENERATORS: dict[str, type[Generator]] = {
-    kind.name: kind for kind in (SwissRoll, FishBowl, Spiral, Blobs, DeformedDigits, InfiniteDigits)
+    kind.name: kind for kind in (SwissRoll, FishBowl, Spiral, Blobs, PlanetPixels, DeformedDigits, InfiniteDigits)
 }
 
 
@@ -22,8 +23,9 @@ def generator(name: str, n_points: int | None = None, seed: int = 0, source: str
 
     Parameters
     ----------
-    name : swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits
-    n_points : number of points (None: 20,000; infinite-digits 1,020,000); fewer points are the first of more
+    name : swiss-roll, fish-bowl, spiral, blobs, planet-pixels, deformed-digits or infinite-digits
+    n_points : number of points (None: 20,000; planet-pixels 1,000,000, infinite-digits 1,020,000); fewer points are
+        the first of more
     seed : the same seed gives the same points, however they are cut into blocks
     source : for infinite-digits, an .npz file with pictures X (uint8, one a row) and labels y, such as mnist.npz
 

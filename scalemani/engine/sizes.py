@@ -187,6 +187,11 @@ class Sizes:
         return int(pairs + n_landmarks) // 2
 
     @property
+    def stores_sketches(self) -> bool:
+        """Whether sketches are stored: they are made of dense points that take less, as bytes do, when looked up."""
+        return self.dimensions.sparse or self.dimensions.row_bytes >= array("float32", self.sketch_width)
+
+    @property
     def sketch_width(self) -> int:
         """The columns of a sketch."""
         return min(self.params.partition.sketch_dimensions, self.dimensions.n_features)

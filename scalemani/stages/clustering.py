@@ -24,7 +24,7 @@ from scalemani.stages.shared.output import pieces_read
 from scalemani.stages.shared.tiles import added, fold_tiles, parts_of_tiles
 
 FILES_OF_PASS_BYTES = 3 * 4096  # centres, their description and their mark
-TILES_TOGETHER = 16  # whose sums are added where they are computed; another number would change the last bits
+TILES_TOGETHER = 64  # whose sums are added where they are computed; another number would change the last bits
 
 
 def memory(sizes: Sizes) -> Memory:

@@ -36,7 +36,7 @@ from scalemani.kernels.graph.components import (
 )
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, stored_weights
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of, stored_weights
 from scalemani.stages.shared.edges import edges_of_block, loops_of_block, raise_neighbors, stored_affinities
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
@@ -186,9 +186,10 @@ def cells_with_radii(work: StageWork) -> Cells:
     offsets, cells = task.stored(StoredWorkPoints).cell_ranges
     centers = task.stored(StoredPartition).centroids.read()[cells]
 
+    sketches = sketches_of(task.stored(StoredWorkPoints), task.stored(StoredPartition).basis)
+
     def radii_in_block(block: int) -> np.ndarray:
-        rows = task.stored(StoredWorkPoints).sketch.read_block(block)
-        return radii_of_cells(rows, task.dimensions.rows(block)[0], offsets, centers)
+        return radii_of_cells(sketches.read_block(block), task.dimensions.rows(block)[0], offsets, centers)
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
@@ -210,20 +211,21 @@ def nearest_of_other_components(
     rows : (q,) int64, work rows, by distance of the sketches
     distances : (q,) float64, these distances, in the units of the points
     """
-    task, sketch = work.task, work.task.stored(StoredWorkPoints).sketch
-    points, labels_there = sketch.gather(queries), labels[queries]
+    task, basis = work.task, work.task.stored(StoredPartition).basis
+    sketches = sketches_of(task.stored(StoredWorkPoints), basis)
+    points, labels_there = sketches.gather(queries), labels[queries]
     within = reach(points, labels_there, labels, cells)
 
     def nearest_in_block(block: int) -> tuple[np.ndarray, np.ndarray]:
         start, stop = task.dimensions.rows(block)
         return nearest_in_cells(
-            points, labels_there, within, sketch.read_block(block), labels[start:stop], start, cells
+            points, labels_there, within, sketches.read_block(block), labels[start:stop], start, cells
         )
 
     blocks = range(task.dimensions.n_blocks)
     work.executor.progress.start(task.stage, len(blocks))
     rows, distances = work.executor.fold_here(nearest_in_block, nearer, blocks)
-    return rows, distances * task.stored(StoredPartition).basis.scale
+    return rows, distances * basis.scale
 
 
 def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:

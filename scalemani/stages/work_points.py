@@ -36,13 +36,17 @@ def memory(sizes: Sizes) -> Memory:
     if sizes.params.neighbors.of_pixels:
         return Memory({"row numbers": numbers}, {"pixels of a block": 2 * block})
     earlier = {"row numbers of the earlier run, and of all": 3 * numbers} if sizes.n_appended else {}
+    models = {"mean and axes of the sketches": array("float64", dimensions.n_features, width + 1)}
+    of_sketches = {
+        "sketches of a block: found, looked at, and encoded": 3 * array("float32", rows, width),
+        **sketched_tile(sizes),
+    }
     collected = {"points of the runs at work": dimensions.n_blocks * block}
     return Memory(
-        process={"mean and axes of the sketches": array("float64", dimensions.n_features, width + 1)},
+        process=models if sizes.stores_sketches else {},
         task={
             "points of a block: as read, as they leave a run, and encoded": 3 * block,
-            "sketches of a block: found, looked at, and encoded": 3 * array("float32", rows, width),
-            **sketched_tile(sizes),
+            **(of_sketches if sizes.stores_sketches else {}),
         },
         points={} if dimensions.sparse else collected,
         cache=collected if dimensions.sparse else {},
@@ -59,7 +63,8 @@ def disk(sizes: Sizes) -> Disk:
     stored, of_pixels = StoredWorkPoints, sizes.params.neighbors.of_pixels
     if sizes.params.points.metric == PRECOMPUTED:
         return Disk(written([stored.input_rows], sizes))
-    models = [stored.input_rows] if of_pixels else [stored.input_rows, stored.cell_offsets, stored.sketch]
+    models = [stored.input_rows] if of_pixels else [stored.input_rows, stored.cell_offsets]
+    models += [stored.sketch] if sizes.stores_sketches and not of_pixels else []
     return Disk({**written(models, sizes), **points_written(stored.dense_points.name, sizes)})
 
 
@@ -76,6 +81,7 @@ def run(work: StageWork) -> dict[str, Any]:
         work.map_blocks(pixels_block)
         return {}
     sketch = stored.sketch.sized(task.stored(StoredPartition).basis.axes.shape[1])
+    arrays = [points, sketch] if stores_sketches(task) else [points]
     if dimensions.sparse:  # as many points at a time as there is room for, and then their sketches
         task.output.write_whole(stored.SPARSE.features(dimensions.n_features), FEATURES)
         blocks = work.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
@@ -83,7 +89,7 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.create(dimensions.n_points, [sketch])
         work.map_blocks(sketched_block)
         return {}
-    task.output.create(dimensions.n_points, [points, sketch])
+    task.output.create(dimensions.n_points, arrays)
     if stored(task.output).sorted_by_cell:
         # One block range for every task, and no more rows in a process than RANGE_ROWS.
         most = RANGE_ROWS // dimensions.block_rows // work.in_one_process
@@ -165,8 +171,15 @@ def ordered_blocks(task: StageTask, blocks: Sequence[int]) -> Iterator[tuple[int
         yield block, StoredWorkPoints.SPARSE.parts(rows) if dimensions.sparse else with_sketches(task, rows)
 
 
+def stores_sketches(task: StageTask) -> bool:
+    """Return whether sketches are stored, as `Sizes` says."""
+    return Sizes(task.dimensions, task.params).stores_sketches
+
+
 def with_sketches(task: StageTask, rows: np.ndarray) -> Arrays:
-    """Return dense points (n, D) with their sketches, as they are stored."""
+    """Return dense points (n, D), with their sketches where these are stored."""
+    if not stores_sketches(task):
+        return {StoredWorkPoints.dense_points: rows}
     sketches = sketch_points(rows, task.stored(StoredPartition).basis)
     return {StoredWorkPoints.dense_points: rows, StoredWorkPoints.sketch: sketches}
 

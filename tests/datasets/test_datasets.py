@@ -16,7 +16,7 @@ from scalemani.datasets.generator import BLOB_FEATURES
 from scalemani.errors import ConfigError, StoreError
 from scalemani.io.sources import PointsSource, open_labels, open_points
 
-SURFACES = ("swiss-roll", "fish-bowl", "spiral", "blobs")
+SURFACES = ("swiss-roll", "fish-bowl", "spiral", "blobs", "planet-pixels")
 
 
 def random_digits(n_points=3000, seed=0, n_pictures=70, side=28):
@@ -255,3 +255,21 @@ def test_sources_that_are_no_pictures(tmp_path):
             datasets.generator("infinite-digits", 10, source=tmp_path / f"{name}.npz")
     with pytest.raises(StoreError, match="no file"):
         datasets.generator("infinite-digits", 10, source=tmp_path / "missing.npz")
+
+
+def test_pixels_of_neighbouring_places_are_alike_and_tiles_under_clouds_are_missing():
+    data = datasets.generator("planet-pixels", 400_000)
+    rows, places = data.block(0, 40_960).astype(float), data.places(0, 40_960)
+    assert rows.shape[1] == data.n_features == 64
+    assert data.dtype == np.int8
+    order = np.random.default_rng(0).permutation(len(rows))
+    following = np.flatnonzero(np.abs(np.diff(places, axis=0)).sum(axis=1) == 1)
+    beside = np.linalg.norm(rows[following] - rows[following + 1], axis=1)
+    anywhere = np.linalg.norm(rows - rows[order], axis=1)
+    noise = np.sqrt(2 * 64) * 6.0  # of two rows of equal fields
+    assert abs(beside.mean() - noise) < 0.05 * noise
+    assert anywhere.mean() > 1.5 * beside.mean()
+    tiles = data.places(0, 400_000)[::4096] // 64
+    assert len(np.unique(tiles, axis=0)) == len(tiles) == len(np.unique(data.labels(0, 400_000)))
+    side = tiles.max() + 1
+    assert side**2 > len(tiles)  # clouds hide the others

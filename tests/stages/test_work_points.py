@@ -5,19 +5,41 @@ import shutil
 
 import numpy as np
 import pytest
+from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
 from scalemani.engine.task import EarlierResults
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
+from scalemani.kernels.rows.sketches import sketch_points
 from scalemani.runs.appending import append_points
 from scalemani.runs.opened import Run, open_run
 from scalemani.runs.walk import run
 from scalemani.stages import work_points
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of
 
 BOUNDS = (2100, 2200, 2300, 2900)
 ASKED = {"n_neighbors": 10, "method": "partition", "n_probes": 4, "recall": 0.5}
+
+
+def test_bytes_need_no_sketches_beside_them_and_have_all_neighbours_and_bridges(tmp_path):
+    draws = np.random.default_rng(4)
+    points = (draws.integers(0, 90, (3, 1, 20)) + draws.integers(0, 40, (3, 800, 20))).reshape(-1, 20).astype(np.uint8)
+    values = {"neighbors": {**ASKED, "n_probes": 48}, "partition": {"cell_points": 50}, "affinities": {"perplexity": 3}}
+    params, executor = Parameters().with_values(values), Executor(workers=2)
+    found = run(open_points(points), tmp_path / "run", "laplacian-eigenmaps", params, executor, 1024)
+    work, basis = StoredWorkPoints(found.group("work_points")), StoredPartition(found.group("partition")).basis
+    assert not work.group.holds("sketch")
+    ordered = points[work.input_rows.read()]
+    np.testing.assert_array_equal(sketches_of(work, basis).read(), sketch_points(ordered, basis))
+    away = cdist(ordered.astype(float), ordered.astype(float))
+    bridges = found.group("components")
+    ends = bridges.read("bridge_rows")
+    assert len(ends) == bridges.read("labels").max() == 2
+    np.testing.assert_allclose(bridges.read("bridge_distances"), away[tuple(ends.T)], rtol=1e-5)
+    np.fill_diagonal(away, np.inf)
+    listed = found.group("neighbors").read("round_0/distances")
+    np.testing.assert_allclose(listed, np.sort(away, axis=1)[:, :10], rtol=1e-6)
 
 
 @pytest.fixture(scope="module")

@@ -493,6 +493,7 @@ class ClusteringParams:
     n_clusters: Count = 10
     n_restarts: Count = 20
     # K-means over all points ends when no centre moves by more than `settled`, or after so many passes: it begins at
-    # the centres of the landmarks, and few are needed.
-    settled: ClassVar[float] = 1e-6
+    # the centres of the landmarks, and few are needed. Rows have unit length, and K-means on another sample of n points
+    # would have centres some (n_clusters / n)^1/2 away.
+    settled: ClassVar[float] = 1e-4
     most_passes: ClassVar[int] = 100

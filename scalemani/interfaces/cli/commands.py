@@ -358,7 +358,7 @@ def generate(
     name: Annotated[
         str,
         typer.Argument(
-            help="swiss-roll, fish-bowl, spiral, blobs, deformed-digits or infinite-digits",
+            help="swiss-roll, fish-bowl, spiral, blobs, planet-pixels, deformed-digits or infinite-digits",
             metavar="NAME",
         ),
     ],

@@ -33,7 +33,7 @@ from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS, compared_rows, co
 from scalemani.kernels.rows.sketches import IN_SIGHT, SketchBasis, sketch_points
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of
 from scalemani.stages.neighbors.tables import SketchesByCell, listed_by_cell
 
 CANDIDATES_PER_NEIGHBOR = 2.0
@@ -216,7 +216,7 @@ def neighbor_index(run: Run, in_memory: bool) -> PointIndex:
     gather: Callable[[np.ndarray], Points] = functools.partial(stored.points.gather, cache_bytes=CACHE_BYTES)
     if in_memory:
         gather = functools.partial(operator.getitem, stored.points.read())
-    centroids, sketches = partition.centroids.read(), stored.sketch.read()
+    centroids, sketches = partition.centroids.read(), sketches_of(stored, partition.basis).read()
     return NeighborIndex(
         partition.basis,
         centroids,

@@ -17,7 +17,7 @@ from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.neighbors.cells import CellRanges, cell_ranges_of_sorted
 from scalemani.kernels.rows.compressed import Points
-from scalemani.kernels.rows.sketches import SketchBasis
+from scalemani.kernels.rows.sketches import SketchBasis, SketchesOfRows
 from scalemani.store.groups import StageGroup
 from scalemani.store.invariants import Invariant
 from scalemani.store.invariants.matrices import bounds, columns_ascend
@@ -203,7 +203,10 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
     ).with_invariants(SAME_POINTS)
     SPARSE: ClassVar = sparse_points("work_points", "rows-block-N", "work order")
     sketch = Rows(
-        "point axis", "float32", "their leading principal components, in units of `partition/scale`", "scale"
+        "point axis",
+        "float32",
+        "their leading principal components, in units of `partition/scale`; made of `points` where these take less",
+        "scale",
     ).with_invariants(SKETCHES)
 
     @property
@@ -217,6 +220,22 @@ class StoredWorkPoints(StoredRows, stage="work_points"):
         if self.sorted_by_cell:
             return cell_ranges_of_sorted(self.cell_offsets.read())
         return CellRanges(self.stretch_offsets.read(), self.stretch_cells.read())
+
+
+Sketches = ArrayReader | SketchesOfRows
+
+
+def sketches_of(stored: StoredWorkPoints, basis: SketchBasis) -> Sketches:
+    """Return what reads the sketches (N, s) float32 of all points in work order, which makes those that are not stored.
+
+    Parameters
+    ----------
+    basis : that of `partition`
+    """
+    if stored.group.holds(stored.sketch.path):
+        return stored.sketch
+    points = stored.dense_points
+    return SketchesOfRows(points.read_rows, points.zarr().shape[0], basis, stored.group.block_rows)
 
 
 class StoredWeights(StoredStage, stage="weights"):

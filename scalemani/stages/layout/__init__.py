@@ -32,7 +32,7 @@ from scalemani.kernels.machine.compile import COMPILING
 from scalemani.kernels.spectral.pieces import side_by_side
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredEmbedding, StoredLayout
-from scalemani.stages.arrays.points import StoredWorkPoints, stored_weights
+from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of, stored_weights
 from scalemani.stages.layout.continued import (
     PLACED_AT_ONCE,
     earlier_sums,
@@ -130,10 +130,10 @@ def spectral_start(task: StageTask, _order: np.ndarray) -> np.ndarray:
 
 def principal_start(task: StageTask, order: np.ndarray) -> np.ndarray:
     """Return the first principal components of the points in input order: their sketches have them."""
-    sketch = task.stored(StoredWorkPoints).sketch
+    sketches = sketches_of(task.stored(StoredWorkPoints), task.stored(StoredPartition).basis)
     positions = np.empty((task.dimensions.n_points, task.params.n_components))
     for block in range(task.dimensions.n_blocks):
-        positions[order[slice(*task.dimensions.rows(block))]] = sketch.read_block(block)[:, : positions.shape[1]]
+        positions[order[slice(*task.dimensions.rows(block))]] = sketches.read_block(block)[:, : positions.shape[1]]
     return positions
 
 

@@ -121,11 +121,12 @@ def memory_of_rounds(sizes: Sizes, width: int, n_settled: int) -> Memory:
         "candidates of a block": 4 * array("int32", dimensions.block_rows, n_settled),
         "rows that a tile looks at": min(gathered, n_points * (row + 4 * width + NUMBER_BYTES)),
     }
+    sketches = {"sketches of all points": array("float32", n_points, sizes.sketch_width)}
     # As decoded, and put together.
     of_recall = {"points of a block that queries are compared with": 2 * dimensions.block_rows * row}
     return continued(sizes) + Memory(
         process={"sampled queries": min(sizes.params.neighbors.sampled_queries, n_points) * row},
-        points={"sketches of all points": array("float32", n_points, sizes.sketch_width)},
+        points=sketches if sizes.stores_sketches else {},
         cache={"points of all blocks, or tables in turn": n_points * row},
         steps={"recall": Memory(task={**of_recall, **compared_in_block(sizes)}), "rounds": Memory(task=of_rounds)},
     )

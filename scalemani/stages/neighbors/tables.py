@@ -8,24 +8,26 @@ takes longer than what is done with them.
 import functools
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import NamedTuple, cast
 
 import numpy as np
 from numpy.typing import DTypeLike
 
 from scalemani.engine.memory.files import Table
-from scalemani.engine.reading import SparseTable, copy_to_file, read_only
+from scalemani.engine.reading import ArrayReader, SparseTable, copy_to_file, read_only
 from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
+from scalemani.kernels.machine.instructions import ITEM_BYTES
 from scalemani.kernels.neighbors.exact import SketchedRows, about
 from scalemani.kernels.neighbors.nn_descent import NeighborLists, append_sources
 from scalemani.kernels.rows.compressed import Points
 from scalemani.kernels.rows.metrics import METRICS, SET_WORDS, compared_rows, n_words
 from scalemani.kernels.rows.reduced import COORDINATES, Distance
-from scalemani.kernels.rows.sketches import SketchBasis, rounded_sketches, rounding_error, rounding_step
+from scalemani.kernels.rows.sketches import SketchBasis, SketchesOfRows, rounded_sketches, rounding_error, rounding_step
 from scalemani.stages.arrays.graph import StoredNeighbors
-from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints
+from scalemani.stages.arrays.points import Sketches, StoredPartition, StoredWorkPoints, sketches_of
 from scalemani.stages.neighbors.counts import n_listed, n_mutual
 from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
 
@@ -38,7 +40,7 @@ class SketchesByCell(NamedTuple):
     `rows` (N,) int32 is None where work rows are sorted by cell.
     """
 
-    sketches: Table
+    sketches: Table | SketchesOfRows
     offsets: np.ndarray
     rows: np.ndarray | None
 
@@ -50,7 +52,7 @@ class SketchesByCell(NamedTuple):
 class SketchTables(NamedTuple):
     """The sketches (N, s) float32 of all points, by work row and by cell."""
 
-    by_row: Table
+    by_row: Table | SketchesOfRows
     by_cell: SketchesByCell
 
 
@@ -82,13 +84,16 @@ def list_tables(task: StageTask, step: str, of_leaves: bool = False) -> ListTabl
 def read_sketches(task: StageTask) -> SketchTables:
     """Return the sketches of all points by row and by cell: one table where work rows are sorted by cell."""
     stored = work_points_of(task)
-    together = stored.sketch.zarr().nbytes * (1 if stored.sorted_by_cell else 2)
-    table, empty = stored_sketches(task, together), functools.partial(empty_table, task, together)
+    together = ITEM_BYTES * task.dimensions.n_points * len(basis_of(task).axes.T) * (1 if stored.sorted_by_cell else 2)
+    table, empty = sketches_at_hand(task, together), functools.partial(empty_table, task, together)
     return SketchTables(table, listed_by_cell(stored, table, len(centroids_of(task)), empty))
 
 
 def listed_by_cell(
-    stored: StoredWorkPoints, sketches: Table, n_cells: int, empty: Callable[[tuple[int, ...], DTypeLike], Table]
+    stored: StoredWorkPoints,
+    sketches: Table | SketchesOfRows,
+    n_cells: int,
+    empty: Callable[[tuple[int, ...], DTypeLike], Table],
 ) -> SketchesByCell:
     """Return sketches by cell: those in work order, where that is sorted by cell.
 
@@ -154,8 +159,11 @@ def short_sketches(task: StageTask, by_all: bool) -> tuple[Table, float]:
         return rounded, step * scale
     if by_all:
         return filled(task, np.float32, width, functools.partial(coordinates_at, task)), scale
-    bytes_of_all = sampled.itemsize * width * task.dimensions.n_points
-    return (sketch_tables(task).by_row if task.in_memory else stored_sketches(task, bytes_of_all)), scale
+    sketches, bytes_of_all = all_sketches(task), sampled.itemsize * width * task.dimensions.n_points
+    if isinstance(sketches, SketchesOfRows):  # rows are looked up one by one
+        return filled(task, np.float32, width, sketches.read_rows), scale
+    shared = cast(Table, sketch_tables(task).by_row) if task.in_memory else table_of(task, sketches, bytes_of_all)
+    return shared, scale
 
 
 def filled(task: StageTask, dtype: DTypeLike, width: int, of_rows: Callable[[slice], np.ndarray]) -> Table:
@@ -187,8 +195,8 @@ def sketches_at(task: StageTask, rows: slice | np.ndarray) -> np.ndarray:
     """Return sketches (n, s), from memory where those of all points are there anyway."""
     if task.in_memory:  # where tables are held in turn, this may be called while those of lists are made
         return np.asarray(sketch_tables(task).by_row[rows])
-    stored = work_points_of(task).sketch
-    return stored.gather(rows) if isinstance(rows, np.ndarray) else stored.read_rows(rows)
+    sketches = all_sketches(task)
+    return sketches.gather(rows) if isinstance(rows, np.ndarray) else sketches.read_rows(rows)
 
 
 def sketched_at(task: StageTask, rows: slice | np.ndarray) -> SketchedRows:
@@ -255,9 +263,28 @@ def distance_of_points(task: StageTask) -> Distance:
     return METRICS[task.params.points.metric].distance
 
 
-def stored_sketches(task: StageTask, together: int) -> Table:
-    """Return the sketches of all points, in memory where there is room for so many bytes."""
-    return (read_only if task.has_room(together) else copy_to_file)(work_points_of(task).sketch)
+def all_sketches(task: StageTask) -> Sketches:
+    """Return what reads the sketches of all points."""
+    return sketches_of(work_points_of(task), basis_of(task))
+
+
+def sketches_at_hand(task: StageTask, together: int) -> Table | SketchesOfRows:
+    """Return the sketches of all points, or what makes them of points in a table, which take no more.
+
+    Parameters
+    ----------
+    together : bytes of all sketches, and of what is looked up with them
+    """
+    sketches = all_sketches(task)
+    if isinstance(sketches, SketchesOfRows):
+        points = cast(Table, points_at_hand(task))
+        return replace(sketches, rows_of=lambda rows: points[rows])
+    return table_of(task, sketches, together)
+
+
+def table_of(task: StageTask, array: ArrayReader, together: int) -> Table:
+    """Return all rows of an array, in memory where there is room for so many bytes."""
+    return (read_only if task.has_room(together) else copy_to_file)(array)
 
 
 def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: DTypeLike) -> Table:

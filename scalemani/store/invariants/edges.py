@@ -9,8 +9,9 @@ from scipy.sparse.csgraph import connected_components
 from scalemani.config.metrics import has_coordinates
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.matrices import row_numbers
+from scalemani.store.invariants.models import sketched
 from scalemani.store.invariants.orders import input_rows_of
-from scalemani.store.invariants.points import gathered
+from scalemani.store.invariants.points import gathered, in_work_order
 from scalemani.store.invariants.values import ROUNDING, rows_that
 
 FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
@@ -183,12 +184,14 @@ JOIN_ALL = Invariant("one less than components of points that are to be connecte
 
 def other_lengths(block: Block) -> int:
     """Count bridges that are not as long as their ends are apart in sketches."""
-    run, sketch = block.run, block.run.stored("work_points", "sketch")
-    if sketch is None or not has_coordinates(run.params["points"]["metric"]):
+    run = block.run
+    if run.stored("partition", "axes") is None or not has_coordinates(run.params["points"]["metric"]):
         return 0
     ends = block.rows_of("bridge_rows")
-    scale = float(np.asarray(stored(run, "partition", "scale")[...]))
-    one, other = (gathered(sketch, rows, run).astype(np.float64) for rows in ends.T)
+    if not len(ends):
+        return 0
+    points, scale = in_work_order(run), float(np.asarray(stored(run, "partition", "scale")[...]))
+    one, other = (sketched(run, points.gather(rows))[0] for rows in ends.T)
     lengths = scale * np.linalg.norm(one - other, axis=1)
     size = scale * np.linalg.norm(one, axis=1)  # products in float32 lose digits of near rows
     return int(np.count_nonzero(~(np.abs(lengths - block.values) <= 1e-3 * lengths + 1e-3 * size)))
