@@ -20,6 +20,7 @@ from scalemani.config.stages import (
     AFFINITIES,
     CLASSES,
     CLUSTERING,
+    COMPARED_COMPONENTS,
     COMPONENTS,
     DUPLICATES,
     LANDMARKS,
@@ -144,7 +145,7 @@ def stages_of_compared_rows(method: str, solver: str, compared: str, stages: Seq
             f"{what} needs coordinates, and {compared}: take {', '.join(OF_GRAPHS)} with embedding.solver refine or "
             f"exact, or a metric with coordinates, {', '.join(filter(has_coordinates, METRICS))}"
         )
-    return [stage for stage in stages if stage is not LANDMARKS]
+    return [COMPARED_COMPONENTS if stage is COMPONENTS else stage for stage in stages if stage is not LANDMARKS]
 
 
 def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> list[Stage]:

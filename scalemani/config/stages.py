@@ -91,6 +91,7 @@ COMPONENTS = Stage(
     by_block=False,
     key=Key(version=2, side_data=("pairs",)),
 )
+COMPARED_COMPONENTS = replace(COMPONENTS, key=replace(COMPONENTS.key, version=3))  # of metrics that compare rows
 NEIGHBOR_COMPONENTS = replace(
     COMPONENTS, inputs=("partition", "work_points", "neighbors"), key=Key(side_data=("pairs",))
 )  # of all edges of the graph

@@ -1,10 +1,11 @@
 """The connected components of the affinity graph: bridges that join them, or the rows of the largest."""
 
+import functools
 from typing import Any
 
 import numpy as np
 
-from scalemani.config.metrics import has_coordinates
+from scalemani.config.metrics import compares_rows
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.engine.needs import Memory, array
 from scalemani.engine.sizes import Sizes, grouping
@@ -12,7 +13,7 @@ from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
 from scalemani.kernels.arrays.grouping import separate_items
-from scalemani.kernels.arrays.tiles import TILE_ROWS
+from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty, Workspace
 from scalemani.kernels.graph.components import (
     CELLS_AT_ONCE,
@@ -28,12 +29,15 @@ from scalemani.kernels.graph.components import (
     components,
     join_neighbors,
     nearer,
+    nearest_compared,
     nearest_in_cells,
     nearest_pairs,
     radii_of_cells,
     reach,
     spanning_pairs,
 )
+from scalemani.kernels.neighbors.row_scan import TILE_BYTES
+from scalemani.kernels.rows.metrics import METRICS, compared_rows
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import StoredPartition, StoredWorkPoints, sketches_of, stored_weights
@@ -41,29 +45,19 @@ from scalemani.stages.shared.edges import edges_of_block, loops_of_block, raise_
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 REPORTED_SIZES = 10
+COMPARED_BYTES = (
+    2**26
+)  # of points that look for a bridge and that a function compares, at a time: a pass over all points
 
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the union-find takes, and the search for bridges of a block."""
-    n_points, rows, width = sizes.dimensions.n_points, sizes.dimensions.block_rows, sizes.sketch_width
-    n_queries, edges = sizes.params.components.most_queries, rows * sizes.params.affinity_neighbors
+    n_points, rows = sizes.dimensions.n_points, sizes.dimensions.block_rows
+    edges = rows * sizes.params.affinity_neighbors
     read = array("int32", rows, sizes.edge_columns) + array("float32", edges)
     of_components = {"neighbours and affinities of a block": read}
     if sizes.weighted:
         of_components["affinities of a block between all copies"] = array("float64", edges, 3)
-    of_bridges = {
-        "sketches of the points that look for a bridge": 2 * array("float64", n_queries, width),
-        "centres, radii and first rows of the cells": array("float64", sizes.n_cells, width + 3),
-    }
-    if not has_coordinates(sizes.params.points.metric):
-        of_bridges["edges of a block and their lengths"] = 3 * array("float64", rows * sizes.edge_columns, 3)
-    of_block = {
-        "sketches of a block, and from the centres of their cells": array("float32", rows, width)
-        + 3 * array("float64", rows, width),
-        "radii of cells, and distances of queries to them": array("float64", sizes.n_cells + 3 * pairs_at_once(sizes)),
-        # Products in float32 and doubled, squared lengths in float64, and what is left of both.
-        "distances to a tile of points": 3 * array("float64", QUERIES_AT_ONCE, TILE_ROWS),
-    }
     largest = sizes.params.components.disconnected == "largest"
     by_row = {"rows of the largest component, by both orders and sorted": 3 * array("int64", n_points)}
     by_point = {"degrees": array("float64", n_points), "parents, labels, and of a round": 3 * array("int32", n_points)}
@@ -73,8 +67,46 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(
         process=by_row if largest else {},
         points=by_point,
-        steps={"bridges": grouped + Memory(of_bridges, of_block), "components": Memory(of_components)},
+        steps={"bridges": grouped + memory_of_bridges(sizes), "components": Memory(of_components)},
     )
+
+
+def memory_of_bridges(sizes: Sizes) -> Memory:
+    """Return what a search for bridges takes: by lists that are passed, by a function of two rows, or by sketches."""
+    rows, width, features = sizes.dimensions.block_rows, sizes.sketch_width, sizes.dimensions.n_features
+    metric, n_queries = sizes.params.points.metric, sizes.params.components.most_queries
+    if metric == PRECOMPUTED:
+        return Memory({"edges of a block and their lengths": 3 * array("float64", rows * sizes.edge_columns, 3)})
+    if compares_rows(metric):
+        at_once = min(n_queries, compared_at_once(features))
+        return Memory(
+            {"points that look for a bridge, also in float64": 2 * array("float64", at_once, features)},
+            {
+                "a block of points, encoded and decoded": 2 * rows * sizes.dimensions.row_bytes,
+                "a tile of points in float64": max(TILE_BYTES, array("float64", features)),
+                "rows of other components and how far they are": 4 * array("float64", at_once, 2),
+            },
+        )
+    return Memory(
+        {
+            "sketches of the points that look for a bridge": 2 * array("float64", n_queries, width),
+            "centres, radii and first rows of the cells": array("float64", sizes.n_cells, width + 3),
+        },
+        {
+            "sketches of a block, and from the centres of their cells": array("float32", rows, width)
+            + 3 * array("float64", rows, width),
+            "radii of cells, and distances of queries to them": array(
+                "float64", sizes.n_cells + 3 * pairs_at_once(sizes)
+            ),
+            # Products in float32 and doubled, squared lengths in float64, and what is left of both.
+            "distances to a tile of points": 3 * array("float64", QUERIES_AT_ONCE, TILE_ROWS),
+        },
+    )
+
+
+def compared_at_once(n_features: int) -> int:
+    """Return how many points that look for a bridge a function compares in one pass over all points."""
+    return max(1, COMPARED_BYTES // (8 * n_features))
 
 
 def pairs_at_once(sizes: Sizes) -> int:
@@ -106,8 +138,8 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     rows, distances = Bridges(np.empty((0, 2), np.int64), np.empty(0))
     if n_components > 1 and disconnected == "connect":
-        searched = has_coordinates(task.params.points.metric)
-        rows, distances = searched_bridges(work, parts, empty) if searched else listed_bridges(work, parts)
+        listed = task.params.points.metric == PRECOMPUTED
+        rows, distances = listed_bridges(work, parts) if listed else searched_bridges(work, parts, empty)
     task.output.write_whole(
         {
             StoredComponents.labels: parts.labels,
@@ -123,13 +155,21 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def searched_bridges(work: StageWork, parts: Components, empty: Empty) -> Bridges:
-    """Return bridges that join all components of points, by a search for their closest pairs."""
-    params, joined, cells, rounds = work.task.params.components, parts, cells_with_radii(work), []
+    """Return bridges that join all components of points, by a search for their closest pairs.
+
+    Components of which no row is finitely far from those of others, which a function may say, stay apart.
+    """
+    params, joined, rounds = work.task.params.components, parts, [Bridges(np.empty((0, 2), np.int64), np.empty(0))]
+    if compares_rows(work.task.params.points.metric):
+        search = functools.partial(nearest_of_compared_components, work)
+    else:
+        search = functools.partial(nearest_of_other_components, work, cells_with_radii(work))
     while len(joined.sizes) > 1:
         of_each = max(1, min(params.queries_per_component, params.most_queries // len(joined.sizes)))
         queries = bridge_queries(joined.labels, of_each, empty)
-        nearest, away = nearest_of_other_components(work, joined.labels, queries, cells)
-        bridges, joined = boruvka_round(joined.labels, queries, nearest, away, empty)
+        bridges, joined = boruvka_round(joined.labels, queries, *search(joined.labels, queries), empty)
+        if len(bridges.rows) == 0:
+            break
         rounds.append(bridges)
     return Bridges(*map(np.concatenate, zip(*rounds, strict=True)))
 
@@ -156,8 +196,6 @@ def what_helps(task: StageTask) -> str:
     if metric == PRECOMPUTED:
         return "give more neighbours a point, or set components.disconnected=separate to embed each by itself"
     raised = "raise neighbors.n_neighbors" if stored_affinities(task) is None else raise_neighbors(task.params)
-    if not has_coordinates(metric):
-        return f"{raised}, or set components.disconnected=separate to embed each by itself"
     return f"{raised}, or set components.disconnected=connect to join them through their closest pairs"
 
 
@@ -197,7 +235,7 @@ def cells_with_radii(work: StageWork) -> Cells:
 
 
 def nearest_of_other_components(
-    work: StageWork, labels: np.ndarray, queries: np.ndarray, cells: Cells
+    work: StageWork, cells: Cells, labels: np.ndarray, queries: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest row of another component for each of some rows.
 
@@ -226,6 +264,29 @@ def nearest_of_other_components(
     work.executor.progress.start(task.stage, len(blocks))
     rows, distances = work.executor.fold_here(nearest_in_block, nearer, blocks)
     return rows, distances * basis.scale
+
+
+def nearest_of_compared_components(
+    work: StageWork, labels: np.ndarray, queries: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `nearest_of_other_components` does, by the function that compares rows; -1 where none is finite."""
+    task, stored = work.task, work.task.stored(StoredWorkPoints).dense_points
+    metric, blocks = task.params.points.metric, range(task.dimensions.n_blocks)
+    passes = [queries[part] for part in slices(len(queries), compared_at_once(task.dimensions.n_features))]
+    work.executor.progress.start(task.stage, len(passes) * len(blocks))
+
+    def nearest_of(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        points = compared_rows(stored.gather(some), metric)
+
+        def nearest_in_block(block: int) -> tuple[np.ndarray, np.ndarray]:
+            (start, stop), distance = task.dimensions.rows(block), METRICS[metric].distance
+            return nearest_compared(distance, points, labels[some], stored.read_block(block), labels[start:stop], start)
+
+        nearest: tuple[np.ndarray, np.ndarray] = work.executor.fold_here(nearest_in_block, nearer, blocks)
+        return nearest
+
+    rows, distances = zip(*map(nearest_of, passes), strict=True)
+    return np.concatenate(rows), np.concatenate(distances)
 
 
 def bridge_weights(task: StageTask, rows: np.ndarray, roots: np.ndarray | None) -> np.ndarray:

@@ -93,12 +93,6 @@ def test_a_run_is_measured_by_its_metric(points, tmp_path, metric, form):
     assert found["trustworthiness"].value == pytest.approx(trust, abs=1e-6)
 
 
-def test_bridges_that_nobody_looks_for_have_no_queries(points, tmp_path):
-    asked = Parameters().with_values({"points": {"metric": "manhattan"}, "components": {"queries_per_component": 9}})
-    (note,) = plan_run(open_points(points[:600]), tmp_path / "run", "t-sne", asked, Executor()).outline.notes
-    assert note.startswith("components.queries_per_component=9 has no effect: it takes points.metric euclidean or")
-
-
 WITHIN_LEAVES = {
     "neighbors": {"method": "leaves", "n_neighbors": K, "leaf_points": 100, "sampled_queries": 500, "recall": 0.95}
 }

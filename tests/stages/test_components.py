@@ -59,6 +59,75 @@ def test_components_and_bridges_are_those_of_the_graph_by_brute_force(tmp_path, 
     assert connected_components(joined, directed=False)[0] == 1
 
 
+def capped(one, other):
+    """Return the sum of differences, each at most 60: no norm."""
+    total = 0.0
+    for d in range(one.size):
+        total += min(abs(one[d] - other[d]), 60.0)
+    return total
+
+
+COMPARED = {
+    "manhattan": ("manhattan", {"metric": "cityblock"}),
+    "chebyshev": ("chebyshev", {"metric": "chebyshev"}),
+    "braycurtis": ("braycurtis", {"metric": "braycurtis"}),
+    "minkowski:3": ("minkowski:3", {"metric": "minkowski", "p": 3}),
+    "function": (f"{__file__}::capped", {"metric": lambda one, other: np.minimum(np.abs(one - other), 60.0).sum()}),
+}
+
+
+def compared_run(points, folder, metric, executor, block_rows, **values):
+    """Return a finished run of points in a metric that compares rows, whose bridges are closest pairs of all rows."""
+    given = {"points": {"metric": metric}, "neighbors": {"n_neighbors": K}, "affinities": {"perplexity": 2}}
+    given = {**given, "components": {"queries_per_component": 2000}, "embedding": {"residual": 0.5, "max_passes": 2}}
+    params = Parameters().with_values({**given, **values})
+    return run(open_points(points), folder, "laplacian-eigenmaps", params, executor, block_rows)
+
+
+def closest_between(away, labels):
+    """Return the closest distance of every two components."""
+    count = labels.max() + 1
+    between = np.array([[away[np.ix_(labels == a, labels == b)].min() for b in range(count)] for a in range(count)])
+    return between * (1 - np.eye(count))
+
+
+@pytest.mark.parametrize("name", COMPARED)
+def test_bridges_in_a_metric_that_compares_rows_are_closest_pairs_by_scipy(tmp_path, name):
+    points = (pieces(5) + 60).astype(np.float32)
+    metric, of_scipy = COMPARED[name]
+    finished = compared_run(points, tmp_path / "run", metric, Executor(workers=2), 1024)
+    certificates, group = finished.certificates["components"], finished.group("components")
+    order, labels = finished.group("work_points").read("input_rows"), group.read("labels")
+    away = cdist(points[order].astype(float), points[order].astype(float), **of_scipy)
+    assert certificates["components"] == labels.max() + 1 > 1
+    assert certificates["bridges"] == labels.max()
+    bridges, lengths = group.read("bridge_rows"), group.read("bridge_distances")
+    np.testing.assert_allclose(lengths, away[bridges[:, 0], bridges[:, 1]], rtol=1e-12)
+    assert lengths.sum() == pytest.approx(minimum_spanning_tree(closest_between(away, labels)).sum(), rel=1e-12)
+    assert connected_components(finished.affinities.tocsr(), directed=False)[0] == 1
+
+
+def test_bridges_in_a_metric_that_compares_rows_are_the_same_for_all_blocks_and_schedulers(tmp_path, monkeypatch):
+    points = pieces(5).astype(np.float64)
+    asked = {"components": {"queries_per_component": 20}}
+    runs = [compared_run(points, tmp_path / "threads", "manhattan", Executor(workers=2), 1024, **asked)]
+    runs.append(
+        compared_run(points, tmp_path / "processes", "manhattan", Executor("processes", workers=2), 2048, **asked)
+    )
+    rows, lengths = (runs[0].group("components").read(f"bridge_{name}") for name in ("rows", "distances"))
+    labels = runs[0].group("components").read("labels")
+    assert len(rows) == labels.max() >= 4
+    # Each is the nearest of other components to one of its ends, in one of the rounds.
+    order = runs[0].group("work_points").read("input_rows")
+    away = cdist(points[order], points[order], "cityblock")
+    away[labels[:, np.newaxis] == labels] = np.inf
+    nearest = np.minimum(away[rows[:, 0]].min(axis=1), away[rows[:, 1]].min(axis=1))
+    assert (lengths[:-1] >= nearest[:-1] * (1 - 1e-12)).all()
+    for other in runs[1:]:
+        for name in ("labels", "bridge_rows", "bridge_distances", "bridge_weights"):
+            np.testing.assert_array_equal(other.group("components").read(name), runs[0].group("components").read(name))
+
+
 def test_a_bridge_weighs_the_mean_over_its_ends_of_the_affinity_of_the_farthest_neighbour(tmp_path):
     draws = np.random.default_rng(4)
     points = np.concatenate([draws.normal(size=(300, 2)), 40 + 5 * draws.normal(size=(200, 2)) ** 3])

@@ -12,7 +12,7 @@ Whoever changes a constant or the default of a tuned number raises the version o
 so no key needs theirs.
 """
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -26,7 +26,7 @@ from scalemani.config.methods import (
     SolverExtension,
     extensions,
 )
-from scalemani.config.metrics import MappedMetric, lists_metrics
+from scalemani.config.metrics import lists_metrics
 from scalemani.config.params.conditions import Acts, AtMost, OneOf, OtherThan, Situation, Where
 from scalemani.config.params.fields import (
     Count,
@@ -309,8 +309,8 @@ class AffinitiesParams:
 class ComponentsParams:
     """What to do where the neighbour graph falls into pieces.
 
-    `connect` them through closest pairs where these are searched or known: of points with coordinates, and of a matrix
-    of all distances. Pieces of neighbour lists, of affinities and in metrics that compare rows stay separate.
+    `connect` them through closest pairs where these are searched or known: of points, and of a matrix of all
+    distances. Pieces of neighbour lists and of affinities stay separate, and those that are infinitely far in a metric.
     `separate` leaves all pieces as they are: each is embedded from its own eigenvectors, and a descent starts from all
     of them side by side. `largest` embeds that alone, and `error` refuses.
 
@@ -323,10 +323,12 @@ class ComponentsParams:
         Annotated[
             Count,
             Acts("components.disconnected", OneOf("connect")),
-            Acts("points.metric", OneOf(*get_args(MappedMetric))),
+            Acts("points.metric", OtherThan(PRECOMPUTED)),
         ]
     ] = 64
-    most_queries: ClassVar[int] = 8192  # of all components, each compared with every cell
+    most_queries: ClassVar[int] = (
+        8192  # of all components, each compared with every cell, or by a function with every row
+    )
     least_bridge_weight: ClassVar[float] = 1e-3  # of the mean affinity of its ends: it must hold in float32
 
 

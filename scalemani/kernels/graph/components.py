@@ -7,7 +7,8 @@ rounding in the eigenproblem: both parts have an eigenvalue of zero, and the eig
 
 Bridges are those of Boruvka's algorithm, over cells that cannot be ruled out. In every round each component but the
 largest looks for the nearest row outside itself and is joined by its closest pair; the number of components at least
-halves. A cell that lies farther from a query than some row outside its component certainly does is never read.
+halves. A cell that lies farther from a query than some row outside its component certainly does is never read. Where a
+function compares rows, of which no cell bounds a distance, all rows of other components are looked at.
 
 Source: Boruvka, O jistem problemu minimalnim (On a certain minimal problem), 1926.
 """
@@ -22,7 +23,9 @@ from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.product import Rows
 from scalemani.kernels.machine.compile import compiled
+from scalemani.kernels.neighbors.row_scan import tile_rows
 from scalemani.kernels.rows.distances import squared_distance_in_one_sum
+from scalemani.kernels.rows.reduced import Distance, reduced_distance
 
 LEAST_ENTRY = float(np.finfo(np.float32).eps)  # of the normalised matrix, that joins: the rounding of a stored affinity
 
@@ -243,6 +246,51 @@ def nearest_outside(
             scores, first = Scores(squares, error), start + tile.start
             _screen(scores, queries[few], query_labels[few], points[tile], point_labels[tile], best, first)
     return rows, np.sqrt(squared)
+
+
+def nearest_compared(
+    distance: Distance,
+    queries: np.ndarray,
+    query_labels: np.ndarray,
+    points: np.ndarray,
+    point_labels: np.ndarray,
+    start: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what `nearest_outside` does, of rows that a function compares; rows are -1 where none is finitely far.
+
+    Parameters
+    ----------
+    queries : (Q, D) float64; other parameters are those of `nearest_outside`
+    """
+    rows, distances = np.full(len(queries), -1, np.int64), np.full(len(queries), np.inf)
+    for tile in slices(len(points), tile_rows(points.shape[1])):
+        others = np.ascontiguousarray(points[tile], np.float64)
+        _scan_outside(
+            distance, queries, query_labels, others, point_labels[tile], (rows, distances), start + tile.start
+        )
+    return rows, distances
+
+
+@compiled
+def _scan_outside(
+    distance: Distance,
+    queries: np.ndarray,
+    query_labels: np.ndarray,
+    points: np.ndarray,
+    point_labels: np.ndarray,
+    best: tuple[np.ndarray, np.ndarray],
+    first_row: int,
+) -> None:
+    """Put the rows of a tile that are nearer than what is known into rows and distances (Q,), in place."""
+    rows, distances = best
+    for query in range(queries.shape[0]):
+        for point in range(points.shape[0]):
+            if point_labels[point] == query_labels[query]:
+                continue
+            away = reduced_distance(distance, queries, query, points, point, np.inf)
+            if away < distances[query]:
+                distances[query] = away
+                rows[query] = first_row + point
 
 
 def radii_of_cells(points: np.ndarray, start: int, offsets: np.ndarray, centers: np.ndarray) -> np.ndarray:

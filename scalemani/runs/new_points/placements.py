@@ -491,7 +491,8 @@ def refusal_of(run: Run) -> str:
         return NEEDS_POINTS
     by_coordinates = StoredEmbedding.STAGE in run.keys and run.last_stage != StoredLayout.STAGE
     in_pieces = by_coordinates and run.stored(StoredEmbedding).in_pieces
-    return IN_PIECES.format("largest" if compares_rows(run.metric) else "connect or largest") if in_pieces else ""
+    joins_none = run.params.components.disconnected == "connect"  # pieces that are infinitely far from each other
+    return IN_PIECES.format("largest" if joins_none else "connect or largest") if in_pieces else ""
 
 
 class PlacerOf(Protocol):

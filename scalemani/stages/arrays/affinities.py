@@ -26,7 +26,7 @@ from scalemani.store.invariants.edges import (
     JOIN_ALL,
     JOIN_COMPONENTS,
     LARGEST_COMPONENT,
-    LENGTHS_IN_SKETCHES,
+    LENGTHS_OF_BRIDGES,
     MARKS_DUPLICATES,
     ONE_ALONG_EDGES,
     RESIDUALS_OF_VALUES,
@@ -89,9 +89,9 @@ class StoredComponents(StoredStage, stage="components"):
     bridge_rows = Whole("bridge end", "int64", "the two ends of each bridge", "work row").with_invariants(
         in_count(POINTS), JOIN_COMPONENTS, JOIN_ALL
     )
-    bridge_distances = Whole("bridge", "float64", "the length of each bridge in sketches", "as given").with_invariants(
-        NOT_NEGATIVE, LENGTHS_IN_SKETCHES
-    )
+    bridge_distances = Whole(
+        "bridge", "float64", "the length of each bridge in sketches, or in a metric that compares rows", "as given"
+    ).with_invariants(NOT_NEGATIVE, LENGTHS_OF_BRIDGES)
     bridge_weights = Whole("bridge", "float64", "the affinity of each bridge").with_invariants(NOT_NEGATIVE)
     kept_rows = Whole(
         "kept_point",

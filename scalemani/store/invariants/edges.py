@@ -6,12 +6,12 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components
 
-from scalemani.config.metrics import has_coordinates
+from scalemani.config.metrics import METRICS, compares_rows, has_coordinates
 from scalemani.store.invariants import Block, Invariant, StoredRun, stored
 from scalemani.store.invariants.matrices import row_numbers
 from scalemani.store.invariants.models import sketched
 from scalemani.store.invariants.orders import input_rows_of
-from scalemani.store.invariants.points import gathered, in_work_order
+from scalemani.store.invariants.points import close, gathered, in_work_order, rows_apart
 from scalemani.store.invariants.values import ROUNDING, rows_that
 
 FLOAT32 = 1e-5  # of what is computed from numbers that are stored as float32, relative
@@ -169,9 +169,12 @@ JOIN_COMPONENTS = Invariant("each between components that nothing else joins", b
 
 
 def unjoined(block: Block) -> int:
-    """Return how many components bridges leave apart, where they are to join all: those of points."""
+    """Return how many components bridges leave apart, where they are to join all: those of points.
+
+    By a function of users or a power, which may overflow, components may be infinitely far from each other.
+    """
     run = block.run
-    searched = has_coordinates(run.params["points"]["metric"])
+    searched = run.params["points"]["metric"] in METRICS
     if run.params["components"]["disconnected"] != "connect" or not searched:
         return 0
     if block.start or (run.stored("points", "points") is None and run.stored("points", "n_features") is None):
@@ -183,21 +186,25 @@ JOIN_ALL = Invariant("one less than components of points that are to be connecte
 
 
 def other_lengths(block: Block) -> int:
-    """Count bridges that are not as long as their ends are apart in sketches."""
-    run = block.run
-    if run.stored("partition", "axes") is None or not has_coordinates(run.params["points"]["metric"]):
-        return 0
-    ends = block.rows_of("bridge_rows")
+    """Count bridges that are not as long as their ends are apart: in sketches, or in a metric that compares rows."""
+    run, metric, ends = block.run, block.run.params["points"]["metric"], block.rows_of("bridge_rows")
     if not len(ends):
         return 0
-    points, scale = in_work_order(run), float(np.asarray(stored(run, "partition", "scale")[...]))
-    one, other = (sketched(run, points.gather(rows))[0] for rows in ends.T)
+    if compares_rows(metric):
+        one, other = (in_work_order(run).gather(rows) for rows in ends.T)
+        return int(np.count_nonzero(~close(block.values, rows_apart(one, other, metric))))
+    if run.stored("partition", "axes") is None or not has_coordinates(metric):
+        return 0
+    scale = float(np.asarray(stored(run, "partition", "scale")[...]))
+    one, other = (sketched(run, in_work_order(run).gather(rows))[0] for rows in ends.T)
     lengths = scale * np.linalg.norm(one - other, axis=1)
     size = scale * np.linalg.norm(one, axis=1)  # products in float32 lose digits of near rows
     return int(np.count_nonzero(~(np.abs(lengths - block.values) <= 1e-3 * lengths + 1e-3 * size)))
 
 
-LENGTHS_IN_SKETCHES = Invariant("the distances of the ends in sketches", other_lengths)
+LENGTHS_OF_BRIDGES = Invariant(
+    "the distances of the ends in sketches, or in a metric that compares rows", other_lengths
+)
 
 
 def not_the_largest(block: Block) -> int:

@@ -1,6 +1,7 @@
 import functools
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse.csgraph import minimum_spanning_tree
@@ -11,11 +12,13 @@ from scalemani.kernels.graph.components import (
     boruvka_round,
     bridge_queries,
     nearer,
+    nearest_compared,
     nearest_in_cells,
     nearest_outside,
     radii_of_cells,
     reach,
 )
+from scalemani.kernels.rows.metrics import METRICS
 
 
 def test_queries_spread_over_all_but_the_largest():
@@ -42,6 +45,36 @@ def test_nearest_outside_is_exact_for_any_blocks(seed, scale, offset, size):
     distances[labels[queries][:, None] == labels[None, :]] = np.inf
     np.testing.assert_allclose(best[1], distances.min(axis=1), rtol=1e-12)
     np.testing.assert_allclose(distances[np.arange(len(queries)), best[0]], distances.min(axis=1), rtol=1e-12)
+
+
+@pytest.mark.parametrize("metric", ["manhattan", "chebyshev", "canberra", "minkowski:3"])
+@pytest.mark.parametrize("size", [1, 129, 1300])
+def test_the_nearest_that_a_function_compares_is_scipys_for_any_blocks(metric, size):
+    rng = np.random.default_rng(size)
+    points, labels, queries = rng.gamma(1.0, size=(1300, 7)), rng.integers(0, 3, 1300), np.arange(0, 1300, 37)
+    points[700:720] = points[:20]  # ties go to the first row
+    best = (np.full(len(queries), -1), np.full(len(queries), np.inf))
+    for start in range(0, 1300, size):
+        rows, distance = slice(start, start + size), METRICS[metric].distance
+        found = nearest_compared(distance, points[queries], labels[queries], points[rows], labels[rows], start)
+        best = nearer(best, found)
+    name, _, power = metric.partition(":")
+    of_scipy = {"manhattan": "cityblock"}.get(name, name)
+    distances = cdist(points[queries], points, of_scipy, **({"p": float(power)} if power else {}))
+    distances[labels[queries][:, None] == labels[None, :]] = np.inf
+    np.testing.assert_allclose(best[1], distances.min(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(distances[np.arange(len(queries)), best[0]], distances.min(axis=1), rtol=1e-12)
+    twins = np.isin(best[0], np.arange(700, 720))
+    assert (labels[best[0][twins] - 700] == labels[queries[twins]]).all()
+
+
+def test_rows_that_are_infinitely_far_or_have_no_distance_are_no_answer():
+    points = np.array([[1.0], [np.inf], [np.nan]])
+    rows, distances = nearest_compared(
+        METRICS["manhattan"].distance, np.zeros((1, 1)), np.zeros(1, int), points[1:], np.ones(2, int), 1
+    )
+    assert rows.tolist() == [-1]
+    assert np.isinf(distances).all()
 
 
 def test_a_block_of_the_same_label_has_no_answer():

@@ -197,13 +197,27 @@ def test_new_points_are_compared_with_all_others_block_by_block_within_the_proje
     assert peak < projected.total() < many.nbytes
 
 
-def test_points_have_no_place_in_pieces_that_no_edge_joins(points, tmp_path):
-    """No bridges are searched in a metric that compares rows."""
-    apart = np.concatenate([points[:200], points[200:400] + 1000.0])
-    model = sm.LaplacianEigenmaps(2, metric="manhattan").fit(apart)
+@pytest.mark.parametrize("metric", ["manhattan", blunted])
+def test_new_points_have_a_place_next_to_their_cluster_of_three_that_bridges_join(points, new, metric):
+    """Columns are constant on clusters that lie far from each other."""
+    far, cluster = np.array([0.0, 90.0, 300.0]), np.arange(600) % 3
+    model = sm.LaplacianEigenmaps(2, metric=metric).fit(points[:600] + far[cluster, np.newaxis])
+    assert model.certificates_["components"]["bridges"] == 2
+    of_new = np.arange(len(new)) % 3
+    placed = model.transform(new + far[of_new, np.newaxis])
+    middles = np.array([model.embedding_[cluster == one].mean(axis=0) for one in range(3)])
+    np.testing.assert_allclose(placed, middles[of_new], atol=0.05 * np.abs(middles).max())
+    assert cdist(middles, middles)[np.triu_indices(3, 1)].min() > 0.5 * np.abs(middles).max()
+
+
+def test_points_have_no_place_in_pieces_that_are_infinitely_far(points):
+    apart = np.concatenate([points[:200], points[200:400] + 1e150])  # whose third power is no float64
+    model = sm.LaplacianEigenmaps(2, metric="minkowski:3")
+    with pytest.warns(ScalemaniWarning, match="2 pieces"):
+        model.fit(apart)
     with pytest.raises(ConfigError, match=r"coordinates of several pieces.*disconnected=largest"):
         model.transform(apart[:5])
-    largest = sm.LaplacianEigenmaps(2, metric="manhattan", disconnected="largest").fit(apart)
+    largest = sm.LaplacianEigenmaps(2, metric="minkowski:3", disconnected="largest").fit(apart)
     assert np.isfinite(largest.transform(apart[:5])).all()
 
 

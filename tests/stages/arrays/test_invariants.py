@@ -64,6 +64,7 @@ CASES = {
         LAPLACIAN,
         {"landmarks": {"method": "kmeans", "snap": False}, "embedding": {"solver": "lll"}},
     ),
+    "compared rows": (LAPLACIAN, {"points": {"metric": "manhattan"}, "neighbors": {"method": "exact"}}),
     "classes": (LAPLACIAN, {"symmetric_affinities": {"target_weight": 0.5}}),
     "merged duplicates": (LAPLACIAN, {"duplicates": {"tolerance": 0.0}, "embedding": {"solver": "lll"}}),
 }
