@@ -102,7 +102,7 @@ class Shown:
         Parameters
         ----------
         labels : labels or values (N,) of the points in input order, as `scalemani plot --labels` takes them; several
-            by their names for a panel each; None: density
+            by their names, or a frame of pandas or Polars, for a panel each; None: density
         size : height of a panel in pixels, or "paper", "slide", "1600x900" for that of the whole picture
         title : above the picture
         legend : names of classes "beside" the panel, on their clusters in the "map", or "auto", by how many they are
@@ -163,8 +163,9 @@ class ReportedRun(Shown, Run):
         Parameters
         ----------
         path : where to, ending in .html; None: `report.html` in the folder of the run
-        labels : labels or values of the points to colour the map by: (N,) arrays in input order or files of them, one,
-            a list, or by their names; the embedding is measured against the first classes among them
+        labels : labels or values of the points to colour the map by: (N,) arrays in input order, frames of pandas or
+            Polars, or files of them, one, a list, or by their names; the embedding is measured against the first
+            classes among them
         n_sampled : points by which quality is measured; None: as many as take some ten seconds, up to 1,000; 0: none
         random_state : of this sample
 

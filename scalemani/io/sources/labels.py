@@ -23,7 +23,7 @@ from scalemani.io.sources.label_values import (
     with_missing,
 )
 from scalemani.io.sources.stores import h5ad_node, open_h5, zarr_node
-from scalemani.io.sources.tables import INDEX, check_names, columns_of, opened, table_files
+from scalemani.io.sources.tables import INDEX, check_distinct_names, check_names, columns_of, opened, table_files
 
 Columns = dict[str, np.ndarray]  # (N,) each, of numbers, texts or objects; missing values are NaN or None
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
@@ -42,8 +42,13 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
             check_names(file, sorted(set(requested or ()) - set(names)), names)
             named = [name for name in names if not name.startswith(INDEX)]
             tables.append(reader.file.read(columns=list(requested or named)))
-    table = arrow.concat_tables(tables).unify_dictionaries()
-    columns = {}
+    return columns_of_table(arrow.concat_tables(tables), str(path), requested)
+
+
+def columns_of_table(table: Any, where: str, requested: Sequence[str] | None = None) -> Columns:
+    """Return the columns of a table of Arrow; nested ones, which only `requested` names may be, are left out."""
+    arrow, columns = optional_module("pyarrow", "parquet"), {}
+    table = table.unify_dictionaries()
     for name, column in zip(table.column_names, table.columns, strict=True):
         categories: list[Any] = []
         if arrow.types.is_dictionary(column.type):
@@ -51,9 +56,25 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
                 categories = column.chunk(0).dictionary.to_pylist()
             column = column.cast(column.type.value_type)
         if not arrow.types.is_nested(column.type):
-            columns[name] = with_categories(values_of(column, f"{path}, column {name}"), categories)
+            columns[name] = with_categories(values_of(column, f"{where}, column {name}"), categories)
         elif requested is not None:  # else it is left out: the coordinates of an embedding, say
-            raise DataError(f"{path}, column {name} must hold numbers or texts, got {column.type}")
+            raise DataError(f"{where}, column {name} must hold numbers or texts, got {column.type}")
+    return columns
+
+
+def columns_of_frame(frame: Any) -> Mapping[str, Any] | None:
+    """Return the columns of a frame of pandas or Polars, or of a table of Arrow, by name; None of anything else."""
+    where = f"{type(frame).__name__} of labels"
+    if hasattr(frame, "isetitem"):  # pandas
+        names = list(map(str, frame.columns))
+        columns = {name: frame.iloc[:, place] for place, name in enumerate(names)}
+    elif hasattr(frame, "get_columns"):  # Polars
+        names, columns = list(frame.columns), dict(zip(frame.columns, frame.get_columns(), strict=True))
+    elif hasattr(frame, "unify_dictionaries"):
+        names, columns = frame.column_names, columns_of_table(frame, where)
+    else:
+        return None
+    check_distinct_names(names, where)
     return columns
 
 
@@ -276,22 +297,32 @@ def printable_name(name: str) -> str:
 
 
 def named_labels(labels: Any, n_points: int) -> Columns:
-    """Return labels (N,) each by their names: those of the mapping, of their files, or by their numbers."""
-    if isinstance(labels, Mapping):
-        return {str(name): open_labels(source, n_points) for name, source in labels.items()}
+    """Return labels (N,) each by their names: those of the mapping or frame, of their files, or by their numbers."""
     collected: Columns = {}
     for number, source in enumerate(labels if isinstance(labels, list | tuple) else [labels], start=1):
-        in_file = isinstance(source, str | Path)
-        named = open_columns(source, n_points) if in_file else {f"labels {number}": open_labels(source, n_points)}
-        for name, values in named.items():
+        for name, values in columns_by_name(source, f"labels {number}", n_points).items():
             collected[name if name not in collected else f"{name} ({number})"] = values
     return collected
 
 
+def columns_by_name(source: Any, name: str, n_points: int) -> Columns:
+    """Return labels (N,) by the names of a mapping, of the columns of a frame or a file; an array has `name`."""
+    if isinstance(source, str | Path):
+        return open_columns(source, n_points)
+    if isinstance(source, Mapping):
+        return {str(key): open_labels(values, n_points) for key, values in source.items()}
+    columns = columns_of_frame(source)
+    if columns is None:
+        return {name: open_labels(source, n_points)}
+    if not columns:
+        raise DataError(f"{type(source).__name__} of labels has no column of numbers or texts: give one with some")
+    return {key: checked_labels(values, f"column {key}", n_points, "label") for key, values in columns.items()}
+
+
 def chosen_labels(labels: Any, n_points: int, choose: Callable[[np.ndarray], np.ndarray]) -> Any:
     """Return what `choose` returns for one set of labels (N,), or for several by name; None for none."""
-    if isinstance(labels, Mapping):
-        return {str(name): choose(open_labels(values, n_points)) for name, values in labels.items()}
+    if isinstance(labels, Mapping) or columns_of_frame(labels) is not None:
+        return {name: choose(values) for name, values in columns_by_name(labels, "", n_points).items()}
     return None if labels is None else choose(open_labels(labels, n_points))
 
 
