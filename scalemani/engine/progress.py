@@ -207,12 +207,12 @@ class ProgressLines(Progress):
         """Write a line with how long the run still takes, where something is expected of it."""
         rest = self.remaining()
         if rest:
-            message += f"; about {duration_text(rest)} to the end of the run"
+            message += f"; about {duration_text(rest)} left"
             numbers["run_seconds_remaining"] = round(rest, 1)
         self._write(event, message, **numbers)
 
     def _beat(self) -> None:
-        """Report how far the stage at work is, with rate and remaining time once there is one."""
+        """Report how far the stage at work is, its rate, and the time left: that of the run, else of the stage."""
         while not self._ended.wait(self._seconds):
             if (units := self._units) is None:
                 continue
@@ -223,12 +223,13 @@ class ProgressLines(Progress):
             if done:
                 left = elapsed * (total - done) / done
                 numbers["seconds_remaining"] = round(left, 1)
-                state += f", {done / elapsed:.1f}/s, {left:.0f} s remaining"
+                state += f", {done / elapsed:.1f}/s"
+                state += "" if self.remaining() else f"; at most {duration_text(left)} of this stage left"
             self._write_with_rest("progress", state, **numbers)
 
 
 class ProgressBars(Progress):
-    """One bar a stage: its name, units, elapsed and remaining time, that of the run; notes are lines above the bars."""
+    """One bar a stage: its name, units, elapsed time, and what is left of the run; notes are lines above the bars."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         import rich.console  # a tenth of a second that logs do without
@@ -240,7 +241,6 @@ class ProgressBars(Progress):
             rich.progress.MofNCompleteColumn(),
             rich.progress.TextColumn("{task.fields[unit]}", markup=False),
             rich.progress.TimeElapsedColumn(),
-            rich.progress.TimeRemainingColumn(compact=True),
             rich.progress.TextColumn("{task.fields[rest]}"),
             console=rich.console.Console(file=stream),
         )
@@ -286,7 +286,7 @@ class ProgressBars(Progress):
     @property
     def _rest(self) -> str:
         rest = self.remaining()
-        return f"run: {duration_text(rest)}" if rest else ""
+        return f"{duration_text(rest)} left" if rest else ""
 
     def _at_work(self) -> list[Any]:
         """Return the bar that still moves, if any."""

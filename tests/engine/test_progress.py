@@ -68,7 +68,9 @@ def test_a_log_has_a_heartbeat_also_while_nothing_is_finished():
         wait_for(lambda: re.search(r"neighbors: 0 of 4 blocks after \d+ s\n", stream.getvalue()))
         progress.advance(2)
         wait_for(lambda: "neighbors: 2 of 4" in stream.getvalue())
-    assert re.search(r"neighbors: 2 of 4 blocks after \d+ s, \d+\.\d/s, \d+ s remaining\n", stream.getvalue())
+    assert re.search(
+        r"2 of 4 blocks after \d+ s, \d+\.\d/s; at most \d:\d\d:\d\d of this stage left\n", stream.getvalue()
+    )
     ended = stream.getvalue()
     time.sleep(0.12)
     assert stream.getvalue() == ended
@@ -189,8 +191,9 @@ def test_the_end_of_a_stage_and_a_heartbeat_tell_what_the_run_still_takes(clock)
     beaten = next(line for line in lines if line.get("seconds") == 500)
     assert beaten["event"] == "progress"
     assert (ended["run_seconds_remaining"], beaten["run_seconds_remaining"]) == (2000, 1500)
-    assert "; about 0:33:20 to the end of the run" in ended["message"]
-    assert "to the end" not in lines[-1]["message"]
+    assert "; about 0:33:20 left" in ended["message"]
+    assert beaten["message"].count("left") == 1
+    assert "left" not in lines[-1]["message"]
 
 
 def test_bars_tell_what_the_run_still_takes(clock):
@@ -199,10 +202,10 @@ def test_bars_tell_what_the_run_still_takes(clock):
         bars.expect({"neighbors": 7000.0})
         bars.begin("neighbors")
         bars.start("neighbors", 4)
-        assert bars._bars.tasks[0].fields["rest"] == "run: 1:56:40"
+        assert bars._bars.tasks[0].fields["rest"] == "1:56:40 left"
         clock[0] += 100
         bars.advance()
-        assert bars._bars.tasks[0].fields["rest"] == "run: 1:55:00"
+        assert bars._bars.tasks[0].fields["rest"] == "1:55:00 left"
         bars.end("neighbors")
         assert bars._bars.tasks[0].fields["rest"] == ""
 
