@@ -32,6 +32,7 @@ from scalemani.store.run_store import RunStore
 
 CURRENT = "distributed"  # Dask's word for the client that a process has made last
 ADDRESS = re.compile("(tcp|tls)://[^@]*:[^@]*")
+HOST_AND_PORT = re.compile(r"[\w.-]+:\d{1,5}")
 RESOURCE = "bytes"  # `dask worker --resources bytes=60e9`: memory that Dask itself divides among tasks
 UNLIMITED = 2**62  # bytes of a worker without a limit
 DECLARED: "weakref.WeakSet[Client]" = weakref.WeakSet()  # clients of clusters whose workers' memory is declared
@@ -77,9 +78,10 @@ def client_of(scheduler: Any) -> Any:
             ) from error
     if not (isinstance(scheduler, Client) or ADDRESS.fullmatch(str(scheduler))):
         shown = repr(scheduler) if "@" not in str(scheduler) else "one with a user or password"
+        meant = f": did you mean tcp://{scheduler}?" if HOST_AND_PORT.fullmatch(str(scheduler)) else ""
         raise ConfigError(
             "scheduler must be threads, processes, a Dask client or cluster, distributed (the current client), or an "
-            f"address such as tcp://host:8786, without a password; got {shown}"
+            f"address such as tcp://host:8786, without a password; got {shown}{meant}"
         )
     if isinstance(scheduler, Client):
         refuse_closed(scheduler)

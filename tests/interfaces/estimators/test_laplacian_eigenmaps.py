@@ -249,6 +249,7 @@ def test_neighbours_that_are_given_bound_the_perplexity_that_is_not(points, tmp_
         ({"memory": "4 GX"}, "a size such as 4GB"),
         ({"workers": 0}, "workers must be an integer >= 1"),
         ({"scheduler": "tcp://user:secret@host:1"}, "without a password"),
+        ({"scheduler": "127.0.0.1:8786"}, r"got '127.0.0.1:8786': did you mean tcp://127.0.0.1:8786\?"),
         ({"scheduler": "host"}, "got 'host'"),
         ({"scheduler": 5}, "got 5"),
     ],
