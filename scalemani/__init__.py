@@ -120,7 +120,8 @@ if not TYPE_CHECKING:  # to whom any name would be one that the module has
         if name in PUBLIC_MODULES:
             return _load(f"scalemani.{PUBLIC_MODULES[name]}")
         if name not in MODULE_OF:
-            raise AttributeError(f"module 'scalemani' has no attribute {name!r}; it has {', '.join(__all__)}")
+            meant = _load("scalemani.config.other_names").class_here(name)
+            raise AttributeError(f"module 'scalemani' has no attribute {name!r}{meant}; it has {', '.join(__all__)}")
         return getattr(_load(f"scalemani.{MODULE_OF[name]}"), name)
 
 

@@ -1,8 +1,10 @@
 """What parameters are called in other libraries, and what they are called here: plain data.
 
-`OTHER_NAMES` has names of scikit-learn, openTSNE, umap, PHATE and megaman that are no names of ours.
+`OTHER_NAMES` has names of scikit-learn, openTSNE, umap, PHATE and megaman that are no names of ours, `OTHER_METHODS`
+and `OTHER_CLASSES` what these call methods and their classes.
 """
 
+import re
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
@@ -64,6 +66,52 @@ OTHER_NAMES: Mapping[str, Ours] = {
     "knn_dist": Ours("points.metric"),
     "n_landmark": Ours("landmarks.n_landmarks"),
 }
+
+NO_UMAP = "UMAP is no method here, and this is the nearest"
+OTHER_METHODS: Mapping[str, Ours] = {  # in small letters, without what joins their words
+    "umap": Ours("t-sne", NO_UMAP),
+    **dict.fromkeys(("tsne", "opentsne", "fitsne", "bhtsne"), Ours("t-sne")),
+    "ssne": Ours("s-sne"),
+    "ee": Ours("elastic-embedding"),
+    **dict.fromkeys(("spectral", "le", "spectralembedding", "laplacian"), Ours("laplacian-eigenmaps")),
+    **dict.fromkeys(("diffmap", "dm", "phate"), Ours("diffusion-maps")),
+    "lle": Ours("locally-linear-embedding"),
+    "kpca": Ours("kernel-pca"),
+    "mds": Ours("isomap", "by landmarks, with distances along the graph"),
+    **dict.fromkeys(("knn", "neighbors", "graph"), Ours("knn-graph")),
+}
+OTHER_CLASSES: Mapping[str, Ours] = {
+    "UMAP": Ours("TSNE", NO_UMAP),
+    "SpectralEmbedding": Ours("LaplacianEigenmaps"),
+    "DiffusionMap": Ours("DiffusionMaps"),
+    "PHATE": Ours("DiffusionMaps"),
+    "PCA": Ours("LandmarkPCA"),
+    "KernelPCA": Ours("LandmarkKernelPCA"),
+    "LinearDiscriminantAnalysis": Ours("LandmarkLDA"),
+    "Isomap": Ours("LandmarkIsomap"),
+    "LocallyLinearEmbedding": Ours("LandmarkLLE"),
+    "Nystroem": Ours("LandmarkFeatures"),
+    "NNDescent": Ours("knn_graph"),
+    "NearestNeighbors": Ours("knn_graph"),
+}
+
+
+def method_here(name: object) -> Ours | None:
+    """Return what a method of another library is called here, however it is written; None for any other name."""
+    return OTHER_METHODS.get(re.sub(r"[-_ ]", "", name).lower()) if isinstance(name, str) else None
+
+
+def class_here(name: str) -> str:
+    """Return the part of a message that says what a class of another library is called here; empty for others."""
+    return f": {with_note(OTHER_CLASSES[name].name, OTHER_CLASSES[name])}" if name in OTHER_CLASSES else ""
+
+
+def check_method(name: object, allowed: Collection[str]) -> None:
+    """Refuse a method that is not among the allowed ones: say what it is called here, or the nearest."""
+    if not isinstance(name, str) or name not in allowed:
+        ours = method_here(name)
+        meant = f"{with_note(ours.name, ours)}; allowed: {', '.join(sorted(allowed))}" if ours else ""
+        raise ConfigError(f"unknown method {name!r}: {meant or nearest_name(name, allowed)}")
 
 
 def name_here(name: object) -> Ours | None:

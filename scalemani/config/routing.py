@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from scalemani.config.methods import PixelsExtension, extensions
 from scalemani.config.metrics import METRICS, has_coordinates, no_coordinates
+from scalemani.config.other_names import check_method
 from scalemani.config.routes import (
     EIGENVECTOR_STAGES,
     OF_GRAPHS,
@@ -37,7 +38,7 @@ from scalemani.config.stages import (
     Route,
     Stage,
 )
-from scalemani.errors import ConfigError, nearest_name
+from scalemani.errors import ConfigError
 
 COMPARING_SEARCHES = ("exact", "leaves", "pynndescent")  # values of neighbors.method that need no coordinates
 
@@ -65,8 +66,7 @@ def route(
     A descent with another start than the spectral embedding leaves out the stages that compute this. Landmarks stay:
     they tell which new points lie far out. Raises ConfigError for what the method does not take.
     """
-    if method not in ROUTES:
-        raise ConfigError(f"unknown method {method!r}: {nearest_name(method, ROUTES)}")
+    check_method(method, ROUTES)
     given, compared = given_instead(metric, affinities), no_coordinates(metric)
     check_search(compared, neighbors)
     by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.config.other_names import OTHER_NAMES
+from scalemani.config.other_names import OTHER_CLASSES, OTHER_METHODS, OTHER_NAMES, method_here
 from scalemani.config.params import names_of_parameters
+from scalemani.config.routes import ROUTES
 from scalemani.errors import ConfigError
 
 GUIDE = Path(__file__).parents[2] / "pipelines/docs/guides/nonlinear.md"
@@ -75,6 +76,9 @@ def test_functions_with_settings_and_grids_say_it_too():
         (["embed", "--set", "gamma=3"], r"unknown stage 'gamma': here it is affinities\.sigma"),
         (["embed", "--set", "layout.angle=3"], r"unknown parameter layout\.angle: here it is layout\.tolerance"),
         (["info", "--n-jobs", "3"], r"No such option: --n-jobs \("),  # which has no workers
+        (["embed", "--min-dist", "0.1"], r"--min-dist: here it is --set layout.strength=VALUE \(kernels have no shape"),
+        (["embed", "--method", "umap"], r"unknown method 'umap': here it is t-sne \(UMAP is no method here"),
+        (["tune", "--method", "TSNE"], "unknown method 'TSNE': here it is t-sne; allowed: "),
         (["embed", "--metric", "Cosine"], "did you mean 'cosine'"),
     ],
 )
@@ -85,6 +89,16 @@ def test_the_command_line_says_it_too(scalemani, tmp_path, words, answer):
     status, _, error = scalemani(command, *places, *options)
     assert status == 2
     assert re.search(answer, error)
+
+
+def test_methods_and_classes_of_other_libraries_lead_to_ours():
+    assert all(ours.name in ROUTES for ours in OTHER_METHODS.values())
+    assert not set(OTHER_METHODS) & set(ROUTES)
+    assert {method_here(name).name for name in ("t_SNE", "FIt-SNE", "openTSNE", "UMAP")} == {"t-sne"}
+    for name, ours in OTHER_CLASSES.items():
+        assert hasattr(sm, ours.name)
+        with pytest.raises(AttributeError, match=f"no attribute '{name}': here it is {ours.name}"):
+            getattr(sm, name)
 
 
 def test_the_guide_has_the_names_that_it_says_are_answered():

@@ -18,7 +18,7 @@ from typing import Any
 
 import typer
 
-from scalemani.config.other_names import name_here
+from scalemani.config.other_names import Ours, name_here, with_note
 from scalemani.errors import (
     FULL,
     NO_PROCESS,
@@ -70,7 +70,8 @@ def report_failure(error: Exception) -> int:
             return 2
         command = error.ctx.command_path if error.ctx else "scalemani"
         meant = option_instead(error)
-        return report(error, f"{error.format_message()}{meant} ('{command} --help' says what is allowed)", 2)
+        said = f"{error.message}{meant}" if meant else error.format_message()
+        return report(error, f"{said} ('{command} --help' says what is allowed)", 2)
     if isinstance(error, ScalemaniError):
         return report(error, str(error), error.exit_status)
     if isinstance(error, MemoryError):
@@ -96,7 +97,7 @@ def option_instead(error: Any) -> str:
     homes = [ours.name] if ours else [full for full in names if full.rpartition(".")[2] == name]
     words = [f"--set {full}=VALUE" for full in homes if full in names]
     words += [f"--{full}" for full in homes if f"--{full}" in options]
-    return f": here it is {' or '.join(words)}" if words else ""
+    return f": {with_note(' or '.join(words), ours or Ours(name))}" if words else ""
 
 
 def text_of(error: OSError) -> str:

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from scalemani.config.other_names import check_method
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.errors import ConfigError, check_known
+from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import EQUAL, Config, Options, taking
 from scalemani.interfaces.cli.output import say
 
@@ -119,7 +120,7 @@ def candidates_of(lists: "Lists") -> list["Candidate"]:
     from scalemani.interfaces.tuning import METHOD, combinations
 
     for method in lists[METHOD]:
-        check_known(method, ROUTES, f"unknown method {method!r}")
+        check_method(method, ROUTES)
     from scalemani.config.params import Parameters
     from scalemani.interfaces.tuning.search import Candidate
 
