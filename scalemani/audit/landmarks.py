@@ -7,7 +7,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from scalemani.audit.findings import (
-    STANDARD_ERRORS,
     Finding,
     at_most,
     equal,
@@ -31,6 +30,7 @@ NEAR = 10  # times the distance of the nearest landmark, beyond which others do 
 TIED = 32  # of the nearest landmarks, among which ties are looked for
 SPACINGS = "local_spacings"
 SPACING_ROWS, SPACING_SAMPLE = 4096, 2048  # rows that spacings are compared with, and were made by
+RESAMPLES = 1000  # of these rows, by which another sample is judged: 2 in 1,001 lie beyond all of them
 OPTIMUM = 1e-4  # by which a regularised error may exceed the least one, relative
 TIE = 1e-6
 QUERIES_AT_ONCE = 256
@@ -73,13 +73,30 @@ def check_spacings(audit: Audit, group: StoredGroup, landmarks: np.ndarray) -> I
     (low, high), of_run = ratios_to_gaps(audit, rows, landmarks, gaps, lacking), n_points
     if n_points > SPACING_SAMPLE:  # drawn with replacement
         of_run = int(n_points * -np.expm1(-SPACING_SAMPLE / n_points))
-    left = [1 / drawn - 1 / n_points for drawn in (n_drawn, of_run)]
-    error = STANDARD_ERRORS * float(np.sqrt(SHARE * (1 - SHARE) * sum(left))) + 2 / n_drawn
-    least, usual = usual_ratio(low, SHARE - error), usual_ratio(low, SHARE)
-    most = usual_ratio(high, min(1.0, SHARE + error))
+    differing = sum(1 / drawn - 1 / n_points for drawn in (n_drawn, of_run))
+    least, most = range_of_usual(low, high, differing, audit.generator)
     holds = least * (1 - TIE) <= factor <= most * (1 + TIE)
     note = f"within [{least:.4g}, {most:.4g}], by {n_drawn} rows"
-    yield Finding(LANDMARKS, "spacings over gaps", factor, usual, None, verdict_of(holds), note)
+    yield Finding(LANDMARKS, "spacings over gaps", factor, usual_ratio(low), None, verdict_of(holds), note)
+
+
+def range_of_usual(
+    low: np.ndarray, high: np.ndarray, differing: float, generator: np.random.Generator, resamples: int = RESAMPLES
+) -> tuple[float, float]:
+    """Return between which numbers the usual ratio of another sample lies, but for 2 in `resamples` + 1 samples.
+
+    They are the least and the largest of ratios (m,) that are drawn again, with replacement, so few that their
+    frequencies vary as much as those of the two samples differ: what leaves outliers out varies with them.
+
+    Parameters
+    ----------
+    low, high : (m,) float64, the ratios of a sample, the least and the most of each
+    differing : the variance of the difference of two shares p, of either sample, over p (1 - p)
+    """
+    if differing == 0:  # both have all points
+        return usual_ratio(low), usual_ratio(high)
+    rows = generator.integers(0, len(low), (resamples, max(1, round(1 / differing))))
+    return min(map(usual_ratio, low[rows])), max(map(usual_ratio, high[rows]))
 
 
 def landmark_gaps(landmarks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -134,14 +151,14 @@ def ratios_around(squares: np.ndarray, gaps: np.ndarray, sign: int = 1) -> np.nd
     return np.where(away > 0, away / np.where(scales > 0, scales, 1e-300), 0.0)
 
 
-def usual_ratio(ratios: np.ndarray, share: float) -> float:
-    """Return what a share of ratios do not exceed, those beyond `FAR` times it left out, up to a quarter of all."""
+def usual_ratio(ratios: np.ndarray) -> float:
+    """Return what `SHARE` of ratios do not exceed, those beyond `FAR` times it left out, up to a quarter of all."""
     ascending = np.sort(ratios[ratios > 0])
     if not len(ascending):
         return 1.0
     counted = int(np.ceil(CORE * len(ascending)))
     while True:
-        usual = float(ascending[int(share * (counted - 1))])
+        usual = float(ascending[int(SHARE * (counted - 1))])
         within = int(np.searchsorted(ascending, FAR * usual, "right"))
         if within <= counted:
             return usual
