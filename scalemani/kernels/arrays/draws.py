@@ -4,7 +4,10 @@ import hashlib
 
 import numpy as np
 
+from scalemani.kernels.arrays.tiles import slices
+
 DRAWS_PER_COUNTER = 4  # a Philox counter yields four 64-bit words
+ROWS_AT_ONCE = 2**20  # whose words are looked at together
 
 
 def philox_key(seed: int, stage: str) -> int:
@@ -36,8 +39,14 @@ def sample_rows(seed: int, stage: str, n_rows: int, n_sampled: int) -> np.ndarra
     """Return distinct rows drawn uniformly, ascending: (n_sampled,) int64, all of them where there are no more."""
     if n_sampled >= n_rows:
         return np.arange(n_rows)
-    words = row_words(seed, stage, 0, n_rows)
-    return np.sort(np.argpartition(words, n_sampled - 1)[:n_sampled])
+    rows, words = np.empty(0, np.int64), np.empty(0, np.uint64)
+    for part in slices(n_rows, max(ROWS_AT_ONCE, n_sampled)):
+        rows = np.append(rows, np.arange(part.start, part.stop))
+        words = np.append(words, row_words(seed, stage, part.start, part.stop))
+        if len(rows) > n_sampled:
+            least = np.argpartition(words, n_sampled - 1)[:n_sampled]
+            rows, words = rows[least], words[least]
+    return np.sort(rows)
 
 
 def continue_sample(

@@ -43,6 +43,12 @@ def test_a_sample_is_distinct_ascending_and_as_large_as_there_are_rows(n_rows, n
     assert set(rows.tolist()) <= set(range(n_rows))
 
 
+@pytest.mark.parametrize(("n_rows", "n_sampled"), [(2_200_000, 1000), (2**20 + 1, 2**20), (1_500_000, 1_400_000)])
+def test_a_sample_of_many_rows_has_the_least_words_of_all(n_rows, n_sampled):
+    expected = np.argsort(row_words(3, "sample", 0, n_rows))[:n_sampled]
+    np.testing.assert_array_equal(sample_rows(3, "sample", n_rows, n_sampled), np.sort(expected))
+
+
 def test_every_row_is_sampled_equally_often():
     counts = np.zeros(12)
     for seed in range(1500):
