@@ -45,9 +45,8 @@ from scalemani.stages.shared.edges import edges_of_block, loops_of_block, raise_
 
 BRIDGE_ENTRY = 8 * LEAST_ENTRY  # that a bridge has in the normalised matrix at least: it joins with some to spare
 REPORTED_SIZES = 10
-COMPARED_BYTES = (
-    2**26
-)  # of points that look for a bridge and that a function compares, at a time: a pass over all points
+# Of points that look for a bridge and that a function compares, at a time: each time, all points are passed over.
+COMPARED_BYTES = 2**26
 
 
 def memory(sizes: Sizes) -> Memory:
