@@ -4,7 +4,7 @@ import sys
 
 PROGRAM = """
 import contextlib, os, signal, threading
-from scalemani.engine import work
+from scalemani.engine import context
 from scalemani.interfaces.cli import main
 write_ledger, counting, counts = work.write_ledger, threading.Lock(), []
 @contextlib.contextmanager

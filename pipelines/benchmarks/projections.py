@@ -19,7 +19,7 @@ import numpy as np
 from measuring import settings, show
 
 from scalemani.datasets import generator, write
-from scalemani.engine.needs import PROCESS_BYTES
+from scalemani.engine.memory_model import PROCESS_BYTES
 from scalemani.engine.progress import Progress
 from scalemani.interfaces.cli.options import Options
 from scalemani.runs.opened import open_run

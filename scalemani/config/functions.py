@@ -54,13 +54,13 @@ def plain_function(function: Any) -> Any:
 def with_digest(metric: str) -> str:
     """Return the name of a function with its digest; raise ConfigError where another digest is expected."""
     bare, _, expected = metric.partition(DIGEST)
-    found = digest_of(load_function(bare))
-    if expected and found != expected:
+    digest = digest_of(load_function(bare))
+    if expected and digest != expected:
         raise ConfigError(
             f"metric={bare} is another function than that of the run, or reads other values: restore it, or start a "
             "run of its own"
         )
-    return f"{bare}{DIGEST}{found}"
+    return f"{bare}{DIGEST}{digest}"
 
 
 def check_function(metric: str) -> None:

@@ -1,4 +1,4 @@
-"""The methods that have a folder of their own in `scalemani/methods`, one line a method, and what they add to choices.
+"""The methods that have a folder in `scalemani/methods`, one line a method, and what they add to choices.
 
 A folder's `__init__` lists in `EXTENSIONS` what the method adds: one object for each name of a choice, of the kinds
 below. They are plain data, and name no library; `load` imports what does the work when it is needed. What it returns
@@ -156,7 +156,7 @@ class PixelAffinitiesExtension(Extension):
 
 @dataclass(frozen=True)
 class SolverExtension(Extension):
-    """A spectral solver with a route of its own, of `embedding.solver`: a `SpectralSolver` of `stages.embedding`.
+    """A spectral solver with a separate route, of `embedding.solver`: a `SpectralSolver` of `stages.embedding`.
 
     `by_weights` says that it places points by Z.
     """
@@ -168,7 +168,7 @@ class SolverExtension(Extension):
 
 @dataclass(frozen=True)
 class ReductionExtension(Extension):
-    """A solver that makes its own Z in the place of `landmark_weights`: a `Reduction` of `engine.sizes`."""
+    """A solver that computes Z in place of `landmark_weights`: a `Reduction` of `engine.sizes`."""
 
     load: Load
     stages: Route

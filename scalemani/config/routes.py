@@ -1,6 +1,6 @@
 """The routes from points to an embedding, as plain data that one can print.
 
-`scalemani.config.stages` has the stages that several methods share. A method in `scalemani/methods` declares its own
+`scalemani.config.stages` has the stages that several methods share. A method in `scalemani/methods` declares its
 stages and routes in its `__init__.py`.
 """
 

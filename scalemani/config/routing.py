@@ -1,4 +1,4 @@
-"""Which stages of a route a run needs, by what it asks and is given; what a method cannot serve is refused."""
+"""Which stages of a route a run needs, by its parameters and input; what a method cannot serve is refused."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import replace
@@ -54,7 +54,7 @@ def route(
 ) -> Route:
     """Return the stages of a method that a solver needs, in an order in which every stage follows its inputs.
 
-    `optional` names the stages that are asked for beside those of every run: "weights" where points have some,
+    `optional` names the requested stages that not every run has: "weights" where points have some,
     "duplicates" where equal rows are one point, whose weight is their number, "classes" where affinities follow these,
     "landmark_covariances" where landmarks are joined by what is around them, "leave-out" where rows with a gap are left
     out, which is recorded as equal rows are.
@@ -67,19 +67,19 @@ def route(
     they tell which new points lie far out. Raises ConfigError for what the method does not take.
     """
     check_method(method, ROUTES)
-    given, compared = given_instead(metric, affinities), no_coordinates(metric)
+    precomputed, compared = precomputed_input(metric, affinities), no_coordinates(metric)
     check_search(compared, neighbors)
     by_solver = solver in SOLVER_ROUTES and SPECTRAL_EMBEDDING in ROUTES[method]
     if not by_solver or LEAVE_OUT in optional:
-        check_optional(method, given, neighbors, affinities, optional)
-    known = stages_of_solver(method, solver, given or compared) if by_solver else ROUTES[method]
+        check_optional(method, precomputed, neighbors, affinities, optional)
+    known = stages_of_solver(method, solver, precomputed or compared) if by_solver else ROUTES[method]
     needed = [stage for stage in known if not stage.optional or stage.name in optional]
     if not by_solver:
         needed = [stage for stage in needed if not stage.solvers or solver in stage.solvers]
         if LAYOUT in needed and start != SPECTRAL_START:
             needed = [stage for stage in needed if stage is LANDMARKS or stage not in EIGENVECTOR_STAGES]
-        if given:
-            needed = stages_without_points(method, solver, given, affinities == PRECOMPUTED, needed)
+        if precomputed:
+            needed = stages_without_points(method, solver, precomputed, affinities == PRECOMPUTED, needed)
         elif compared:
             needed = stages_of_compared_rows(method, solver, compared, needed)
         elif neighbors in extensions(PixelsExtension):
@@ -90,19 +90,19 @@ def route(
     return tuple(replace(stage, inputs=tuple(name for name in stage.inputs if name in names)) for stage in needed)
 
 
-def given_instead(metric: str, affinities: str | None) -> str:
-    """Return in words what is given in the place of points; "" where points are."""
+def precomputed_input(metric: str, affinities: str | None) -> str:
+    """Return in words what the input has in place of points; "" where it has points."""
     if affinities == PRECOMPUTED:
         return "affinities.kind=precomputed gives affinities"
     return "metric=precomputed gives neighbours" if metric == PRECOMPUTED else ""
 
 
-def stages_of_solver(method: str, solver: str, given: str) -> Route:
+def stages_of_solver(method: str, solver: str, precomputed: str) -> Route:
     """Return the stages of a method by the route of a solver; raise ConfigError where it has no such route."""
-    own = [stage for stage in SOLVER_ROUTES[solver] if stage.solvers]
-    others = [name for name, stages in ROUTES.items() if set(own) <= set(stages)]
-    if method not in others or given:
-        needs = f"points, and {given}" if given else "no graph of all points"
+    of_solver = [stage for stage in SOLVER_ROUTES[solver] if stage.solvers]
+    others = [name for name, stages in ROUTES.items() if set(of_solver) <= set(stages)]
+    if method not in others or precomputed:
+        needs = f"points, and {precomputed}" if precomputed else "no graph of all points"
         raise ConfigError(
             f"embedding.solver={solver} takes {needs}; {method} has another route: take one of {', '.join(others)} "
             "with points, or embedding.solver refine or exact"
@@ -111,23 +111,23 @@ def stages_of_solver(method: str, solver: str, given: str) -> Route:
 
 
 def stages_without_points(
-    method: str, solver: str, given: str, affinities: bool, stages: Sequence[Stage]
+    method: str, solver: str, precomputed: str, affinities: bool, stages: Sequence[Stage]
 ) -> list[Stage]:
-    """Return the stages of a route from given neighbours on, or from affinities, which are W then.
+    """Return the stages of a route from precomputed neighbours on, or from affinities, which are W then.
 
     Raises ConfigError for methods and solvers that need points.
     """
     if method not in WITHOUT_POINTS or solver in REDUCING_SOLVERS:
         raise ConfigError(
-            f"{method} with embedding.solver={solver} needs points, and {given} alone: "
+            f"{method} with embedding.solver={solver} needs points, and {precomputed} alone: "
             f"take {', '.join(WITHOUT_POINTS)} with embedding.solver refine or exact, or give points"
         )
-    own, first, before = NEIGHBORS, replace(NEIGHBORS, inputs=("points", "work_points")), {PARTITION, LANDMARKS}
+    replaced, first, before = NEIGHBORS, replace(NEIGHBORS, inputs=("points", "work_points")), {PARTITION, LANDMARKS}
     if affinities:
-        own, inputs = SYMMETRIC_AFFINITIES, ("points", *SYMMETRIC_AFFINITIES.inputs)
-        first = replace(own, inputs=inputs, key=replace(own.key, parameters_of=(AFFINITIES.name,)))
+        replaced, inputs = SYMMETRIC_AFFINITIES, ("points", *SYMMETRIC_AFFINITIES.inputs)
+        first = replace(replaced, inputs=inputs, key=replace(replaced.key, parameters_of=(AFFINITIES.name,)))
         before |= {NEIGHBORS, AFFINITIES, COMPONENTS}
-    return [first if stage is own else stage for stage in stages if stage not in before]
+    return [first if stage is replaced else stage for stage in stages if stage not in before]
 
 
 def check_search(compared: str, neighbors: str) -> None:
@@ -167,19 +167,21 @@ def stages_of_pixels(method: str, neighbors: str, stages: Sequence[Stage]) -> li
             key=replace(SYMMETRIC_AFFINITIES.key, parameters_of=("neighbors", "affinities")),
         ),
     }
-    kept = [
+    remaining = [
         in_order.get(stage, stage) for stage in stages if stage not in (PARTITION, NEIGHBORS, AFFINITIES, COMPONENTS)
     ]
     return [
         replace(stage, inputs=tuple(dict.fromkeys(("work_points", *stage.inputs))))
         if SYMMETRIC_AFFINITIES.name in stage.inputs
         else stage
-        for stage in kept
+        for stage in remaining
     ]
 
 
-def check_optional(method: str, given: str, neighbors: str, affinities: str | None, optional: Collection[str]) -> None:
-    """Raise ConfigError for the first thing that is asked for and that a method, pixels or given input cannot have."""
+def check_optional(
+    method: str, precomputed: str, neighbors: str, affinities: str | None, optional: Collection[str]
+) -> None:
+    """Raise ConfigError for the first optional stage that a method, pixels or a precomputed input cannot have."""
     merges = DUPLICATES.name in optional
     weighing = [name for name, stages in ROUTES.items() if WEIGHTS in stages]
     unweighted = "" if method in weighing else f"{method} takes no weights, which {', '.join(weighing)} take"
@@ -187,18 +189,18 @@ def check_optional(method: str, given: str, neighbors: str, affinities: str | No
     no_graph = "" if LISTS in ROUTES[method] else f"{method} has no neighbour graph"
     kernel = f"affinities are a kernel in {method}, whatever the classes" if takes_kernel(method) else ""
     refusals = {  # by what is asked for: how it is given, and why it cannot be had
-        LEAVE_OUT: (f"points.missing={LEAVE_OUT}", given or pixels),
-        LISTS.name: ("--graph (graph=)", no_graph or given or ("equal rows are to be one" if merges else "")),
+        LEAVE_OUT: (f"points.missing={LEAVE_OUT}", precomputed or pixels),
+        LISTS.name: ("--graph (graph=)", no_graph or precomputed or ("equal rows are to be one" if merges else "")),
         DUPLICATES.name: (
             "--deduplicate (duplicates.tolerance), which makes weights of equal rows",
-            unweighted or given or pixels,
+            unweighted or precomputed or pixels,
         ),
         WEIGHTS.name: (
             "--weights (sample_weight=)",
-            unweighted or pixels or (given if affinities == PRECOMPUTED else ""),
+            unweighted or pixels or (precomputed if affinities == PRECOMPUTED else ""),
         ),
         CLASSES.name: ("symmetric_affinities.target_weight", kernel or pixels),
     }
-    for asked, (how, why) in refusals.items():
-        if asked in optional and why:
+    for requested, (how, why) in refusals.items():
+        if requested in optional and why:
             raise ConfigError(f"{why}: leave out {how}")

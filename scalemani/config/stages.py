@@ -4,14 +4,14 @@ from dataclasses import dataclass, replace
 
 SPECTRAL_START = "spectral"  # the start of a descent that is the spectral embedding
 COMPUTED_STARTS = (SPECTRAL_START, "pca", "random")
-GIVEN_START = "given"  # the start that comes with the points, as coordinates of some or all of them
+INPUT_START = "given"  # the start that comes with the points, as coordinates of some or all of them
 PRECOMPUTED = "precomputed"  # the metric of precomputed neighbours
-GIVEN_LANDMARKS = "given"  # the method of landmarks that come with the points
-GIVEN_ROWS = "rows"  # the method of those that are rows of the points, which it is resolved to where they have to be
-BESIDE_POINTS = (GIVEN_LANDMARKS, GIVEN_ROWS)
+INPUT_LANDMARKS = "given"  # the method of landmarks that come with the points
+LANDMARK_ROWS = "rows"  # the method of those that are rows of the points, which it is resolved to where they have to be
+SIDE_DATA_LANDMARKS = (INPUT_LANDMARKS, LANDMARK_ROWS)
 DRAWN_LANDMARKS = ("random", "spread")  # rules that draw among all points
 SAMPLED_LANDMARKS = ("kmeans", "kmeans++", "kmeans++ seeding", "minmax")  # rules that read landmarks.sample_points
-GIVEN_LISTS = "given"  # the method of neighbours that come with the points, as lists of another library
+INPUT_LISTS = "given"  # the method of neighbours that come with the points, as lists of another library
 AUTO = "auto"  # the solver of a run that names none: REFINE where it fits the driver, else LLL
 REFINE, LLL = "refine", "lll"
 LANDMARK_SOLVERS = ("lll", "lll+refine")  # make points of their nearest landmarks
@@ -73,7 +73,7 @@ LISTS = Stage(
     "given_lists",
     ("work_points",),
     optional=True,
-    wanted=("neighbors.method", GIVEN_LISTS),
+    wanted=("neighbors.method", INPUT_LISTS),
     key=Key(side_data=("lists",)),
 )
 NEIGHBORS = Stage(

@@ -14,7 +14,7 @@ import numpy as np
 from scalemani.config.params import ResolvedLayout
 from scalemani.config.params.layout import FIRST_DOUBLING
 from scalemani.config.params.parameters import PAIRS
-from scalemani.config.stages import GIVEN_START
+from scalemani.config.stages import INPUT_START
 from scalemani.descents.descent import Backtracking, FixedStep, LineSearch, State, step
 from scalemani.descents.directions import (
     Direction,
@@ -239,7 +239,7 @@ def phases_of(params: ResolvedLayout, n_points: float) -> list[Phase]:
         schedule=params.schedule,
         coarsest=params.coarsest,
         # Line searches find the size of a map themselves, and a passed one retains its size.
-        doubled_for=params.doubled_for if params.direction == "momentum" and params.init != GIVEN_START else NEVER,
+        doubled_for=params.doubled_for if params.direction == "momentum" and params.init != INPUT_START else NEVER,
     )
     if params.homotopy > 1:
         shares = np.geomspace(params.least_strength, 1.0, params.homotopy).tolist()

@@ -26,7 +26,7 @@ MOST_OF_THE_TIME = 0.03  # that saving may take
 class Checkpoints:
     """The last checkpoint of a stage. It is no result: it counts in no digest, and goes when the stage ends.
 
-    `seconds` lie between two saves, at least; with 0 one is due after every iteration, whatever it costs.
+    `seconds` lie between two saves, at least; with 0 one is due after every iteration, at any cost.
     """
 
     def __init__(

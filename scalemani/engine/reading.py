@@ -163,7 +163,7 @@ class SparseRowsReader:
 
 
 class SparseTable:
-    """All sparse rows (N, D) of a group, looked up by row as a table is: copies of rows come as a sparse matrix."""
+    """All sparse rows (N, D) of a group, with random access by row as of a table: copies are a sparse matrix."""
 
     def __init__(self, indptr: np.ndarray, columns: Table, values: Table, n_features: int) -> None:
         self._indptr, self._columns, self._values, self._n_features = indptr, columns, values, n_features

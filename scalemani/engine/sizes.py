@@ -14,7 +14,7 @@ from numpy.typing import DTypeLike
 
 from scalemani.config.methods import ReductionExtension, extensions
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Memory, Terms, array, entries
+from scalemani.engine.memory_model import Memory, Terms, array, entries
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -45,7 +45,7 @@ DENSE_COPIES = 5  # of the coarsest matrix, with what LAPACK works in
 
 
 class Reduction(Protocol):
-    """A solver that makes a Z of its own."""
+    """A solver that computes Z without the stage `landmark_weights`."""
 
     def weight_entries(self, sizes: "Sizes", /) -> int:
         """Return the nonzeros of Z, at most."""
@@ -54,11 +54,11 @@ class Reduction(Protocol):
 
 @dataclass(frozen=True)
 class Sizes:
-    """The shape of the points, the parameters, and what is known beside.
+    """The shape of the points, the parameters, and what is known of later stages.
 
     These are the nonzeros of W once they were counted, nodes and nonzeros of each coarse graph once these are made,
-    whether points weigh, how many were appended to a run, whether all rounds of the search for neighbours are kept, and
-    how many rows were given where equal ones are one point, 0 where each is one, and the bytes of an encoded point.
+    whether points weigh, how many were appended to a run, whether all rounds of the search for neighbours are stored,
+    how many rows the input has where equal ones are one point, 0 where each is one, and the bytes of an encoded point.
     """
 
     dimensions: Dimensions
@@ -66,8 +66,8 @@ class Sizes:
     counted_nonzeros: int | None = None
     weighted: bool = False
     n_appended: int = 0
-    rounds_kept: bool = False
-    n_given_rows: int = 0
+    stores_rounds: bool = False
+    n_input_rows: int = 0
     counted_graphs: tuple[tuple[int, int], ...] | None = None
     encoded_row_bytes: float | None = None
 
@@ -99,7 +99,7 @@ class Sizes:
 
     @property
     def most_nonzeros(self) -> int:
-        """What W cannot exceed, whatever the points."""
+        """What W cannot exceed for any points."""
         if self.params.affinities.precomputed:
             return self.nonzeros
         loops = self.dimensions.n_points if self.weighted else 0
@@ -164,7 +164,7 @@ class Sizes:
 
     @property
     def weight_entries(self) -> int:
-        """The nonzeros, at most, of a Z that a solver makes of its own; else 0."""
+        """The nonzeros, at most, of Z where the solver computes it; else 0."""
         extension = extensions(ReductionExtension).get(self.params.embedding.solver)
         if extension is None:
             return 0
@@ -236,7 +236,7 @@ def lengths_of(sizes: Sizes) -> dict[str, float]:
         **dict.fromkeys(("node", "node_bound", "joined_node"), sizes.coarse_nodes),
         **dict.fromkeys(("feature", "other_feature"), n_features),
         **dict.fromkeys(("landmark", "source_landmark"), n_landmarks),
-        "given_row": sizes.n_given_rows,
+        "given_row": sizes.n_input_rows,
         "kept_point": n_points if params.components.disconnected == "largest" else 0,
         "axis": sizes.sketch_width,
         "cell": sizes.n_cells,

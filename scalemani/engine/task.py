@@ -138,7 +138,7 @@ class StageTask:
         return self.in_memory or n_bytes <= self.cache_bytes
 
     def table(self, shape: tuple[int, ...], dtype: DTypeLike) -> Table:
-        """Return an array with a row a point that is to be filled and looked up by row, wherever there is room."""
+        """Return a random-access array with a row a point, to be filled, in memory or in a file."""
         return (
             np.empty(shape, dtype) if self.in_memory else RowsInFile(self.output.objects.scratch_folder, shape, dtype)
         )

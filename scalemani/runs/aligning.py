@@ -210,7 +210,7 @@ def with_start(source: PointsSource, init: Any, ids: tuple[Any, Any] | None = No
 
 def run_coordinates(run: Run) -> np.ndarray:
     """Return the embedding (N, d) of a run in the order of its input; NaN for points that it left out."""
-    return run.of_input(np.asarray(run.kept_embedding[...]), np.nan)
+    return run.of_input(np.asarray(run.retained_embedding[...]), np.nan)
 
 
 def read_coordinates(location: str | Path) -> np.ndarray:

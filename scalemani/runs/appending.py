@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from scalemani.config.params import Parameters
-from scalemani.config.stages import AUTO, BESIDE_POINTS, GIVEN_LISTS, GIVEN_START, PRECOMPUTED
+from scalemani.config.stages import AUTO, INPUT_LISTS, INPUT_START, PRECOMPUTED, SIDE_DATA_LANDMARKS
+from scalemani.engine.context import EXTREMES
 from scalemani.engine.reading import ArrayReader
-from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import PointsSource, map_points, open_points
@@ -100,7 +100,7 @@ def append_points(before: Run, points: Any, executor: Executor, freeze: bool = F
         if params.layout.objective is not None:
             source = with_earlier_start(source, before)
             prepared = ("start_deviation", "exaggeration", "exaggerated_iterations", "exaggerated_momentum")
-            start = {**dict.fromkeys(prepared), "init": GIVEN_START, "freeze": freeze}
+            start = {**dict.fromkeys(prepared), "init": INPUT_START, "freeze": freeze}
             params = params.with_values({"layout": start})
         seen = before.group(StoredPoints.STAGE).objects.intact(EXTREMES, RECORD_BYTES)  # None in older stores
         surveyed = survey(source, executor, block_rows, seen)
@@ -123,8 +123,8 @@ def check_growing(run: Run, freeze: bool) -> None:
         (StoredClasses.STAGE in run.keys, "that learns from labels, as they come without", ""),
         (params.merges_duplicates, "in which equal rows are one point, whose weights new rows would change", ""),
         (StoredWeights.STAGE in run.keys, "of points with weights", " with theirs"),
-        (params.neighbors.method == GIVEN_LISTS, "with neighbour lists of another library", " with theirs"),
-        (params.landmarks.method in BESIDE_POINTS, "with landmarks that you passed", " with them"),
+        (params.neighbors.method == INPUT_LISTS, "with neighbour lists of another library", " with theirs"),
+        (params.landmarks.method in SIDE_DATA_LANDMARKS, "with landmarks that you passed", " with them"),
         (run.is_component, "that has left out components", ", or with components.disconnected=connect"),
     ):
         if refused:
@@ -183,7 +183,7 @@ def content_of(new: PointsSource, block_rows: int, gaps: Gaps | None) -> str:
 
 def with_earlier_start(source: PointsSource, run: Run) -> AccompaniedPoints:
     """Return points whose descent starts where that of a run of the first of them has ended."""
-    known = np.asarray(run.kept_embedding[...])
+    known = np.asarray(run.retained_embedding[...])
     start = np.full((source.shape[0], known.shape[1]), np.nan)
     start[: len(known)] = known
     return with_init(source, start)

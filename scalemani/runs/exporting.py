@@ -52,13 +52,13 @@ def annotations_of(run: Run) -> Annotations:
     these rows, and the others have none: what scanpy finds by `obsp["connectivities"]` is to be read at the first ones.
     """
     name = SCANPY_NAMES.get(run.method, run.method.replace("-", "_"))
-    coordinates: dict[str, Any] = {f"obsm/X_{name}": run.kept_embedding} if run.embeds else {}
+    coordinates: dict[str, Any] = {f"obsm/X_{name}": run.retained_embedding} if run.embeds else {}
     results: dict[str, Any] = {}
     matrices: dict[str, RowMatrix] = {}
     if StoredNeighbors.STAGE in run.keys:
-        matrices["distances"] = GraphMatrix(run.kept_graph)
+        matrices["distances"] = GraphMatrix(run.retained_graph)
     if StoredSymmetricAffinities.STAGE in run.keys:
-        matrices["connectivities"] = run.kept_affinities
+        matrices["connectivities"] = run.retained_affinities
     if StoredDiffusionCoordinates.STAGE in run.keys:
         coordinates["obsm/X_diffmap"], eigenvalues = diffusion_basis(run)
         results["uns/diffmap_evals"] = lazy_rows(eigenvalues, "eigenvalues")
@@ -67,7 +67,7 @@ def annotations_of(run: Run) -> Annotations:
     for key, matrix in matrices.items():
         results[f"obsp/{key}"] = run.spread_matrix(matrix)
     if StoredClustering.STAGE in run.keys:
-        results[f"obs/{name}"] = run.of_input(np.asarray(run.kept_labels[...]), UNKNOWN)
+        results[f"obs/{name}"] = run.of_input(np.asarray(run.retained_labels[...]), UNKNOWN)
     if run.embeds:
         results[f"uns/{name}"] = {"params": parameters_of(run)}
     if matrices:
@@ -183,7 +183,7 @@ def export_result(run: Run, path: str | Path, what: str | None = None, progress:
     elif suffix == CSV:
         write_csv({"row": input_rows(run), described.columns[0]: lazy_rows(result, name)}, target)
     elif isinstance(result, Graph) and suffix == ".npz":
-        matrix = GraphMatrix(run.kept_graph)
+        matrix = GraphMatrix(run.retained_graph)
         SPARSE_WRITERS[suffix](run.spread_matrix(matrix) if run.fills_gaps else matrix, target)
     elif isinstance(result, tuple):
         WRITERS[suffix](named_arrays(result, described, suffix), target)

@@ -201,10 +201,10 @@ class Run:
         Where equal rows are one point or rows with gaps were left out, as an array whose rows are read when they are
         requested; rows with gaps are NaN.
         """
-        return self._filled(self.kept_embedding, np.nan, f"the embedding in {self.store.root}")
+        return self._filled(self.retained_embedding, np.nan, f"the embedding in {self.store.root}")
 
     @property
-    def kept_embedding(self) -> RowArray:
+    def retained_embedding(self) -> RowArray:
         """The embedding (M, n_components) of the rows that were not left out."""
         return self.rows.by_rows(self.stored_embedding, f"the embedding in {self.store.root}")
 
@@ -250,10 +250,10 @@ class Run:
     @property
     def labels(self) -> RowArray:
         """The clusters (n_points,) of spectral clustering, rows in input order; -1 in rows with gaps."""
-        return self._filled(self.kept_labels, NO_CLASS, f"the clusters in {self.store.root}")
+        return self._filled(self.retained_labels, NO_CLASS, f"the clusters in {self.store.root}")
 
     @property
-    def kept_labels(self) -> RowArray:
+    def retained_labels(self) -> RowArray:
         """The clusters (M,) of the rows that were not left out."""
         return row_array(self._finished(StoredClustering, "labels").labels)
 
@@ -263,12 +263,12 @@ class Run:
 
         Rows with gaps have neighbours -1 at distances NaN.
         """
-        lists, where = self.kept_graph, f"the neighbour graph in {self.store.root}"
+        lists, where = self.retained_graph, f"the neighbour graph in {self.store.root}"
         indices = self._filled(lists.indices, LEFT_OUT, where, numbered=True)
         return Graph(indices, self._filled(lists.distances, np.nan, where))
 
     @property
-    def kept_graph(self) -> Graph:
+    def retained_graph(self) -> Graph:
         """The neighbour graph of the rows that were not left out, by their numbers among these."""
         if StoredGraph.STAGE in self.keys and self.group(StoredGraph.STAGE).complete:
             stored = self.stored(StoredGraph)
@@ -282,7 +282,7 @@ class Run:
         Where equal rows are one point, its affinities are those of all its copies and stand in the first of its rows.
         Rows with gaps have none.
         """
-        return self.spread_matrix(self.kept_affinities) if self.fills_gaps else self.kept_affinities
+        return self.spread_matrix(self.retained_affinities) if self.fills_gaps else self.retained_affinities
 
     def spread_matrix(self, matrix: RowMatrix) -> RowMatrix:
         """Return a matrix (M, M) of rows not left out with rows and columns of the whole input, the others empty."""
@@ -291,7 +291,7 @@ class Run:
         )
 
     @property
-    def kept_affinities(self) -> RowMatrix:
+    def retained_affinities(self) -> RowMatrix:
         """W of the rows that were not left out."""
         inputs = self._finished(StoredSymmetricAffinities, "affinities"), self._finished(StoredWorkPoints)
         stored = affinity_graph({one.STAGE: one.group for one in inputs})

@@ -11,25 +11,25 @@ from scalemani.config.functions import is_function, with_digest
 from scalemani.config.methods import PixelsExtension, PlacementExtension, extensions
 from scalemani.config.metrics import compares_rows, no_coordinates
 from scalemani.config.objectives import objective_of
-from scalemani.config.params import Parameters, Resolved, RunSituation, acting, names_of_parameters
+from scalemani.config.params import Parameters, Resolved, RunConfiguration, effective_parameters, names_of_parameters
 from scalemani.config.params.conditions import POINTS
 from scalemani.config.params.effects import DEFAULTS
 from scalemani.config.routes import WITHOUT_POINTS, takes_kernel, takes_labels
 from scalemani.config.stages import (
     AUTO,
-    BESIDE_POINTS,
-    GIVEN_LISTS,
-    GIVEN_ROWS,
-    GIVEN_START,
+    INPUT_LISTS,
+    INPUT_START,
+    LANDMARK_ROWS,
     LLL,
     PRECOMPUTED,
     REFINE,
+    SIDE_DATA_LANDMARKS,
     Route,
     Stage,
 )
 from scalemani.descents.phases import OF_PAIRS
 from scalemani.descents.repulsion import chosen_method, make_repulsion
-from scalemani.engine.needs import PROCESS_BYTES
+from scalemani.engine.memory_model import PROCESS_BYTES
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError
@@ -182,7 +182,7 @@ def solver_choice(outline: Outline, memory: int | None, store: RunStore) -> Solv
     needed = PROCESS_BYTES + STAGES[STAGE].memory(sizes).with_cache(0, in_memory=False).total()
     # Landmarks are points, a descent holds W on the driver in any case, and pieces are solved one by one.
     separate = params.components.disconnected == "separate"
-    no_landmarks = bool(params.given_instead) or compares_rows(params.points.metric)
+    no_landmarks = bool(params.precomputed_input) or compares_rows(params.points.metric)
     always_refines = no_landmarks or separate or params.layout.objective is not None
     fits = always_refines or not memory or needed <= memory
     return SolverChoice(stored_solver(outline, store) or (REFINE if fits else LLL), needed, memory or 0)
@@ -201,22 +201,22 @@ def stored_solver(outline: Outline, store: RunStore) -> str | None:
 
 
 def decide_parameters(
-    requested: Parameters, method: str, found: Survey, route: Route
+    requested: Parameters, method: str, survey: Survey, route: Route
 ) -> tuple[Resolved, tuple[str, ...], SearchChoice | None]:
     """Return the parameters that a run uses, resolved and checked, notes on those without effect, and the search."""
     names = {stage.name for stage in route}
-    if found.side.lists is None and requested.neighbors.method == GIVEN_LISTS:
+    if survey.side.lists is None and requested.neighbors.method == INPUT_LISTS:
         raise ConfigError("neighbors.method=given takes neighbour lists: give them with --graph (graph= in Python)")
-    asked = follow_landmarks(requested, method, found, route)
-    n_points, most = found.dimensions.n_points, most_components(found, route)
-    sizes_of_data = (n_points, found.distinct_points, most)
-    search = chosen_search(asked, found, asked.resolved(method, *sizes_of_data)) if "neighbors" in names else None
+    request = follow_landmarks(requested, method, survey, route)
+    n_points, most = survey.dimensions.n_points, most_components(survey, route)
+    sizes_of_data = (n_points, survey.distinct_points, most)
+    search = chosen_search(request, survey, request.resolved(method, *sizes_of_data)) if "neighbors" in names else None
 
     def decide(wanted: Parameters) -> Parameters:
         decided = wanted.decided(method, *sizes_of_data)
         return decided if search is None else decided.with_values({"neighbors": {"method": search.resolved}})
 
-    params = decide(asked)
+    params = decide(request)
     stages = frozenset(name for stage in route for name in (stage.name, *stage.key.parameters_of))
     if placed_by_landmarks(route):
         stages |= {"landmark_weights"}
@@ -225,29 +225,31 @@ def decide_parameters(
     repulsion = repulsion_method(params, n_points) if "layout" in stages else None
     neighbors = PRECOMPUTED if params.points.metric == PRECOMPUTED else params.neighbors.method_for(n_points)
     in_use = {"neighbors.method": neighbors, "layout.repulsion": repulsion, POINTS: n_points}
-    decided, notes = acting(RunSituation(method, params, asked, stages, in_use), decide)
+    decided, notes = effective_parameters(RunConfiguration(method, params, request, stages, in_use), decide)
     used = decided.as_resolved(method)
-    check_components(used, found, most, takes_kernel(method))
-    check_against_data(used, found.dimensions, names)
+    check_components(used, survey, most, takes_kernel(method))
+    check_against_data(used, survey.dimensions, names)
     if repulsion is not None:
         make_repulsion(repulsion, objective_of(method).kernel, used.layout.tolerance)
-        check_start(used, found.dimensions.n_features)
+        check_start(used, survey.dimensions.n_features)
     for stage in route:
         if check := STAGES[stage.name].check_parameters:
             check(used)
-    if found.side.weights is not None:
-        check_weighted(used, found.side.weights)
-    check_given_start(used, found, names)
-    check_pieces(used, found, method, names)
-    return used, (*notes, *notes_on_landmarks(asked, method, route)), search
+    if survey.side.weights is not None:
+        check_weighted(used, survey.side.weights)
+    check_input_start(used, survey, names)
+    check_pieces(used, survey, method, names)
+    return used, (*notes, *notes_on_landmarks(request, method, route)), search
 
 
-def chosen_search(asked: Parameters, found: Survey, params: Resolved) -> SearchChoice | None:
-    """Return what neighbors.method=auto is for some points; None where it is not asked, or follows their number."""
-    sizes, many = Sizes(found.dimensions, params), found.dimensions.n_points > asked.neighbors.exact_below
-    if compares_rows(asked.points.metric):
-        return choose_compared_search(sizes) if asked.neighbors.method == AUTO and many else None
-    return choose_search(found.sample, sizes) if asked.neighbors.follows_data and found.sample is not None else None
+def chosen_search(requested: Parameters, survey: Survey, params: Resolved) -> SearchChoice | None:
+    """Return what neighbors.method=auto is for some points; None where it is not requested, or follows their number."""
+    sizes, many = Sizes(survey.dimensions, params), survey.dimensions.n_points > requested.neighbors.exact_below
+    if compares_rows(requested.points.metric):
+        return choose_compared_search(sizes) if requested.neighbors.method == AUTO and many else None
+    return (
+        choose_search(survey.sample, sizes) if requested.neighbors.follows_data and survey.sample is not None else None
+    )
 
 
 def notes_on_landmarks(requested: Parameters, method: str, route: Route) -> tuple[str, ...]:
@@ -272,15 +274,15 @@ def follow_landmarks(requested: Parameters, method: str, survey: Survey, route: 
     named, landmarks = requested.landmarks.method, survey.side.landmarks
     chosen = any(stage.name == "landmarks" for stage in route)
     if landmarks is None:
-        if named in BESIDE_POINTS and chosen:
+        if named in SIDE_DATA_LANDMARKS and chosen:
             raise ConfigError(
                 f"landmarks.method={named} takes landmarks: give a file with --landmarks (landmarks= an array in "
                 "Python)"
             )
         return requested
     count = len(landmarks.points)
-    if named not in BESIDE_POINTS or not chosen:
-        what = f"{method} takes none" if named in BESIDE_POINTS else f"landmarks.method={named} chooses others"
+    if named not in SIDE_DATA_LANDMARKS or not chosen:
+        what = f"{method} takes none" if named in SIDE_DATA_LANDMARKS else f"landmarks.method={named} chooses others"
         raise ConfigError(f"{count} landmarks were passed, and {what}: leave out one of the two")
     if requested.landmarks.n_landmarks not in (None, count):
         raise ConfigError(
@@ -288,7 +290,7 @@ def follow_landmarks(requested: Parameters, method: str, survey: Survey, route: 
             "another number: leave it out"
         )
     needed = requested.embedding.by_affinities or any(STAGES[stage.name].landmarks_are_points for stage in route)
-    rows = {"method": GIVEN_ROWS} if landmarks.are_rows or needed else {}
+    rows = {"method": LANDMARK_ROWS} if landmarks.are_rows or needed else {}
     return requested.with_values({"landmarks": {"n_landmarks": count, **rows}})
 
 
@@ -370,7 +372,7 @@ def check_start(params: Resolved, n_features: int) -> None:
     if params.layout.init != "pca":
         return
     if params.points.metric == PRECOMPUTED:
-        raise ConfigError(f"layout.init=pca needs points, and {params.given_instead}: take spectral or random")
+        raise ConfigError(f"layout.init=pca needs points, and {params.precomputed_input}: take spectral or random")
     if compares_rows(params.points.metric):
         raise ConfigError(
             f"layout.init=pca needs coordinates, and {no_coordinates(params.points.metric)}: take spectral or random"
@@ -384,9 +386,9 @@ def check_start(params: Resolved, n_features: int) -> None:
         )
 
 
-def check_given_start(params: Resolved, survey: Survey, stages: Collection[str]) -> None:
+def check_input_start(params: Resolved, survey: Survey, stages: Collection[str]) -> None:
     """Refuse a start where there is no descent or another start was requested, one of another width, and none."""
-    takes_coordinates = params.layout.init == GIVEN_START
+    takes_coordinates = params.layout.init == INPUT_START
     if survey.side.init is None:
         if takes_coordinates and "layout" in stages:
             raise ConfigError(

@@ -8,10 +8,10 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Resolved
 from scalemani.config.stages import Stage
-from scalemani.engine.needs import PROCESS, PROCESS_BYTES, Budget, Disk, Memory
+from scalemani.engine.context import DIMENSIONS
+from scalemani.engine.memory_model import PROCESS, PROCESS_BYTES, Budget, Disk, Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import DIMENSIONS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DiskSpaceError, MemoryBudgetError
 from scalemani.io.sources.columns import names_of
@@ -21,7 +21,7 @@ from scalemani.runs.survey import checked_block_rows
 from scalemani.stages.arrays.affinities import StoredSymmetricAffinities
 from scalemani.stages.arrays.embeddings import StoredCoarseGraphs
 from scalemani.stages.neighbors.counts import exact_seconds
-from scalemani.stages.shared.beside_points import memory_of_merged
+from scalemani.stages.shared.side_data import memory_of_merged
 from scalemani.stages.table import STAGES
 from scalemani.store.groups import StageGroup, block_unit
 from scalemani.store.objects import damaged_object

@@ -14,9 +14,9 @@ from scalemani.config.limits import check_limit
 from scalemani.config.params import LANDMARKS
 from scalemani.config.params.by_stage import NeighborsParams
 from scalemani.config.validation import check_finite_block, check_magnitude, check_shape
-from scalemani.engine.needs import Batch, Memory
+from scalemani.engine.context import PointsInput
+from scalemani.engine.memory_model import Batch, Memory
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, MemoryBudgetError
 from scalemani.io.sources import NeighborLists, PointsSource, PrecomputedAffinities, names_of

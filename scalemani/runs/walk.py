@@ -11,11 +11,11 @@ import numpy as np
 
 from scalemani.config.params import Parameters
 from scalemani.config.stages import REFINE
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.memory.peak import PeakMemory
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import WARNINGS, ConfigError, DataError, NumericalError, ScalemaniWarning, StoreError
 from scalemani.io.sources import NeighborLists, PointsSource
@@ -305,11 +305,11 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
     fit = planned.fit
     task = StageTask(name, plan.dimensions, plan.params, inputs, group, fit.cache, fit.in_memory, earlier)
     batch, points = Batch(name, group.path, fit.memory), plan.outline.survey.points
-    work = StageWork(task, executor, planned.at_once, fit.in_one_process, batch, points)
+    context = StageContext(task, executor, planned.at_once, fit.in_one_process, batch, points)
     started, compiled = time.perf_counter(), COMPILING.total
     executor.progress.begin(name)
     with PeakMemory() as peak:
-        certificates = STAGES[name].run(work)
+        certificates = STAGES[name].run(context)
     PROCESS.free()
     check_certificates(name, certificates)
     group.mark_complete(
@@ -319,7 +319,7 @@ def run_stage(plan: Plan, planned: PlannedStage, executor: Executor) -> None:
             "version": planned.stage.key.version,
             "params": planned.params,
             "certificates": certificates,
-            "warnings": work.warnings,
+            "warnings": context.warnings,
             "seconds": round(time.perf_counter() - started, 3),
             "memory_before": peak.before,
             "peak_memory": peak.bytes,

@@ -7,9 +7,9 @@ import numpy as np
 
 from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.params import AffinitiesParams, Resolved
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageGraph, StageTask, StageWork
 from scalemani.kernels.affinities.bandwidths import (
     LEAST_WEIGHT,
     SAMPLED_POINTS,
@@ -69,18 +69,18 @@ def arrays(params: Resolved, weighted: bool) -> list[RowArray]:
     return values + [array.sized() for array in described + [stored.twins] * weighted]
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Compute the affinities of all blocks; certify how good they are as they are stored."""
-    task = work.task
+    task = context.task
     if task.params.affinities.chooses_sigma and not task.output.committed(StoredAffinities.SIGMA_UNIT):
         sigma = sampled_bandwidth(task, task.params.affinities.bandwidth_neighbor)
         task.output.write_whole({StoredAffinities.sigma: np.array(sigma)}, StoredAffinities.SIGMA_UNIT)
     weighted = stored_weights(task.inputs) is not None
     task.output.create(task.dimensions.n_points, arrays(task.params, weighted))
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(affinities_block)
     certify = entropic_certificates if task.params.affinities.kind == "entropic" else weight_certificates
-    return certify(work, graph)
+    return certify(context, graph)
 
 
 def sampled_bandwidth(task: StageTask, nth: int) -> float:
@@ -96,15 +96,15 @@ def sigma_of(group: StageGroup, params: AffinitiesParams) -> float:
     return float(StoredAffinities(group).sigma.read_once()) if params.sigma is None else params.sigma
 
 
-def entropic_certificates(work: StageWork, graph: StageGraph) -> dict[str, Any]:
+def entropic_certificates(context: StageContext, graph: StageGraph) -> dict[str, Any]:
     """Certify the entropy of the points that have a root: as float32 holds them, and as the solver left them."""
-    n_points, perplexity = work.task.dimensions.n_points, work.task.params.perplexity
+    n_points, perplexity = context.task.dimensions.n_points, context.task.params.perplexity
     (stored, solved), counts = graph.compute(
         graph.fold_blocks(block_of_entropic, lambda one, other: (np.maximum(one[0], other[0]), one[1] + other[1]))
     )
     iterations, saturated, duplicated = counts.tolist()
     if saturated:
-        work.warn(
+        context.warn(
             f"{saturated} of {n_points} points have at least as many equally near neighbours "
             f"(duplicates, say) as the perplexity {perplexity:g}, which is out of their reach: "
             "their affinities are uniform over those; merge duplicated points, or raise affinities.perplexity, which "
@@ -142,9 +142,9 @@ def stored_entropies(task: StageTask, output: StoredAffinities, block: int) -> n
     )
 
 
-def weight_certificates(work: StageWork, graph: StageGraph) -> dict[str, Any]:
+def weight_certificates(context: StageContext, graph: StageGraph) -> dict[str, Any]:
     """Certify how many neighbours of a point count, and that edges do not all weigh the same for being too far."""
-    task, params = work.task, work.task.params.affinities
+    task, params = context.task, context.task.params.affinities
     at_floor, effective = graph.compute(
         graph.fold_blocks(block_of_weights, lambda one, other: (one[0] + other[0], one[1] + other[1]))
     )
@@ -152,7 +152,7 @@ def weight_certificates(work: StageWork, graph: StageGraph) -> dict[str, Any]:
     gaussian = {"sigma": sigma_of(task.output, params)} if params.kind == "gaussian" else {}
     if share > MUCH_AT_FLOOR:
         nth = min(params.bandwidth_neighbor, task.params.affinity_neighbors)
-        work.warn(
+        context.warn(
             f"affinities: {share:.0%} of the edges are too long for their bandwidth to distinguish them and have the "
             f"least weight there is; the median distance to neighbour {nth} is {sampled_bandwidth(task, nth):.3g}"
             + (f", affinities.sigma {gaussian['sigma']:.3g}: raise it, or leave it open" if gaussian else "")

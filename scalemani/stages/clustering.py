@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.coordinates import at_unit_scale
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -55,12 +55,12 @@ def disk(sizes: Sizes) -> Disk:
     return Disk({**written([stored.labels, stored.centers], sizes), **centers, **files})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Cluster the landmarks, then all points by blocks from the landmarks' centres until these stay where they are."""
-    task, params, output = work.task, work.task.params.clustering, StoredClustering(work.task.output)
+    task, params, output = context.task, context.task.params.clustering, StoredClustering(context.task.output)
     cut = task.once(cut_of)
     if not task.output.committed(StoredClustering.CENTERS_UNIT):
-        centers, passes, moved = run_kmeans(work, cut) if cut.by_kmeans else (np.zeros((1, 1)), 0, 0.0)
+        centers, passes, moved = run_kmeans(context, cut) if cut.by_kmeans else (np.zeros((1, 1)), 0, 0.0)
         task.output.write_whole(
             {
                 StoredClustering.centers: centers,
@@ -70,12 +70,12 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredClustering.CENTERS_UNIT,
         )
     task.output.create(task.dimensions.n_points, [StoredClustering.labels.sized()])
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(labels_block)
     sizes = graph.compute(graph.fold_blocks(sizes_in_block, operator.add))
     passes, moved = int(output.passes.read()), float(output.moved.read())
     certificates = {"passes": passes, "settled": moved <= params.settled, "sizes": sizes.tolist()}
-    return {**certificates, **warn_of_pieces(work, cut)} if cut.n_pieces > 1 else certificates
+    return {**certificates, **warn_of_pieces(context, cut)} if cut.n_pieces > 1 else certificates
 
 
 class Cut(NamedTuple):
@@ -126,16 +126,16 @@ def cut_of(task: StageTask) -> Cut:
     return Cut(1, width, pieces, groups)
 
 
-def warn_of_pieces(work: StageWork, cut: Cut) -> dict[str, Any]:
+def warn_of_pieces(context: StageContext, cut: Cut) -> dict[str, Any]:
     """Say how pieces have become clusters where these are not as many, and return it as certificates."""
-    n_clusters = work.task.params.clustering.n_clusters
+    n_clusters = context.task.params.clustering.n_clusters
     if cut.n_pieces != n_clusters:
         how = (
             f"each is a cluster, but the largest, which its eigenvectors cut into {cut.n_clusters}"
             if cut.n_pieces < n_clusters
             else "clusters are groups of pieces, of about equal sizes, which no affinity has joined"
         )
-        work.warn(f"{work.task.stage}: the graph has {cut.n_pieces} pieces for {n_clusters} clusters: {how}")
+        context.warn(f"{context.task.stage}: the graph has {cut.n_pieces} pieces for {n_clusters} clusters: {how}")
     return {"pieces": cut.n_pieces, "clusters_of_largest_piece": cut.n_clusters}
 
 
@@ -149,15 +149,15 @@ def landmark_coordinates(task: StageTask, cut: Cut) -> np.ndarray:
     return embedding.gather(rows[chosen])[:, : cut.width]
 
 
-def run_kmeans(work: StageWork, cut: Cut) -> tuple[np.ndarray, int, float]:
+def run_kmeans(context: StageContext, cut: Cut) -> tuple[np.ndarray, int, float]:
     """Return the centres (K, d) of k-means over all points, the passes it took, and the movement in the last one."""
-    task, params, moved, passes = work.task, work.task.params.clustering, np.inf, 0
+    task, params, moved, passes = context.task, context.task.params.clustering, np.inf, 0
     chosen = unit_rows(landmark_coordinates(task, cut))
     centers = kmeans(chosen, cut.n_clusters, task.params.seed, params.n_restarts).centers
     while passes < params.most_passes and moved > params.settled:
         stored = StoredClustering.pass_centers.numbered(passes)
         task.output.write_whole({stored: centers}, stored.name)
-        part = fold_tiles(work, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
+        part = fold_tiles(context, functools.partial(tiles_part, passes), added, TILES_TOGETHER)
         following = moved_centers(centers, part)
         passes, moved, centers = passes + 1, float(np.abs(following - centers).max()), following
     return centers, passes, moved

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, coarse_graphs, written
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.spectral.multilevel import Multilevel
 from scalemani.kernels.spectral.refinement import n_columns, n_start_columns
 from scalemani.stages.arrays.embeddings import StoredCoarseEmbedding, StoredCoarseGraphs
@@ -28,16 +28,16 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredCoarseEmbedding.ARRAYS, sizes, node=sizes.first_coarse_nodes, start_vector=width))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Solve the coarse graphs from the coarsest up; vectors on reused graphs are reused too."""
-    task, workspace = work.task, work.workspace()
+    task, workspace = context.task, context.workspace()
     stored = task.stored(StoredCoarseGraphs)
     if stored.points_when_made(task.dimensions.n_points) < task.dimensions.n_points:
         vectors = reused_vectors(task, stored)
         task.output.write_whole({StoredCoarseEmbedding.vectors: vectors})
         return {"vectors": vectors.shape[1]}
     width = n_start_columns(task.params.n_components, task.dimensions.n_points)
-    work.executor.progress.start(task.stage, stored.read_count(stored.levels, "levels"), "graph")
+    context.executor.progress.start(task.stage, stored.read_count(stored.levels, "levels"), "graph")
     vectors = Multilevel(stored.read_levels(workspace.empty), workspace).eigenvectors(width, task.params.seed)
     task.output.write_whole({StoredCoarseEmbedding.vectors: vectors})
     return {"vectors": vectors.shape[1]}

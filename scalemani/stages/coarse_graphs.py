@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from scalemani.engine.context import StageContext
 from scalemani.engine.memory.process import return_freed_memory
-from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels, written
-from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.spectral.coarsening import (
@@ -89,20 +89,20 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredCoarseGraphs.ARRAYS, sizes, nonzero=sizes.coarse_nonzeros))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Join points into aggregates, sum the graph between them, coarsen that in memory, and write all levels."""
-    workspace = work.workspace()
-    reused = None if work.task.earlier is None else reused_graphs(work, workspace)
+    workspace = context.workspace()
+    reused = None if context.task.earlier is None else reused_graphs(context, workspace)
     if reused is not None:
         labels, levels, made_of = reused
-        return {**write_graphs(work, labels, levels), StoredCoarseGraphs.MADE_OF: made_of}
-    labels, rows = first_coarse_graph(work, workspace)
-    return write_graphs(work, labels, coarser(rows, workspace))  # each is made once that before it is written
+        return {**write_graphs(context, labels, levels), StoredCoarseGraphs.MADE_OF: made_of}
+    labels, rows = first_coarse_graph(context, workspace)
+    return write_graphs(context, labels, coarser(rows, workspace))  # each is made once that before it is written
 
 
-def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
+def write_graphs(context: StageContext, labels: np.ndarray, levels: Iterable[Level]) -> dict[str, Any]:
     """Write the aggregate (N,) of each point and the coarse graphs, each as it comes; return their certificates."""
-    nodes, nonzeros, output = [], [], work.task.output
+    nodes, nonzeros, output = [], [], context.task.output
     output.write_whole({StoredCoarseGraphs.labels: labels})
     for number, level in enumerate(levels, 1):
         return_freed_memory()  # what the sums of this graph were made in; those of the next are smaller
@@ -114,32 +114,32 @@ def write_graphs(work: StageWork, labels: np.ndarray, levels: Iterable[Level]) -
     return {StoredCoarseGraphs.levels.name: len(nodes), **sizes}
 
 
-def first_coarse_graph(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Rows]:
+def first_coarse_graph(context: StageContext, workspace: Workspace) -> tuple[np.ndarray, Rows]:
     """Return the aggregate of each point, and the graph between aggregates: two passes over W."""
-    task, blocks = work.task, range(work.task.dimensions.n_blocks)
+    task, blocks = context.task, range(context.task.dimensions.n_blocks)
     graph = affinity_graph(task.inputs)
     inverse_roots = graph.read_degrees(task.dimensions.n_points, workspace.empty)
     np.divide(1, np.sqrt(inverse_roots, out=inverse_roots), out=inverse_roots)
     aggregates = no_aggregates(task.dimensions.n_points, workspace)
-    work.executor.progress.start(task.stage, 2 * len(blocks))
+    context.executor.progress.start(task.stage, 2 * len(blocks))
     for block in blocks:
         rows = graph.read_rows(block)
         aggregates = aggregated(aggregates, rows, inverse_roots, task.dimensions.rows(block)[0])
-        work.executor.progress.advance()
+        context.executor.progress.advance()
     labels = aggregates.labels
 
     def part_of_block(block: int) -> SummedRows:
         return coarse_part(graph.read_rows(block), labels, task.dimensions.rows(block)[0], workspace)
 
     # Nothing but the sums of all blocks together is held while they are ordered: those by block end here.
-    summed = joined(work.executor.map_here(part_of_block, blocks), workspace)
+    summed = joined(context.executor.map_here(part_of_block, blocks), workspace)
     return_freed_memory()
     return labels, coarse_graph(summed, aggregates.count, workspace)
 
 
-def reused_graphs(work: StageWork, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
+def reused_graphs(context: StageContext, workspace: Workspace) -> tuple[np.ndarray, Iterable[Level], int] | None:
     """Return labels, coarse graphs of the earlier run and the points they were made of; None where too many are new."""
-    task, earlier = work.task, work.task.earlier_results
+    task, earlier = context.task, context.task.earlier_results
     stored = earlier.stored(StoredCoarseGraphs)
     made_of, n_points = stored.points_when_made(earlier.n_points), task.dimensions.n_points
     if n_points > MOST_GROWTH * made_of:

@@ -7,9 +7,9 @@ import numpy as np
 
 from scalemani.config.metrics import compares_rows
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes, grouping
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import DisconnectedGraphError
 from scalemani.io.sources.side_data import side_data_of
 from scalemani.kernels.arrays.grouping import separate_items
@@ -114,10 +114,10 @@ def pairs_at_once(sizes: Sizes) -> int:
     return max(min(PAIRS_AT_ONCE, n_queries * sizes.n_cells), sizes.n_cells, n_queries * CELLS_AT_ONCE)
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Count the components, then by `disconnected`: bridge them, select the largest, leave them, or raise an error."""
-    task = work.task
-    empty = work.workspace().empty
+    task = context.task
+    empty = context.workspace().empty
     parts, roots = components_of_graph(task, empty)
     n_components, disconnected = len(parts.sizes), task.params.components.disconnected
     largest = np.sort(parts.sizes)[::-1][:REPORTED_SIZES].tolist()
@@ -131,14 +131,14 @@ def run(work: StageWork) -> dict[str, Any]:
         input_rows = task.stored(StoredWorkPoints).input_rows.read()
         rows_of_largest = np.sort(input_rows[parts.labels == np.argmax(parts.sizes)]).astype(np.int64)
         task.output.write_whole({StoredComponents.kept_rows: rows_of_largest}, StoredComponents.LARGEST_UNIT)
-        work.warn(
+        context.warn(
             f"{task.stage}: the neighbour graph has {n_components} components (largest: {largest}); the largest, "
             f"{len(rows_of_largest)} of {task.dimensions.n_points} points, is embedded, the others are left out"
         )
     rows, distances = Bridges(np.empty((0, 2), np.int64), np.empty(0))
     if n_components > 1 and disconnected == "connect":
         listed = task.params.points.metric == PRECOMPUTED
-        rows, distances = listed_bridges(work, parts) if listed else searched_bridges(work, parts, empty)
+        rows, distances = listed_bridges(context, parts) if listed else searched_bridges(context, parts, empty)
     task.output.write_whole(
         {
             StoredComponents.labels: parts.labels,
@@ -153,16 +153,16 @@ def run(work: StageWork) -> dict[str, Any]:
     return certificates
 
 
-def searched_bridges(work: StageWork, parts: Components, empty: Empty) -> Bridges:
+def searched_bridges(context: StageContext, parts: Components, empty: Empty) -> Bridges:
     """Return bridges that join all components of points, by a search for their closest pairs.
 
     Components of which no row is finitely far from those of others, which a function may say, stay apart.
     """
-    params, joined, rounds = work.task.params.components, parts, [Bridges(np.empty((0, 2), np.int64), np.empty(0))]
-    if compares_rows(work.task.params.points.metric):
-        search = functools.partial(nearest_of_compared_components, work)
+    params, joined, rounds = context.task.params.components, parts, [Bridges(np.empty((0, 2), np.int64), np.empty(0))]
+    if compares_rows(context.task.params.points.metric):
+        search = functools.partial(nearest_of_compared_components, context)
     else:
-        search = functools.partial(nearest_of_other_components, work, cells_with_radii(work))
+        search = functools.partial(nearest_of_other_components, context, cells_with_radii(context))
     while len(joined.sizes) > 1:
         of_each = max(1, min(params.queries_per_component, params.most_queries // len(joined.sizes)))
         queries = bridge_queries(joined.labels, of_each, empty)
@@ -173,12 +173,12 @@ def searched_bridges(work: StageWork, parts: Components, empty: Empty) -> Bridge
     return Bridges(*map(np.concatenate, zip(*rounds, strict=True)))
 
 
-def listed_bridges(work: StageWork, parts: Components) -> Bridges:
+def listed_bridges(context: StageContext, parts: Components) -> Bridges:
     """Return bridges by the distances that are known of lists: theirs, and those of closest pairs of a whole matrix.
 
     Components between which none is known stay apart.
     """
-    task, pairs = work.task, None if work.points is None else side_data_of(work.points.source).pairs
+    task, pairs = context.task, None if context.points is None else side_data_of(context.points.source).pairs
     neighbors, known = task.stored(StoredNeighbors), [] if pairs is None else [pairs.bridges]
     lists, lengths = neighbors.indices(neighbors.final_step), neighbors.distances(neighbors.final_step)
     for block in range(task.dimensions.n_blocks):
@@ -217,9 +217,9 @@ def components_of_graph(task: StageTask, empty: Empty) -> tuple[Components, np.n
     return components(parents, empty), roots
 
 
-def cells_with_radii(work: StageWork) -> Cells:
+def cells_with_radii(context: StageContext) -> Cells:
     """Return the row ranges of the cells of the partition as balls, by one pass over the sketches."""
-    task = work.task
+    task = context.task
     offsets, cells = task.stored(StoredWorkPoints).cell_ranges
     centers = task.stored(StoredPartition).centroids.read()[cells]
 
@@ -229,12 +229,12 @@ def cells_with_radii(work: StageWork) -> Cells:
         return radii_of_cells(sketches.read_block(block), task.dimensions.rows(block)[0], offsets, centers)
 
     blocks = range(task.dimensions.n_blocks)
-    work.executor.progress.start(task.stage, len(blocks))
-    return Cells(offsets, centers, work.executor.fold_here(radii_in_block, np.maximum, blocks))
+    context.executor.progress.start(task.stage, len(blocks))
+    return Cells(offsets, centers, context.executor.fold_here(radii_in_block, np.maximum, blocks))
 
 
 def nearest_of_other_components(
-    work: StageWork, cells: Cells, labels: np.ndarray, queries: np.ndarray
+    context: StageContext, cells: Cells, labels: np.ndarray, queries: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the nearest row of another component for each of some rows.
 
@@ -248,7 +248,7 @@ def nearest_of_other_components(
     rows : (q,) int64, work rows, by distance of the sketches
     distances : (q,) float64, these distances, in the units of the points
     """
-    task, basis = work.task, work.task.stored(StoredPartition).basis
+    task, basis = context.task, context.task.stored(StoredPartition).basis
     sketches = sketches_of(task.stored(StoredWorkPoints), basis)
     points, labels_there = sketches.gather(queries), labels[queries]
     within = reach(points, labels_there, labels, cells)
@@ -260,19 +260,19 @@ def nearest_of_other_components(
         )
 
     blocks = range(task.dimensions.n_blocks)
-    work.executor.progress.start(task.stage, len(blocks))
-    rows, distances = work.executor.fold_here(nearest_in_block, nearer, blocks)
+    context.executor.progress.start(task.stage, len(blocks))
+    rows, distances = context.executor.fold_here(nearest_in_block, nearer, blocks)
     return rows, distances * basis.scale
 
 
 def nearest_of_compared_components(
-    work: StageWork, labels: np.ndarray, queries: np.ndarray
+    context: StageContext, labels: np.ndarray, queries: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return what `nearest_of_other_components` does, by the function that compares rows; -1 where none is finite."""
-    task, stored = work.task, work.task.stored(StoredWorkPoints).dense_points
+    task, stored = context.task, context.task.stored(StoredWorkPoints).dense_points
     metric, blocks = task.params.points.metric, range(task.dimensions.n_blocks)
     passes = [queries[part] for part in slices(len(queries), compared_at_once(task.dimensions.n_features))]
-    work.executor.progress.start(task.stage, len(passes) * len(blocks))
+    context.executor.progress.start(task.stage, len(passes) * len(blocks))
 
     def nearest_of(some: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         points = compared_rows(stored.gather(some), metric)
@@ -281,7 +281,7 @@ def nearest_of_compared_components(
             (start, stop), distance = task.dimensions.rows(block), METRICS[metric].distance
             return nearest_compared(distance, points, labels[some], stored.read_block(block), labels[start:stop], start)
 
-        nearest: tuple[np.ndarray, np.ndarray] = work.executor.fold_here(nearest_in_block, nearer, blocks)
+        nearest: tuple[np.ndarray, np.ndarray] = context.executor.fold_here(nearest_in_block, nearer, blocks)
         return nearest
 
     rows, distances = zip(*map(nearest_of, passes), strict=True)

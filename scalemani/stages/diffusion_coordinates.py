@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.stages.arrays.embeddings import StoredDiffusionCoordinates, StoredEmbedding
 from scalemani.stages.shared.output import create_embedding, pieces_read
 
@@ -30,11 +30,11 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(pieces_read(sizes), {"rows of the embedding in a block": 3 * block})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Scale the blocks that are missing; say by what."""
-    task = work.task
+    task = context.task
     create_embedding(task, StoredDiffusionCoordinates.embedding)
-    work.map_blocks(scaled_block)
+    context.map_blocks(scaled_block)
     return {"scales": factors(task).tolist()}
 
 

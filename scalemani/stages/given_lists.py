@@ -5,21 +5,21 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.io.sources.side_data import PrecomputedLists
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.stages.arrays.graph import StoredGivenLists
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.beside_points import side_data_part
+from scalemani.stages.shared.side_data import side_data_part
 
 COMPARED_ROWS = 500  # lists whose distances are compared with those of their points
 ALIKE = 0.25  # of a distance: what codes instead of points typically change of it, at most
 
 
 def memory(sizes: Sizes) -> Memory:
-    """Return what the lists as given take, the order of the points, and a block in input rows, work rows, encoded."""
+    """Return what the input lists take, the order of the points, and a block in input rows, work rows, encoded."""
     n_points, k = sizes.dimensions.n_points, sizes.params.n_neighbors
     return Memory(
         process={
@@ -30,10 +30,10 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Write the lists, and say what their distances are."""
-    lists: PrecomputedLists = side_data_part(work, "lists")
-    task, k = work.task, work.task.params.n_neighbors
+    lists: PrecomputedLists = side_data_part(context, "lists")
+    task, k = context.task, context.task.params.n_neighbors
     stored = task.stored(StoredWorkPoints)
     order = stored.input_rows.read()
     work_rows = inverse_order(order)
@@ -45,7 +45,7 @@ def run(work: StageWork) -> dict[str, Any]:
         listed = indices[order[slice(*task.dimensions.rows(block))]]
         return {StoredGivenLists.indices: np.where(listed < 0, -1, work_rows[listed]).astype(np.int32)}
 
-    work.map_blocks_here(block_of_lists)
+    context.map_blocks_here(block_of_lists)
     return {"missing_entries": int(np.count_nonzero(indices < 0)), **form(lists, stored, work_rows)}
 
 

@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.metrics import convert_distances
 from scalemani.stages.arrays.graph import StoredGraph, StoredNeighbors
@@ -30,14 +30,14 @@ def rows_of_graph(sizes: Sizes) -> int:
     return int(2.5 * array("int64", n_edges) + 2 * array("float64", n_edges))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Write the graph with rows and neighbours numbered as the points came, and distances in the metric of these."""
-    task, neighbors = work.task, work.task.stored(StoredNeighbors)
+    task, neighbors = context.task, context.task.stored(StoredNeighbors)
     distances = neighbors.distances(neighbors.final_step).zarr()
     width = task.params.n_neighbors
     described = [StoredGraph.indices.sized(width), StoredGraph.distances.sized(width, dtype=distances.dtype)]
     task.output.create(task.dimensions.n_points, described)
-    work.map_block_ranges(graph_blocks, work.blocks_per_range(rows_of_graph(Sizes(task.dimensions, task.params))))
+    context.map_block_ranges(graph_blocks, context.blocks_per_range(rows_of_graph(Sizes(task.dimensions, task.params))))
     return {"recall": neighbors.group.certificate("recall", float)}
 
 

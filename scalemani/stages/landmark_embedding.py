@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
 from scalemani.kernels.spectral.eigenproblem import (
     DENSE_LANDMARKS,
     GUARD_VECTORS,
@@ -35,10 +35,10 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(triangles, steps={"dense": Memory(dense), "factor": Memory(factor)})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Solve for the smallest eigenvalues, the trivial one left out; certify the residuals and where others begin."""
-    task = work.task
-    work.executor.progress.start(task.stage, 1, "eigenproblem")
+    task = context.task
+    context.executor.progress.start(task.stage, 1, "eigenproblem")
     reduced = task.stored(StoredReduced)
     laplacian, mass = reduced.read_triangle(StoredReduced.LAPLACIAN), reduced.read_triangle(StoredReduced.MASS)
     solution = solve_reduced(
@@ -46,7 +46,7 @@ def run(work: StageWork) -> dict[str, Any]:
         mass,
         task.params.n_components,
         following=True,
-        over=work.executor.over,
+        over=context.executor.over,
         dense_up_to=DENSE_UP_TO,
     )
     task.output.write_whole(
@@ -55,7 +55,7 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredLandmarkEmbedding.vectors: solution.vectors,
         }
     )
-    work.executor.progress.advance()
+    context.executor.progress.advance()
     return {
         "largest_residual": float(solution.residuals.max()),
         # Beyond the last landmark there is none, and the largest that there may be stands for it.

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import (
     SKETCH_DIMENSIONS,
@@ -49,13 +49,13 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Compute Z; certify how well the landmarks reconstruct the points, relative to the nearest landmark alone."""
-    task = work.task
+    task = context.task
     stored, width = StoredLandmarkWeights, task.params.landmark_neighbors
     arrays = [stored.indices.sized(width), stored.values.sized(width), stored.errors.sized()]
     task.output.create(task.dimensions.n_points, arrays)
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(landmark_weights_block)
     total, largest, n_made, used = graph.compute(
         graph.fold_blocks(

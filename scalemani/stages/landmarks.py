@@ -11,11 +11,11 @@ import numpy as np
 from scalemani.config.methods import LandmarkExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.config.params.fields import values_in
-from scalemani.config.stages import DRAWN_LANDMARKS, GIVEN_LANDMARKS, GIVEN_ROWS
-from scalemani.engine.needs import Disk, Memory, Terms, array
+from scalemani.config.stages import DRAWN_LANDMARKS, INPUT_LANDMARKS, LANDMARK_ROWS
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import StageWork
 from scalemani.errors import DataError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.quality import SAMPLED_POINTS, sampled_spacings
@@ -23,7 +23,7 @@ from scalemani.kernels.landmarks.selection import (
     SPARE_FRACTION,
     Choice,
     LandmarkRule,
-    OwnChoice,
+    RuleChoice,
     Selected,
     choice_class,
     n_spread_candidates,
@@ -35,15 +35,15 @@ from scalemani.kernels.rows.equal_rows import equal_rows_among
 from scalemani.kernels.rows.metrics import EUCLIDEAN, METRICS
 from scalemani.kernels.rows.sketches import MOST_SAMPLE_ROWS
 from scalemani.stages.arrays.landmarks import StoredLandmarks
-from scalemani.stages.shared.beside_points import side_data_part
 from scalemani.stages.shared.sampled_rows import SampledRows
+from scalemani.stages.shared.side_data import side_data_part
 
 
-class PlannedRule(LandmarkRule[OwnChoice], Protocol[OwnChoice]):
+class PlannedRule(LandmarkRule[RuleChoice], Protocol[RuleChoice]):
     """A rule of landmarks that a method adds, with its memory."""
 
     def memory(self, sizes: Sizes) -> Terms:
-        """Return what it takes beside the landmarks and the block that points are in."""
+        """Return what it takes without the landmarks and the block that points are in."""
         ...
 
     def check(self, params: Resolved, n_points: int) -> None:
@@ -62,7 +62,7 @@ def rule_of_method(name: str) -> PlannedRule[Any] | None:
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the points take that landmarks are chosen from, as the method compares them, and the landmarks."""
-    dimensions, asked, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
+    dimensions, landmark_params, n_landmarks = sizes.dimensions, sizes.params.landmarks, sizes.params.n_landmarks
     n_points, features, dtype = dimensions.n_points, dimensions.n_features, dimensions.dtype
     landmarks, n_compared = array("float64", n_landmarks, features), min(n_points, SAMPLED_POINTS)
     held = Memory(
@@ -73,24 +73,24 @@ def memory(sizes: Sizes) -> Memory:
         },
         task={"block that points are in": dimensions.block_rows * dimensions.row_bytes},
     )
-    if asked.method == GIVEN_ROWS:
+    if landmark_params.method == LANDMARK_ROWS:
         return held + Memory({"landmarks as given": 2 * landmarks})
-    if asked.off_data:
+    if landmark_params.off_data:
         held += anchors_memory(sizes)
-    if asked.method == GIVEN_LANDMARKS:
+    if landmark_params.method == INPUT_LANDMARKS:
         return held
-    if rule := rule_of_method(asked.method):
+    if rule := rule_of_method(landmark_params.method):
         return held + Memory(rule.memory(sizes))
     chosen = {}
-    if asked.method in DRAWN_LANDMARKS:
+    if landmark_params.method in DRAWN_LANDMARKS:
         n_drawn = min(n_points, n_spread_candidates(n_landmarks, n_points) + n_landmarks // SPARE_FRACTION + 1)
         chosen["points drawn, as read and in the order drawn"] = 2 * array(dtype, n_drawn, features)
     else:
-        n_sampled = min(n_points, max(asked.sample_points, n_landmarks))
+        n_sampled = min(n_points, max(landmark_params.sample_points, n_landmarks))
         chosen["sample of the points"] = array(dtype, n_sampled, features)
-    if asked.method != "random":
+    if landmark_params.method != "random":
         chosen["points that fix the sketches, centred"] = array("float64", min(MOST_SAMPLE_ROWS, n_points), features)
-    if asked.method in ("kmeans", "kmeans++"):
+    if landmark_params.method in ("kmeans", "kmeans++"):
         # Centroids, their sums, those of the step before, and in float32 with their sketches.
         chosen["centroids and their sums"] = 4 * landmarks
         chosen["a tile of points, centred"] = 2 * array("float64", TILE_ROWS, features)
@@ -119,22 +119,22 @@ def disk(sizes: Sizes) -> Disk:
     return Disk({**written([stored.local_spacings, stored.rows], sizes), **landmarks})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Choose the landmarks and keep them with their rows, or with their anchors where they lie off the data."""
-    params, output, progress = work.task.params, work.task.output, work.executor.progress
+    params, output, progress = context.task.params, context.task.output, context.executor.progress
     extension = extensions(LandmarkExtension).get(params.landmarks.method)
     one_by_one = extension is not None and extension.one_by_one
-    progress.start(work.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
-    points: PointsByRow = SampledRows(work)
-    if work.task.earlier is not None:
-        points = with_earlier_landmarks(points, work.task.earlier)
-    if params.landmarks.method == GIVEN_LANDMARKS:
-        landmarks, rows, found = Selected(side_data_part(work, "landmarks").points, None)
-    elif params.landmarks.method == GIVEN_ROWS:
-        landmarks, rows, found = landmarks_among(points, side_data_part(work, "landmarks").points)
+    progress.start(context.task.stage, *((params.n_landmarks, "landmark") if one_by_one else (1, "selection")))
+    points: PointsByRow = SampledRows(context)
+    if context.task.earlier is not None:
+        points = with_earlier_landmarks(points, context.task.earlier)
+    if params.landmarks.method == INPUT_LANDMARKS:
+        landmarks, rows, measured = Selected(side_data_part(context, "landmarks").points, None)
+    elif params.landmarks.method == LANDMARK_ROWS:
+        landmarks, rows, measured = landmarks_among(points, side_data_part(context, "landmarks").points)
     else:
-        landmarks, rows, found = selected_landmarks(points, replace(choice_of(params), advance=progress.advance))
-    certificates: dict[str, Any] = {"landmarks": len(landmarks), **found}
+        landmarks, rows, measured = selected_landmarks(points, replace(choice_of(params), advance=progress.advance))
+    certificates: dict[str, Any] = {"landmarks": len(landmarks), **measured}
     if params.points.metric != EUCLIDEAN:
         certificates["geometry"] = METRICS[params.points.metric].geometry
     spacings = sampled_spacings(points, landmarks, params.seed)
@@ -184,7 +184,7 @@ def with_earlier_landmarks(points: PointsByRow, earlier: EarlierResults) -> Poin
     return RowsAtHand(points, rows[order], stored.points.read()[order])
 
 
-def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:
+def landmarks_among(points: PointsByRow, landmarks: np.ndarray) -> Selected:
     """Return landmarks (L, D) by the first row of the points that equals each, ascending.
 
     Raises
@@ -192,7 +192,7 @@ def landmarks_among(points: PointsByRow, given: np.ndarray) -> Selected:
     DataError
         Where one equals none.
     """
-    rows = equal_rows_among(points, given)
+    rows = equal_rows_among(points, landmarks)
     missing = np.flatnonzero(rows < 0)
     if len(missing):
         raise DataError(

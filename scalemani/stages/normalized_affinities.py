@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import density_normalized, density_scales
 from scalemani.stages.arrays.affinities import StoredNormalizedAffinities, StoredSymmetricAffinities
 from scalemani.stages.arrays.points import stored_weights
@@ -27,9 +27,9 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredNormalizedAffinities.ARRAYS, sizes, nonzero=sizes.most_nonzeros))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Scale the rows of W that are missing; certify the extremes of the degrees that are left."""
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(normalized_block)
     least, largest = graph.compute(
         graph.fold_blocks(block_extremes, lambda one, other: (min(one[0], other[0]), max(one[1], other[1])))

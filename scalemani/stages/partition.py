@@ -5,10 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask, ranges_of
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes, sketched_tile
 from scalemani.engine.task import Dimensions, EarlierResults
-from scalemani.engine.work import Arrays, StageTask, StageWork, ranges_of
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.neighbors.cell_index import CellIndex, index_cells, nearest_indexed_cells, train_cells
@@ -66,15 +66,15 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Train the axes and the cells on a sample, or take those of an earlier run; then assign every point to a cell."""
-    task = work.task
+    task = context.task
     if not task.output.committed("whole"):
-        work.executor.progress.start(task.stage, 1, "model")
+        context.executor.progress.start(task.stage, 1, "model")
         # Results by the models of an earlier run stay true.
         known = None if task.earlier is None else task.earlier.stored(StoredPartition)
         if known is None:
-            basis, centroids = trained_models(work, sketched_together(task.dimensions, task.cache_bytes))
+            basis, centroids = trained_models(context, sketched_together(task.dimensions, task.cache_bytes))
         else:
             basis, centroids = known.basis, known.centroids.read()
         task.output.write_whole(
@@ -85,9 +85,9 @@ def run(work: StageWork) -> dict[str, Any]:
                 StoredPartition.centroids: centroids,
             }
         )
-        work.executor.progress.advance()
+        context.executor.progress.advance()
     task.output.create(task.dimensions.n_points, [StoredPartition.cells.sized()])
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(nearest_cell_block)
     counts = graph.compute(graph.fold(points_of_cells, operator.add, ranges_of(task.dimensions.n_blocks)))
     return {"cells": len(counts), "largest_cell": int(counts.max()), "empty_cells": int(np.count_nonzero(counts == 0))}
@@ -114,21 +114,21 @@ def sketched_together(dimensions: Dimensions, cache_bytes: int = 0) -> int:
     return max(1, max(SKETCHED_BYTES, cache_bytes) // dimensions.row_bytes // TILE_ROWS) * TILE_ROWS
 
 
-def trained_models(work: StageWork, step: int) -> tuple[SketchBasis, np.ndarray]:
+def trained_models(context: StageContext, step: int) -> tuple[SketchBasis, np.ndarray]:
     """Return the mean, the axes and the centroids that a sample of the points gives, read `step` rows at a time."""
-    task = work.task
+    task = context.task
     params, dimensions = task.params.partition, task.dimensions
     rows = sample_rows(task.params.seed, "partition/sample", dimensions.n_points, params.sample_points)
     chosen = rows_of_basis(len(rows), dimensions.n_features, params.most_basis_rows)
-    sample = gathered_rows(work, rows) if len(rows) <= step else None
+    sample = gathered_rows(context, rows) if len(rows) <= step else None
     basis = fit_sketch(
-        gathered_rows(work, rows[chosen]) if sample is None else sample[chosen], params.sketch_dimensions
+        gathered_rows(context, rows[chosen]) if sample is None else sample[chosen], params.sketch_dimensions
     )
-    parts = (gathered_rows(work, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
+    parts = (gathered_rows(context, rows[part]) for part in slices(len(rows), step)) if sample is None else [sample]
     sketches = np.concatenate([sketch_points(part, basis) for part in parts])
     draws = generator(task.params.seed, "partition/cells")
     n_cells = Sizes(dimensions, task.params).n_cells
-    centroids = train_cells(sketches, n_cells, draws, over=work.executor.over)
+    centroids = train_cells(sketches, n_cells, draws, over=context.executor.over)
     return basis, centroids
 
 

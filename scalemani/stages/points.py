@@ -4,10 +4,10 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import DIMENSIONS, EXTREMES, Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, points_written
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import DIMENSIONS, EXTREMES, Arrays, StageTask, StageWork
 from scalemani.errors import StoreError
 from scalemani.io.sources import PointsSource
 from scalemani.io.sources.base import read_rows
@@ -45,12 +45,12 @@ def arrays(dimensions: Dimensions) -> list[RowArray]:
     return [StoredPoints.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)]
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Copy the blocks that are missing from the source into the store: on the workers where they can read it too.
 
     Where points were appended to a run, its blocks are reused.
     """
-    task, points = work.task, work.points
+    task, points = context.task, context.points
     if points is None:
         raise ValueError("the stage `points` was started without points to read")
     task.output.objects.set_json(DIMENSIONS, task.dimensions.as_dict())
@@ -61,13 +61,13 @@ def run(work: StageWork) -> dict[str, Any]:
         task.output.write_whole(StoredPoints.SPARSE.features(task.dimensions.n_features), FEATURES)
     else:
         task.output.create(task.dimensions.n_points, arrays(task.dimensions))
-        take_earlier_blocks(work)
-    if work.executor.reads_on_workers(points.source):
+        take_earlier_blocks(context)
+    if context.executor.reads_on_workers(points.source):
         task.output.objects.set_json(SURVEY, {"tiles": points.tile_digests})
-        work.map_blocks(functools.partial(read_anywhere, points.source))
+        context.map_blocks(functools.partial(read_anywhere, points.source))
     else:
         read = functools.partial(read_block, points.source, points.tile_digests)
-        work.map_blocks_here(read, points.source.sequential)
+        context.map_blocks_here(read, points.source.sequential)
     return {"points": task.dimensions.n_points, "constant_features": points.constant_features}
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Disk, Memory, Terms, array, entries
+from scalemani.engine.memory_model import Disk, Memory, Terms, array, entries
 from scalemani.engine.reading import MatrixDescription
 from scalemani.engine.sizes import Sizes, pixels
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.spectral.reduced import (
     ROWS_PER_PRODUCT,
     ROWS_UNPACKED,
@@ -101,15 +101,15 @@ def disk(sizes: Sizes) -> Disk:
     return Disk({f"{name}, of blocks and in sum": n_bytes for name, n_bytes in stored.items()})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Compute every block's part, sums of parts while there are many, and the sum of these."""
-    task = work.task
-    warn_of_unseen_components(work)
-    work.map_blocks(reduced_part)
+    task = context.task
+    warn_of_unseen_components(context)
+    context.map_blocks(reduced_part)
     PROCESS.free()  # Z is not needed any more
     # A sum takes what is planned once a process.
-    batch = replace(work.batch, memory=Memory(task={"sums": work.batch.memory.total()}))
-    alone, densely = replace(work, at_once=1, batch=batch), adds_densely(Sizes(task.dimensions, task.params))
+    batch = replace(context.batch, memory=Memory(task={"sums": context.batch.memory.total()}))
+    alone, densely = replace(context, at_once=1, batch=batch), adds_densely(Sizes(task.dimensions, task.params))
     laplacian, mass = sums_of_blocks(alone, densely)
     task.output.write_whole({**StoredReduced.LAPLACIAN.arrays(laplacian), **StoredReduced.MASS.arrays(mass)})
     n_landmarks = task.params.n_landmarks
@@ -118,10 +118,10 @@ def run(work: StageWork) -> dict[str, Any]:
 
 
 def sums_of_blocks(
-    work: StageWork, densely: bool, together: int = SUMMED_TOGETHER
+    context: StageContext, densely: bool, together: int = SUMMED_TOGETHER
 ) -> tuple[sp.csr_matrix, sp.csr_matrix]:
     """Return the lower triangles of Z^T (D - W) Z and Z^T D Z by the parts of all blocks, `together` at a time."""
-    task, graph, level = work.task, work.graph(), 0
+    task, graph, level = context.task, context.graph(), 0
     while n_parts(task, level, together) > together:
         level += 1
         part = functools.partial(summed_part, level, densely, together)

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageGraph, StageTask, StageWork
 from scalemani.kernels.affinities.reweighting import lowered_between_classes
 from scalemani.kernels.graph.symmetric import (
     DirectedEdges,
@@ -33,7 +33,7 @@ BYTES_OF_SET = 600  # three small arrays of Python's, and what holds them
 
 
 def memory(sizes: Sizes) -> Memory:
-    """Return what edges into a run of blocks take, and a block as it is read and as its rows of W are made."""
+    """Return what edges into a block range take, and a block as it is read and as its rows of W are made."""
     if sizes.params.neighbors.of_pixels:
         return pixel_affinities(sizes.params).memory(sizes)
     dimensions, k, rows = sizes.dimensions, sizes.params.affinity_neighbors, sizes.dimensions.block_rows
@@ -43,11 +43,11 @@ def memory(sizes: Sizes) -> Memory:
         of_block = {"classes of the columns of W in a block, and values lowered": entries(rows * width, "float32")}
         held += Memory(task=of_block, points={"classes of the points": array("int32", dimensions.n_points)})
     if sizes.params.affinities.precomputed:
-        given = {
+        of_w = {
             "a block of W: as read, to be stored, and encoded": 3 * entries(sizes.block_nonzeros, "float32"),
             "where its rows begin, and degrees": 2 * array("float64", rows, 2),
         }
-        return held + Memory(task=given)
+        return held + Memory(task=of_w)
     if sizes.weighted:  # of the neighbours, times those of the points, and times the affinities
         of_block = {"weights of the neighbours of a block, and products": 3 * array("float64", rows, k)}
         held += Memory(task=of_block, points={"weights of the points": array("float64", dimensions.n_points)})
@@ -76,16 +76,16 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredSymmetricAffinities.ARRAYS, sizes, nonzero=nonzeros))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Compute the rows of W that are missing; certify the number of edges and the extremes of the degrees."""
-    task = work.task
+    task = context.task
     if task.params.neighbors.of_pixels:
-        return {**pixel_affinities(task.params).write(work), **certificates(work.graph())}
-    graph = work.graph()
+        return {**pixel_affinities(task.params).write(context), **certificates(context.graph())}
+    graph = context.graph()
     if task.params.affinities.precomputed:
         graph.map_blocks(precomputed_block)
     else:
-        together = work.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1))
+        together = context.blocks_per_range(incoming(Sizes(task.dimensions, task.params), 1))
         graph.map_block_ranges(symmetric_blocks, together)
     return certificates(graph)
 

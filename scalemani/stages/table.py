@@ -14,10 +14,10 @@ from typing import Any
 from scalemani.config.params import Resolved
 from scalemani.config.routes import PACKAGES
 from scalemani.config.stages import Stage
-from scalemani.engine.needs import Disk, Memory
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Disk, Memory
 from scalemani.engine.reading import StoredStage
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageWork
 from scalemani.stages.arrays import affinities, embeddings, graph, landmarks, points
 from scalemani.store.schema import ArrayDescription
 
@@ -37,7 +37,7 @@ BY_STAGE = declared_in((affinities, embeddings, graph, landmarks, points))
 
 
 def of_method(stage: str) -> type[StoredStage] | None:
-    """Return the reader of the groups of a method's own stage; None for other stages."""
+    """Return the reader of the groups of a stage that a method declares; None for other stages."""
     package = PACKAGES.get(stage, SHARED)
     return None if package == SHARED else declared_in([import_module(f"{package}.{stage}")]).get(stage)
 
@@ -58,7 +58,7 @@ class StageCode:
 
     memory: Callable[[Sizes], Memory]
     disk: Callable[[Sizes], Disk]
-    run: Callable[[StageWork], dict[str, Any]]
+    run: Callable[[StageContext], dict[str, Any]]
     most_components: Callable[[Any], int | None] | None = None
     check_parameters: Callable[[Resolved], None] | None = None
     landmarks_are_points: bool = False

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.stages import PRECOMPUTED
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, grouping, points_written, sketched_tile, written
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import CorruptChunkError
 from scalemani.kernels.arrays.grouping import group_large
 from scalemani.kernels.neighbors.cells import CellRanges
@@ -68,51 +68,51 @@ def disk(sizes: Sizes) -> Disk:
     return Disk({**written(models, sizes), **points_written(stored.dense_points.name, sizes)})
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Fix the order, then write points and sketches in it; pixels and precomputed neighbours stay in their order."""
-    task, dimensions, stored = work.task, work.task.dimensions, StoredWorkPoints
+    task, dimensions, stored = context.task, context.task.dimensions, StoredWorkPoints
     if not task.output.committed("whole"):
-        task.output.write_whole(order_of(work))
+        task.output.write_whole(order_of(context))
     if task.params.points.metric == PRECOMPUTED:
         return {}
     points = stored.dense_points.sized(dimensions.n_features, dtype=dimensions.dtype)
     if task.params.neighbors.of_pixels:
         task.output.create(dimensions.n_points, [points])
-        work.map_blocks(pixels_block)
+        context.map_blocks(pixels_block)
         return {}
     sketch = stored.sketch.sized(task.stored(StoredPartition).basis.axes.shape[1])
     arrays = [points, sketch] if stores_sketches(task) else [points]
     if dimensions.sparse:  # as many points at a time as there is room for, and then their sketches
         task.output.write_whole(stored.SPARSE.features(dimensions.n_features), FEATURES)
-        blocks = work.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
-        work.map_block_ranges(ordered_blocks, blocks, stored.ROWS_STEP)
+        blocks = context.blocks_per_range(dimensions.block_rows * dimensions.row_bytes)
+        context.map_block_ranges(ordered_blocks, blocks, stored.ROWS_STEP)
         task.output.create(dimensions.n_points, [sketch])
-        work.map_blocks(sketched_block)
+        context.map_blocks(sketched_block)
         return {}
     task.output.create(dimensions.n_points, arrays)
     if stored(task.output).sorted_by_cell:
         # One block range for every task, and no more rows in a process than RANGE_ROWS.
-        most = RANGE_ROWS // dimensions.block_rows // work.in_one_process
-        work.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // work.at_once)))
+        most = RANGE_ROWS // dimensions.block_rows // context.in_one_process
+        context.map_block_ranges(ordered_blocks, min(max(1, most), -(-dimensions.n_blocks // context.at_once)))
     else:
-        take_earlier_blocks(work)
-        work.map_blocks(appended_block)
+        take_earlier_blocks(context)
+        context.map_blocks(appended_block)
     return {}
 
 
-def order_of(work: StageWork) -> Arrays:
+def order_of(context: StageContext) -> Arrays:
     """Return which input row each work row is, and where cells begin, or where the row ranges of cells do.
 
     Pixels and precomputed neighbours are one cell, in the order that they came in.
     """
-    task, stored, n_points = work.task, StoredWorkPoints, work.task.dimensions.n_points
+    task, stored, n_points = context.task, StoredWorkPoints, context.task.dimensions.n_points
     if task.params.points.metric == PRECOMPUTED or task.params.neighbors.of_pixels:
         return {stored.input_rows: np.arange(n_points), stored.cell_offsets: np.array([0, n_points])}
     partition = task.stored(StoredPartition)
     n_cells = len(partition.centroids.read())
     extended = None if task.earlier is None else extended_order(task.earlier, partition.cells.read(), n_cells)
     if extended is None:
-        order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, work.workspace().empty)
+        order, offsets = group_large(partition.cells.read_rows, n_points, n_cells, context.workspace().empty)
         return {stored.input_rows: order, stored.cell_offsets: offsets}
     order, (offsets, of_cells) = extended
     return {stored.input_rows: order, stored.stretch_offsets: offsets, stored.stretch_cells: of_cells}

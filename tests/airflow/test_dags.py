@@ -15,7 +15,7 @@ import pytest
 
 from scalemani.config.methods import METHODS
 from scalemani.config.routes import ROUTES
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.runs.opened import open_run
 from scalemani.store.run_store import RunStore
 from tests.killed import killed_after

@@ -15,7 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 
 VALUES = {
     "neighbors": {"n_neighbors": 12, "method": "partition"},

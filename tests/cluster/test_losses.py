@@ -20,10 +20,10 @@ import pytest
 from distributed import Client, KilledWorker
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.engine.graph import TaskGraph
-from scalemani.engine.needs import Batch, Budget, Memory
+from scalemani.engine.memory_model import Batch, Budget, Memory
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import LEDGER_VARIABLE
 from scalemani.engine.workers import cluster as tasks
 from scalemani.engine.workers.clients import described_workers
 from scalemani.engine.workers.executor import Executor

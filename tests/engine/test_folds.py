@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import MOST_PARTS, StageContext, StageTask, ranges_of
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import MOST_PARTS, StageTask, StageWork, ranges_of
 from scalemani.engine.workers.executor import Executor
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.stages import clustering
@@ -40,8 +40,8 @@ def test_sums_over_clusters_have_the_same_bits_for_any_blocks(tmp_path):
             "clustering", dimensions, Parameters().resolved("spectral-clustering"), {"embedding": embedding}, output, 0
         )
         runs = ranges_of(-(-len(rows) // TILE_ROWS), clustering.TILES_TOGETHER)
-        work = StageWork(task, Executor(workers=2), 2)
-        found.append(work.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))
+        context = StageContext(task, Executor(workers=2), 2)
+        found.append(context.fold(functools.partial(clustering.tiles_part, 0), clustering.added, runs))
     assert len(runs) == 3
     assert found[0].counts.sum() == len(rows)
     for other in found[1:]:

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
-from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.context import DIMENSIONS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
 from scalemani.interfaces.report.certificates import VERDICTS, judged_certificates

@@ -12,8 +12,8 @@ from scipy.sparse.linalg import eigsh
 
 import scalemani as sm
 from scalemani.config.params import Parameters
+from scalemani.engine.context import EXTREMES
 from scalemani.engine.progress import Progress
-from scalemani.engine.work import EXTREMES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, StoreError
 from scalemani.io.sources import open_points

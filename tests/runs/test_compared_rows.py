@@ -395,7 +395,7 @@ def test_commands_take_runs_by_a_function_and_by_processes(tmp_path, scalemani, 
         assert status == 0, (command, out, error)
     grown = sm.open_run(run_folder)
     assert grown.n_input_points == 650
-    placed, own = np.load(tmp_path / "placed.npy"), np.asarray(grown.kept_embedding[...])
+    placed, own = np.load(tmp_path / "placed.npy"), np.asarray(grown.retained_embedding[...])
     assert (np.abs(placed[:, np.newaxis] - own).max(axis=2).min(axis=1) == 0).all()  # points of the run are at theirs
 
 
@@ -407,7 +407,7 @@ def test_methods_of_a_graph_go_on_from_it_as_from_the_lists_of_scipy(points, tmp
     short = {**FEW, "layout": {"max_iterations": 20}} if method == "elastic-embedding" else FEW
     asked = Parameters().with_values({"points": {"metric": "canberra"}, "clustering": {"n_clusters": 3}, **short})
     found = run(open_points(some), tmp_path / "run", method, asked, Executor(workers=1), 1024)
-    assert np.isfinite(found.kept_embedding[...]).all()
+    assert np.isfinite(found.retained_embedding[...]).all()
     away = cdist(some, some, "canberra")
     order = np.argsort(away, axis=1, kind="stable")[:, 1:21]
     np.testing.assert_array_equal(found.graph.indices[...], order)
@@ -418,7 +418,7 @@ def test_clusters_that_no_neighbor_joins_are_embedded(points, tmp_path):
     asked = Parameters().with_values({"points": {"metric": "manhattan"}, **FEW})
     found = run(open_points(apart), tmp_path / "run", "laplacian-eigenmaps", asked, Executor(workers=1), 1024)
     assert found.certificates["components"]["components"] >= 2
-    assert np.isfinite(found.kept_embedding[...]).all()
+    assert np.isfinite(found.retained_embedding[...]).all()
 
 
 REFUSED = {

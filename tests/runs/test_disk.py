@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import Disk, Memory
+from scalemani.engine.memory_model import Disk, Memory
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DiskSpaceError

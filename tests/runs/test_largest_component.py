@@ -8,7 +8,7 @@ import pytest
 from scalemani import LaplacianEigenmaps, SpectralClustering
 from scalemani.config.params import Parameters
 from scalemani.config.routing import route
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.io.sources import open_points

@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import PROCESS_BYTES
+from scalemani.engine.memory_model import PROCESS_BYTES
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run

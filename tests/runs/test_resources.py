@@ -5,7 +5,7 @@ import re
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import Budget, Memory
+from scalemani.engine.memory_model import Budget, Memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError
 from scalemani.io.sources import open_points

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.needs import PROCESS_BYTES
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
+from scalemani.engine.memory_model import PROCESS_BYTES
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points

@@ -7,7 +7,7 @@ import pytest
 
 from scalemani.config.params import Parameters
 from scalemani.config.params.by_stage import ComponentsParams
-from scalemani.engine.needs import array
+from scalemani.engine.memory_model import array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
 from scalemani.kernels.graph.components import CELLS_AT_ONCE, PAIRS_AT_ONCE

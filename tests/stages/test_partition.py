@@ -5,8 +5,8 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext
 from scalemani.engine.task import Dimensions, StageTask
-from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.arrays.draws import sample_rows
@@ -39,7 +39,7 @@ def test_models_are_those_of_the_whole_sample_where_it_is_read_in_parts(tmp_path
     ended = run(open_points(points), tmp_path / "run", "knn-graph", requested, executor, 1024)
     inputs = {"points": ended.group("points")}
     task = StageTask("partition", ended.dimensions, ended.params, inputs, ended.group("partition"), 0)
-    basis, centroids = partition.trained_models(StageWork(task, executor, 2), 1024)
+    basis, centroids = partition.trained_models(StageContext(task, executor, 2), 1024)
     stored = StoredPartition(task.output)
     np.testing.assert_array_equal(centroids, stored.centroids.read())
     for one, other in zip(basis, stored.basis, strict=True):

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
-from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run
@@ -70,7 +70,7 @@ def test_sums_are_the_same_however_they_are_added(found, tmp_path, densely, toge
     )
     output.forget(["whole"])
     task = StageTask("reduced", found.dimensions, found.params, inputs, output, 0)
-    sums = reduced.sums_of_blocks(StageWork(task, Executor(workers=1), 1), densely, together)
+    sums = reduced.sums_of_blocks(StageContext(task, Executor(workers=1), 1), densely, together)
     steps = {unit.partition("-")[0] for unit in output.units}
     assert steps == {"block"} | ({"sum_1"} if together == 2 else set())
     for one, expected in zip(sums, matrices(found), strict=True):

@@ -11,7 +11,7 @@ import pytest
 
 from scalemani.config.params import Parameters
 from scalemani.config.routes import PACKAGES, ROUTES
-from scalemani.engine.needs import Disk
+from scalemani.engine.memory_model import Disk
 from scalemani.engine.sizes import Sizes, written
 from scalemani.engine.task import Dimensions
 from scalemani.stages import table

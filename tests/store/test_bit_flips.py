@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.context import DIMENSIONS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniError
 from scalemani.io.sources import open_points

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.opened import open_run

@@ -8,7 +8,7 @@ all of it here.
 """
 
 from scalemani.config.params.by_stage import AffinitiesParams
-from scalemani.config.params.effects import RunSituation, acting
+from scalemani.config.params.effects import RunConfiguration, effective_parameters
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.params.parameters import LANDMARKS, Parameters, known_values, names_of_parameters
 from scalemani.config.params.parsing import by_name, checked_settings, parse_assignments, parse_value
@@ -23,10 +23,10 @@ __all__ = [
     "Parameters",
     "Resolved",
     "ResolvedLayout",
-    "RunSituation",
-    "acting",
+    "RunConfiguration",
     "by_name",
     "checked_settings",
+    "effective_parameters",
     "known_values",
     "names_of_parameters",
     "parse_assignments",

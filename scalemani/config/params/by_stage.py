@@ -27,7 +27,7 @@ from scalemani.config.methods import (
     extensions,
 )
 from scalemani.config.metrics import lists_metrics
-from scalemani.config.params.conditions import Acts, AtMost, OneOf, OtherThan, Situation, Where
+from scalemani.config.params.conditions import Acts, AtMost, Configuration, OneOf, OtherThan, Where
 from scalemani.config.params.fields import (
     Count,
     CountOrZero,
@@ -44,15 +44,15 @@ from scalemani.config.params.fields import (
 )
 from scalemani.config.stages import (
     AUTO,
-    BESIDE_POINTS,
     DRAWN_LANDMARKS,
-    GIVEN_LANDMARKS,
-    GIVEN_LISTS,
+    INPUT_LANDMARKS,
+    INPUT_LISTS,
     LANDMARK_SOLVERS,
     PRECOMPUTED,
     REFINE,
     REFINING_SOLVERS,
     SAMPLED_LANDMARKS,
+    SIDE_DATA_LANDMARKS,
 )
 from scalemani.errors import ConfigError
 
@@ -67,12 +67,14 @@ if TYPE_CHECKING:
     AffinityKind = str
 else:
     NeighborMethod = Literal[
-        ("auto", "exact", "pynndescent", "partition", "leaves", *extensions(PixelsExtension), GIVEN_LISTS)
+        ("auto", "exact", "pynndescent", "partition", "leaves", *extensions(PixelsExtension), INPUT_LISTS)
     ]
     AffinityKind = Literal[
         ("entropic", "gaussian", "self-tuning", "uniform", *extensions(PixelAffinitiesExtension), PRECOMPUTED)
     ]
-    LandmarkMethod = Literal[(*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *extensions(LandmarkExtension), *BESIDE_POINTS)]
+    LandmarkMethod = Literal[
+        (*DRAWN_LANDMARKS, *SAMPLED_LANDMARKS, *extensions(LandmarkExtension), *SIDE_DATA_LANDMARKS)
+    ]
     AffinityOrder = Literal[("density", "bounds", *extensions(OrderExtension), "oracle")]
     Solver = Literal[
         (AUTO, "refine", "lll", "lll+refine", *extensions(ReductionExtension), "exact", *extensions(SolverExtension))
@@ -88,11 +90,11 @@ class PointsParams:
     or a function of two rows (D,) float64 that numba compiles, as module:function or path.py::function, which is loaded
     by that name in every process. A run knows the function by a digest of its code and of the values that it reads.
     Rows are mapped when they are read, so that distances in all other stages are Euclidean. `affinities.sigma` and
-    `landmarks` are in that geometry; distances that users are given are those of the metric. Of jaccard, distances to
-    neighbours are the square roots of its own, and landmarks lie among rows of bits at equal length.
+    `landmarks` are in that geometry; distances that users receive are those of the metric. Of jaccard, distances to
+    neighbours are square roots of Jaccard distances, and landmarks lie among rows of bits at equal length.
     COMPARED_METRICS, powers and functions compare rows as they are (wasserstein: their cumulative shares): exact
     search, leaves or pynndescent find neighbours, and methods of a graph take them.
-    Where it is precomputed, the neighbours that were given, with their distances, stand in the place of points.
+    Where it is precomputed, the input has neighbours and their distances in place of points.
 
     `missing` says whether to `refuse` rows with a gap, or to `leave-out` these rows: results have NaN in their place.
     Gaps are NaN, NA, None, masked values, `_FillValue` and `missing_value` of packed arrays, and rows without a
@@ -112,7 +114,7 @@ class PointsParams:
 
 @parameters()
 class DuplicatesParams:
-    """Which rows are one point, whose weight is their number, or the sum of the weights that are given.
+    """Which rows are one point, whose weight is their number, or the sum of their weights in the input.
 
     `tolerance` None: each row is a point. 0 (or true): rows that are equal as the metric maps them. Above 0: rows in
     one cell of a grid of cubes, whose side is the tolerance over the square root of the number of features: they lie
@@ -138,7 +140,7 @@ class PartitionParams:
 
 
 SEARCHED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves"))
-MEASURED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves", GIVEN_LISTS))
+MEASURED = Acts("neighbors.method", OneOf("partition", "pynndescent", "leaves", INPUT_LISTS))
 NOT_OF_PIXELS = Acts("neighbors.method", OtherThan(*extensions(PixelsExtension)))
 
 
@@ -152,7 +154,7 @@ class NeighborsParams:
     sample of dense points says that cells lose neighbours, or where the metric compares rows. The partition visits
     `n_probes` cells a point (None: chosen by the cells in which the true neighbours of the sampled queries lie) and is
     refined until `recall` is reached, or `max_rounds` rounds are spent. It is measured on `sampled_queries` exact
-    queries, and reached two standard errors above what is asked.
+    queries, and reached two standard errors above the target.
 
     `method` leaves is for dense points without leading axes, as vectors of language and image models are: cells of
     sketches lose their neighbours. Each of its first rounds draws leaders at random, and compares all points that share
@@ -229,13 +231,13 @@ class NeighborsParams:
 ENTROPIC = Acts("affinities.kind", OneOf("entropic"))
 
 
-def takes_perplexity(here: Situation) -> bool:
+def takes_perplexity(here: Configuration) -> bool:
     """Return whether a perplexity decides affinities, or else how many neighbours points have."""
     follows = here.requested("neighbors.n_neighbors") is None and not here.part(NeighborsParams).of_pixels
     return follows or here.value("affinities.kind") == "entropic"
 
 
-def takes_bandwidth_neighbor(here: Situation) -> bool:
+def takes_bandwidth_neighbor(here: Configuration) -> bool:
     """Return whether the distance to a neighbour sets a bandwidth."""
     return here.part(AffinitiesParams).takes_bandwidth_neighbor
 
@@ -251,7 +253,7 @@ class AffinitiesParams:
     of the root finder. Self-tuning takes the distance to the `bandwidth_neighbor`-th neighbour as each point's sigma,
     the farthest where points have fewer than the default of seven; `sigma` None is the median of these over a sample of
     the points. Where they are `uniform` all neighbours weigh the same, as connectivities of scikit-learn.
-    `precomputed` ones were given in the place of points.
+    `precomputed` ones are the input, in place of points.
     """
 
     kind: AffinityKind | None = None
@@ -276,7 +278,7 @@ class AffinitiesParams:
 
     @property
     def precomputed(self) -> bool:
-        """Whether affinities are given in the place of points."""
+        """Whether the input has affinities in place of points."""
         return self.kind == PRECOMPUTED
 
     @property
@@ -311,7 +313,7 @@ class ComponentsParams:
 
     `connect` them through closest pairs where these are searched or known: of points, and of a matrix of all
     distances. Pieces of neighbour lists and of affinities stay separate, and those that are infinitely far in a metric.
-    `separate` leaves all pieces as they are: each is embedded from its own eigenvectors, and a descent starts from all
+    `separate` leaves all pieces as they are: each is embedded from its eigenvectors, and a descent starts from all
     of them side by side. `largest` embeds that alone, and `error` refuses.
 
     Bridges between components are looked for from `queries_per_component` points of each, or fewer where these would be
@@ -368,7 +370,7 @@ class LandmarksParams:
     `n_landmarks` None means 1,000, or all distinct points where there are no more than 1,000. k-means takes
     `sample_points` points in batches; `kmeans++`, `kmeans++ seeding` and `minmax` compare so many with every landmark.
     `given` are those that come with the points, on the data or off it. `given` is resolved to `rows` for those that are
-    points: given by row numbers, or to a method that takes such landmarks alone.
+    points: passed as row numbers, or to a method that takes such landmarks alone.
 
     `snap` puts each centroid of k-means at the data point nearest to it. Without, landmarks are the centroids
     themselves, which lie off the data.
@@ -384,13 +386,13 @@ class LandmarksParams:
         """Whether landmarks are no data points."""
         if rule := extensions(LandmarkExtension).get(self.method):
             return rule.off_data
-        return self.method == GIVEN_LANDMARKS or (self.method in ("kmeans", "kmeans++") and not self.snap)
+        return self.method == INPUT_LANDMARKS or (self.method in ("kmeans", "kmeans++") and not self.snap)
 
 
 WITHOUT_WEIGHTS = {name: solver for name, solver in extensions(SolverExtension).items() if not solver.by_weights}
 
 
-def takes_weights(here: Situation) -> bool:
+def takes_weights(here: Configuration) -> bool:
     """Return whether points are placed by Z, and not by a formula of the solver."""
     solver = WITHOUT_WEIGHTS.get(here.value("embedding.solver"))
     return solver is None or any(not stage.optional and stage.name not in here.stages for stage in solver.route)
@@ -467,7 +469,7 @@ class EmbeddingParams:
 
     @property
     def reduces(self) -> bool:
-        """Whether the landmarks' own eigenproblem is solved."""
+        """Whether the eigenproblem of the landmark graph is solved."""
         return self.by_landmarks or self.by_affinities
 
     @property

@@ -12,7 +12,7 @@ Table = TypeVar("Table")
 POINTS = "the number of points"
 
 
-class Situation(Protocol):
+class Configuration(Protocol):
     """What decides which parameters have an effect: a method, the stages that are run, and values."""
 
     @property
@@ -36,7 +36,7 @@ class Situation(Protocol):
 class Requirement(Protocol):
     """What the value of a parameter has to be; `str` says it in words."""
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
 
 
@@ -46,7 +46,7 @@ class OneOf:
     def __init__(self, *values: Any) -> None:
         self.values = values
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
         return value in self.values
 
@@ -60,7 +60,7 @@ class OtherThan:
     def __init__(self, *values: Any) -> None:
         self.values = values
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
         return value not in self.values
 
@@ -74,7 +74,7 @@ class Above:
 
     bound: float
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
         return bool(value > self.bound)
 
@@ -88,7 +88,7 @@ class AtMost:
 
     bound: float
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
         return bool(value <= self.bound)
 
@@ -98,12 +98,12 @@ class AtMost:
 
 @dataclass(frozen=True)
 class Where:
-    """Whatever a function says that needs a look at several values; `words` say it."""
+    """What a function of several values decides; `words` say when it is true."""
 
     words: str
-    is_met: Callable[[Situation], bool]
+    is_met: Callable[[Configuration], bool]
 
-    def holds(self, value: Any, here: Situation) -> bool:
+    def holds(self, value: Any, here: Configuration) -> bool:
         """Return whether a value is such a one."""
         return self.is_met(here)
 
@@ -123,7 +123,7 @@ class Acts:
     what: Requirement
     required: bool = False
 
-    def why_not(self, here: Situation) -> str:
+    def why_not(self, here: Configuration) -> str:
         """Return why the parameter has no effect; "" where the condition is met."""
         value = here.value(self.on)
         return "" if self.what.holds(value, here) else f"it takes {self.on} {self.what}, which is {value} here"
@@ -132,8 +132,8 @@ class Acts:
 def conditions_of(table: type) -> dict[str, list[Acts]]:
     """Return the conditions of the fields of a table of parameters, by field, in their order."""
     hints = get_type_hints(table, include_extras=True)
-    found = {
+    by_field = {
         name: [one for one in getattr(hint, "__metadata__", ()) if isinstance(one, Acts)]
         for name, hint in hints.items()
     }
-    return {name: conditions for name, conditions in found.items() if conditions}
+    return {name: conditions for name, conditions in by_field.items() if conditions}

@@ -19,17 +19,17 @@ DEFAULTS = Parameters()
 
 
 @dataclass(frozen=True)
-class RunSituation:
+class RunConfiguration:
     """What decides which parameters have an effect in a run.
 
     `params` are decided; `stages` are those whose parameters are read: by stages that are run, and by the placement of
-    new points. `used` has the values that are used whatever was requested: the methods of "neighbors.method" and
+    new points. `used` has the values that are used for any request: the methods of "neighbors.method" and
     "layout.repulsion", None where there is none, and the number of POINTS.
     """
 
     method: str
     params: Parameters
-    asked: Parameters
+    request: Parameters
     stages: frozenset[str]
     used: Mapping[str, Any]
 
@@ -39,7 +39,7 @@ class RunSituation:
 
     def requested(self, name: str) -> Any:
         """Return the value of a parameter that was requested."""
-        return self.asked.value(name)
+        return self.request.value(name)
 
     def part(self, kind: type[Table]) -> Table:
         """Return the parameters of a class that are in use."""
@@ -57,14 +57,16 @@ class Idle(NamedTuple):
 def conditions() -> Mapping[str, tuple[Acts, ...]]:
     """Return the conditions of all parameters that have some, by the names of --set."""
     return {
-        f"{stage}.{name}": tuple(found)
+        f"{stage}.{name}": tuple(of_field)
         for stage in names_of(DEFAULTS)
         if stage != "seed"
-        for name, found in conditions_of(type(getattr(DEFAULTS, stage))).items()
+        for name, of_field in conditions_of(type(getattr(DEFAULTS, stage))).items()
     }
 
 
-def acting(here: RunSituation, decide: Callable[[Parameters], Parameters]) -> tuple[Parameters, tuple[str, ...]]:
+def effective_parameters(
+    here: RunConfiguration, decide: Callable[[Parameters], Parameters]
+) -> tuple[Parameters, tuple[str, ...]]:
     """Return the decided parameters without the requested ones that have no effect, and a note on each of these.
 
     Raises ConfigError for those that contradict other parameters. A value that is decided anyway has no note.
@@ -72,7 +74,7 @@ def acting(here: RunSituation, decide: Callable[[Parameters], Parameters]) -> tu
     idle = {name: why for name in names_of_parameters() if (why := why_idle(name, here))}
     if not idle:
         return here.params, ()
-    params = decide(here.asked.with_values({name: DEFAULTS.value(name) for name in idle}))
+    params = decide(here.request.with_values({name: DEFAULTS.value(name) for name in idle}))
     notes = {
         name: f"{name}={here.requested(name)} has no effect: {why.reason}"
         for name, why in idle.items()
@@ -83,7 +85,7 @@ def acting(here: RunSituation, decide: Callable[[Parameters], Parameters]) -> tu
     return params, tuple(notes.values())
 
 
-def why_idle(name: str, here: RunSituation) -> Idle | None:
+def why_idle(name: str, here: RunConfiguration) -> Idle | None:
     """Return why a parameter has no effect; None where it has one or was not set."""
     if here.requested(name) == DEFAULTS.value(name):
         return None
@@ -93,7 +95,7 @@ def why_idle(name: str, here: RunSituation) -> Idle | None:
     return next((Idle(*why) for why in failed if why[0]), None)
 
 
-def is_read(name: str, here: RunSituation) -> bool:
+def is_read(name: str, here: RunConfiguration) -> bool:
     """Return whether a stage that is run, or the placement of new points, reads a parameter."""
     if name == "affinities.perplexity" and here.requested("neighbors.n_neighbors") is None:
         return "neighbors" in here.stages

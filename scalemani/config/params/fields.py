@@ -61,17 +61,17 @@ def known_metric(name: str) -> str:
     return name
 
 
-def as_metric(given: Any) -> Any:
+def as_metric(value: Any) -> Any:
     """Return the name of a metric that is passed as a function; raise ValueError for one without a name."""
     try:
-        return name_of_function(given) if callable(given) else given
+        return name_of_function(value) if callable(value) else value
     except ConfigError as error:
         raise ValueError(str(error)) from error
 
 
-def as_tolerance(given: Any) -> Any:
+def as_tolerance(value: Any) -> Any:
     """Return a tolerance: 0 for true, which asks for equal rows, and None for false."""
-    return (0.0 if given else None) if isinstance(given, bool) else given
+    return (0.0 if value else None) if isinstance(value, bool) else value
 
 
 Tolerance = Annotated[PositiveOrZero | None, BeforeValidator(as_tolerance)]
@@ -85,7 +85,7 @@ values_of: Callable[[Any], dict[str, Any]] = dataclasses.asdict
 
 
 def with_fields_of_methods(stage: str) -> Callable[[type[Kind]], type[Kind]]:
-    """Return a decorator that adds the parameters which methods have in the table of a stage, behind its own.
+    """Return a decorator that adds the parameters which methods have in the table of a stage, after those of the stage.
 
     The table is then one of each class of such parameters too.
     """

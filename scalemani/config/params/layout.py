@@ -8,7 +8,7 @@ from pydantic import Field
 from scalemani.config.choices import Direction
 from scalemani.config.methods import RepulsionExtension, extensions
 from scalemani.config.objectives import OBJECTIVES
-from scalemani.config.params.conditions import Above, Acts, OneOf, Situation, Where
+from scalemani.config.params.conditions import Above, Acts, Configuration, OneOf, Where
 from scalemani.config.params.fields import (
     Count,
     CountOrZero,
@@ -21,7 +21,7 @@ from scalemani.config.params.fields import (
     Weight,
     parameters,
 )
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_START
+from scalemani.config.stages import COMPUTED_STARTS, INPUT_START
 
 # Points that lie in the wrong place do not come through a wide map: 100 iterations sooner, maps of text keep 1 % fewer
 # neighbours.
@@ -36,18 +36,18 @@ else:
     RepulsionMethod = Literal[("auto", "exact", *extensions(RepulsionExtension), "grid")]
 
 
-def plain_iterations(here: Situation) -> int:
+def plain_iterations(here: Configuration) -> int:
     """Return how many iterations of a descent, or of each strength of a homotopy, are not exaggerated at most."""
     return int(here.value("layout.max_iterations") - (here.value("layout.exaggerated_iterations") or 0))
 
 
-def may_be_doubled(here: Situation) -> bool:
+def may_be_doubled(here: Configuration) -> bool:
     """Return whether a phase has as many iterations as come before a map is doubled."""
     return plain_iterations(here) > FIRST_DOUBLING
 
 
-def may_converge(here: Situation) -> bool:
-    """Return whether a descent goes on after its second window, at whose end the objective has fallen or has not.
+def may_converge(here: Configuration) -> bool:
+    """Return whether a descent continues after its second window, at whose end the objective has fallen or has not.
 
     Where it is to go to the end, that it has not converged is no warning: 0 always has an effect.
     """
@@ -55,7 +55,7 @@ def may_converge(here: Situation) -> bool:
     return here.value("layout.converged") == 0 or plain_iterations(here) > windows
 
 
-def is_own_objective(here: Situation) -> bool:
+def is_objective_of_method(here: Configuration) -> bool:
     """Return whether the objective is that of the method."""
     return here.requested("layout.objective") in (None, here.method)
 
@@ -82,24 +82,24 @@ class LayoutParams:
     first principal components of the points (pca) or normal draws (random), at a standard deviation of
     `start_deviation` (None: 1, and 1e-2 under momentum); or coordinates that come with the points (given), which stay
     as they are where `start_deviation` is None, without an exaggeration by default; `freeze` keeps the points that have
-    them where they are. `homotopy` above 1 follows as many strengths, which grow to the one asked for; none is
+    them where they are. `homotopy` above 1 follows as many strengths, which grow to the requested one; none is
     exaggerated.
 
     A phase ends when the objective falls by less than a share `converged` over `window` iterations (0: never; None:
     1e-4 over 10, 1e-2 over 50 under momentum, 1e-6 over 1 for each strength of a homotopy), the descent after
     `max_iterations` in all, or for each strength of a homotopy. `repulsion` sums to a relative error of `tolerance`,
-    which is measured as the descent goes on, coarser in the first `schedule` iterations. `kappa` strongest neighbours
+    which is measured during the descent, coarser in the first `schedule` iterations. `kappa` strongest neighbours
     make the spectral direction; L-BFGS keeps `pairs` pairs (None: 100, and 10 where the spectral direction is its first
-    guess). Every `snapshots` iterations the positions are kept (0: never).
+    guess). Every `snapshots` iterations the positions are stored (0: never).
 
     A little noise, `jitter` of the start's deviation, parts points that would otherwise stay together. A map that
     momentum has moved for 150 iterations is doubled where that alone lets the objective fall by a share `doubled_for`
-    (1: never); one that was given is not.
+    (1: never); a start that the user passed is not.
     """
 
     objective: Annotated[
         NonlinearMethod | None,
-        Acts("layout.objective", Where("that of the method", is_own_objective), required=True),
+        Acts("layout.objective", Where("that of the method", is_objective_of_method), required=True),
     ] = None
     strength: Weight | None = None
     direction: Direction = "auto"
@@ -117,7 +117,7 @@ class LayoutParams:
         CountOrZero | None, Acts("layout.homotopy", OneOf(1)), Acts("layout.exaggeration", Above(1))
     ] = None
     init: Unkeyed[Literal["spectral", "pca", "random", "given"]] = "spectral"
-    freeze: Unkeyed[Annotated[bool, Acts("layout.init", OneOf(GIVEN_START))]] = False
+    freeze: Unkeyed[Annotated[bool, Acts("layout.init", OneOf(INPUT_START))]] = False
     start_deviation: Positive | None = None
     homotopy: Count = 1
     max_iterations: Count = 1000

@@ -15,7 +15,7 @@ from scalemani.config.params.parsing import by_name, checked
 from scalemani.config.params.resolved import RESOLVED_TABLES, Resolved, ResolvedLayout
 from scalemani.config.params.tables import Tables
 from scalemani.config.routes import ROUTES, goes_by_distances, takes_kernel
-from scalemani.config.stages import GIVEN_START
+from scalemani.config.stages import INPUT_START
 from scalemani.errors import ConfigError, nearest_name
 
 PERPLEXITY = 30.0
@@ -35,30 +35,30 @@ MOMENTUM_START, SEARCH_START = 1e-2, 1.0  # deviation: momentum finds its scale 
 HOMOTOPY_ENDS = 1e-6, 1  # relative fall in one iteration at which [PH] 3.4 goes on to the next strength
 MOMENTUM_ENDS = 1e-2, 50
 SEARCH_ENDS = 1e-4, 10
-PAIRS, PAIRS_BESIDE_SPECTRAL = 100, 10  # of L-BFGS, which has less to learn where the spectral direction comes first
+PAIRS, PAIRS_AFTER_SPECTRAL = 100, 10  # of L-BFGS, which has less to learn where the spectral direction comes first
 
 
 def decided_values(
-    asked: "Parameters",
+    requested: "Parameters",
     method: str,
     n_points: int | None,
     distinct_points: int | None,
     most_components: int | None = None,
 ) -> dict[str, Any]:
-    """Return values by name for all that was left open; what was asked stays as it is."""
-    n_neighbors, perplexity = decided_neighbors(asked, method, n_points)
+    """Return values by name for parameters without a requested value."""
+    n_neighbors, perplexity = decided_neighbors(requested, method, n_points)
     most = LANDMARKS if distinct_points is None else min(LANDMARKS, distinct_points)
-    n_landmarks = asked.landmarks.n_landmarks or max(2, most)
-    components = asked.landmark_embedding.n_components
+    n_landmarks = requested.landmarks.n_landmarks or max(2, most)
+    components = requested.landmark_embedding.n_components
     if components is None:
-        clusters = min(asked.clustering.n_clusters, n_landmarks - 1)  # one eigenvector more is the constant one
+        clusters = min(requested.clustering.n_clusters, n_landmarks - 1)  # one eigenvector more is the constant one
         components = clusters if method == "spectral-clustering" else COMPONENTS
         if most_components is not None:
             components = max(1, min(components, most_components, n_landmarks - 1))
-    weighted, kind = asked.affinities.n_neighbors, decided_kind(asked, method)
-    own = asked.with_values({"affinities": {"kind": kind}}).affinities
-    nth = own.bandwidth_neighbor
-    if nth == AffinitiesParams.bandwidth_neighbor and own.takes_bandwidth_neighbor:
+    weighted, kind = requested.affinities.n_neighbors, decided_kind(requested, method)
+    affinities = requested.with_values({"affinities": {"kind": kind}}).affinities
+    nth = affinities.bandwidth_neighbor
+    if nth == AffinitiesParams.bandwidth_neighbor and affinities.takes_bandwidth_neighbor:
         nth = max(1, min(nth, weighted or n_neighbors))  # where the points are few
     decided = {
         "neighbors.n_neighbors": n_neighbors,
@@ -68,69 +68,73 @@ def decided_values(
         # All of them is what None stands for: one key holds both.
         "affinities.n_neighbors": None if weighted == n_neighbors else weighted,
         "landmarks.n_landmarks": n_landmarks,
-        "landmark_weights.n_neighbors": asked.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks),
+        "landmark_weights.n_neighbors": requested.landmark_weights.n_neighbors or min(LANDMARK_NEIGHBORS, n_landmarks),
         "landmark_embedding.n_components": components,
-        "embedding.solver": asked.embedding.resolved_solver,
-        "embedding.residual": decided_residual(asked.embedding, method),
+        "embedding.solver": requested.embedding.resolved_solver,
+        "embedding.residual": decided_residual(requested.embedding, method),
     }
-    return decided | decided_layout(asked.layout, method) if method in OBJECTIVES else decided
+    return decided | decided_layout(requested.layout, method) if method in OBJECTIVES else decided
 
 
-def decided_neighbors(asked: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
+def decided_neighbors(requested: "Parameters", method: str, n_points: int | None) -> tuple[int, float]:
     """Return the neighbours a point and the perplexity: each follows the other, and the points where these are few."""
-    if asked.pixels and n_points is not None:
-        return asked.pixels.n_neighbors(asked, n_points), PERPLEXITY
-    n_neighbors, perplexity = asked.neighbors.n_neighbors, asked.affinities.perplexity
-    weighted = asked.affinities.n_neighbors or n_neighbors
+    if requested.pixels and n_points is not None:
+        return requested.pixels.n_neighbors(requested, n_points), PERPLEXITY
+    n_neighbors, perplexity = requested.neighbors.n_neighbors, requested.affinities.perplexity
+    weighted = requested.affinities.n_neighbors or n_neighbors
     most = math.inf if n_points is None else n_points - 1
     if perplexity is None:
         perplexity = float(min(PERPLEXITY, max(LEAST_PERPLEXITY, (weighted or most) / NEIGHBORS_PER_PERPLEXITY)))
     if n_neighbors is None:
-        few = goes_by_distances(method) and asked.affinities.perplexity is None
+        few = goes_by_distances(method) and requested.affinities.perplexity is None
         wanted = FEW_NEIGHBORS if few else max(round(NEIGHBORS_PER_PERPLEXITY * perplexity), weighted or 0)
         n_neighbors = int(max(1, min(wanted, most)))
     # Other affinities have none; the number that stands for none is the same whatever the neighbours.
-    return n_neighbors, perplexity if decided_kind(asked, method) == "entropic" else PERPLEXITY
+    return n_neighbors, perplexity if decided_kind(requested, method) == "entropic" else PERPLEXITY
 
 
-def decided_kind(asked: "Parameters", method: str) -> str:
+def decided_kind(requested: "Parameters", method: str) -> str:
     """Return the kind of the affinities: entropic, or Gaussian where they are a kernel or those of pixels."""
-    return asked.affinities.kind or ("gaussian" if takes_kernel(method) or asked.neighbors.of_pixels else "entropic")
+    return requested.affinities.kind or (
+        "gaussian" if takes_kernel(method) or requested.neighbors.of_pixels else "entropic"
+    )
 
 
-def decided_residual(asked: EmbeddingParams, method: str) -> float:
+def decided_residual(requested: EmbeddingParams, method: str) -> float:
     """Return the residual to which the embedding is refined; that of a solver that refines nothing stands for none."""
-    if asked.residual is not None:
-        return asked.residual
-    return START_RESIDUAL if asked.by_passes and method in OBJECTIVES else RESIDUAL
+    if requested.residual is not None:
+        return requested.residual
+    return START_RESIDUAL if requested.by_passes and method in OBJECTIVES else RESIDUAL
 
 
-def decided_layout(asked: LayoutParams, method: str) -> dict[str, Any]:
+def decided_layout(requested: LayoutParams, method: str) -> dict[str, Any]:
     """Return the descent of a method by name; None stays where its direction has no use for a number."""
     objective = OBJECTIVES[method]
-    direction = objective.direction if asked.direction == "auto" else asked.direction
-    momentum, followed, given_start = direction == "momentum", asked.homotopy > 1, asked.init == GIVEN_START
+    direction = objective.direction if requested.direction == "auto" else requested.direction
+    momentum, followed, input_start = direction == "momentum", requested.homotopy > 1, requested.init == INPUT_START
     # An exaggeration draws a map together; one that is given is to keep its arrangement and its scale.
-    exaggerates = momentum and not followed and not given_start
+    exaggerates = momentum and not followed and not input_start
     usual = (objective.exaggeration, objective.exaggerated_iterations) if exaggerates else (1.0, 0)
     converged, window = HOMOTOPY_ENDS if followed else MOMENTUM_ENDS if momentum else SEARCH_ENDS
     decided = {
         "objective": method,
         "direction": direction,
         "strength": objective.strength,
-        "start_deviation": None if given_start else MOMENTUM_START if momentum else SEARCH_START,
+        "start_deviation": None if input_start else MOMENTUM_START if momentum else SEARCH_START,
         "exaggeration": usual[0],
         "exaggerated_iterations": usual[1],
         "converged": converged,
         "window": window,
-        "pairs": {"l-bfgs": PAIRS, "spectral+l-bfgs": PAIRS_BESIDE_SPECTRAL}.get(direction),
+        "pairs": {"l-bfgs": PAIRS, "spectral+l-bfgs": PAIRS_AFTER_SPECTRAL}.get(direction),
     }
     if momentum:
         decided["momentum"] = MOMENTUM
-        decided["exaggerated_momentum"] = MOMENTUM if asked.momentum is None else asked.momentum
+        decided["exaggerated_momentum"] = MOMENTUM if requested.momentum is None else requested.momentum
     answers = ("objective", "direction")  # to what was asked; of the others those are decided that were left open
     return {
-        f"layout.{name}": value for name, value in decided.items() if name in answers or getattr(asked, name) is None
+        f"layout.{name}": value
+        for name, value in decided.items()
+        if name in answers or getattr(requested, name) is None
     }
 
 
@@ -164,7 +168,7 @@ class Parameters(Tables):
         Parameters
         ----------
         method : one of `scalemani.config.routes.ROUTES`
-        n_points, distinct_points : points, and those with coordinates of their own; None: more than any default needs
+        n_points, distinct_points : points, and those with distinct coordinates; None: more than any default needs
         most_components : what a linear method can have; None: as many as landmarks allow
         """
         return self.with_values(decided_values(self, method, n_points, distinct_points, most_components))
@@ -191,12 +195,12 @@ class Parameters(Tables):
         Raises ConfigError for an unknown stage or parameter, with the nearest name, and for a value not allowed.
         """
         tables, changed = values_in(self), dict[str, dict[str, Any]]()
-        for name, given in by_name(values).items():
+        for name, raw in by_name(values).items():
             stage, dot, parameter = name.partition(".")
             if stage not in tables:
                 raise ConfigError(f"unknown stage {stage!r}: {place_of(stage) or nearest_name(stage, tables)}")
             known = [] if stage == "seed" else names_of(tables[stage])
-            value = given.item() if isinstance(given, np.generic) else given
+            value = raw.item() if isinstance(raw, np.generic) else raw
             if parameter in known:
                 changed.setdefault(stage, {})[parameter] = value
             elif dot:
@@ -206,8 +210,8 @@ class Parameters(Tables):
                 tables[stage] = value
             elif not isinstance(value, Mapping):  # an empty table of a configuration changes nothing
                 raise ConfigError(f"{stage} takes a table of parameters, got {value!r}")
-        for stage, own in changed.items():
-            tables[stage] = checked(stage, type(tables[stage]), {**values_in(tables[stage]), **own})
+        for stage, numbers in changed.items():
+            tables[stage] = checked(stage, type(tables[stage]), {**values_in(tables[stage]), **numbers})
         return checked("", Parameters, tables)
 
 

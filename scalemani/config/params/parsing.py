@@ -36,13 +36,13 @@ WORDS = {
 
 def by_name(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return values by the names of --set, of tables of values by stage; those that have such a name keep it."""
-    found: dict[str, Any] = {}
-    for stage, own in values.items():
-        if isinstance(own, Mapping) and own:
-            found |= {f"{stage}.{name}": value for name, value in own.items()}
+    named: dict[str, Any] = {}
+    for stage, table in values.items():
+        if isinstance(table, Mapping) and table:
+            named |= {f"{stage}.{name}": value for name, value in table.items()}
         else:
-            found[str(stage)] = own
-    return found
+            named[str(stage)] = table
+    return named
 
 
 def checked(stage: str, make: Callable[..., Table], values: Mapping[str, Any]) -> Table:
@@ -76,13 +76,13 @@ def parse_assignments(assignments: Iterable[str], parse: Callable[[str], Any] | 
 
 def checked_settings(settings: Any) -> Mapping[str, Any]:
     """Return settings by the names of --set, none for None; raise ConfigError for what is no flat table of them."""
-    given = {} if settings is None else settings
-    names_and_values = isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
-    if not names_and_values or any(isinstance(value, Mapping) for value in given.values()):
+    mapping = {} if settings is None else settings
+    names_and_values = isinstance(mapping, Mapping) and all(isinstance(name, str) for name in mapping)
+    if not names_and_values or any(isinstance(value, Mapping) for value in mapping.values()):
         raise ConfigError(
             f"settings takes values by the names of --set, such as {{'neighbors.recall': 0.99}}, got {settings!r}"
         )
-    return given
+    return mapping
 
 
 def parse_value(text: str) -> Any:
@@ -143,7 +143,7 @@ def with_configuration(params: "Parameters", path: Path) -> "Parameters":
 
 
 def refusal(params: "Parameters", lines: Sequence[str]) -> ConfigError | None:
-    """Return the error of the first lines of a TOML text; None where there is none, or a value goes on below them."""
+    """Return the error of the first lines of a TOML text; None where there is none, or a value continues below them."""
     try:
         params.with_values(toml_values("\n".join(lines)))
     except tomllib.TOMLDecodeError:

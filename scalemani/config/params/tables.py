@@ -28,7 +28,7 @@ from scalemani.config.params.conditions import Table
 from scalemani.config.params.fields import Mark, fields_of, marked_names, names_of, parameters, values_in, values_of
 from scalemani.config.params.layout import LayoutParams
 from scalemani.config.routes import ROUTES
-from scalemani.config.routing import given_instead, route
+from scalemani.config.routing import precomputed_input, route
 from scalemani.config.stages import CLASSES, DUPLICATES, LEAVE_OUT, WEIGHTS, Route
 
 # The optional stages that a parameter of some value requests.
@@ -102,20 +102,20 @@ class Tables:
         return self.symmetric_affinities.target_weight > 0
 
     @property
-    def given_instead(self) -> str:
-        """What is given in the place of points, in words; "" where points are."""
-        return given_instead(self.points.metric, self.affinities.kind)
+    def precomputed_input(self) -> str:
+        """What the input has in place of points, in words; "" where it has points."""
+        return precomputed_input(self.points.metric, self.affinities.kind)
 
     @property
     def may_fall_apart(self) -> bool:
         """Whether W may have several pieces, as nothing joins all of them."""
-        known = not self.given_instead and has_coordinates(self.points.metric)
+        known = not self.precomputed_input and has_coordinates(self.points.metric)
         return not known or self.components.disconnected == "separate"
 
     def route(self, method: str, weighted: bool = False) -> Route:
         """Return the stages of a method that these parameters need, of points with weights or without.
 
-        Raises ConfigError for an unknown method, and for one that does not take what is asked for.
+        Raises ConfigError for an unknown method, and for one that does not support a request.
         """
         points = self.points.metric, self.layout.init, self.neighbors.method, self.affinities.kind
         wanted = {
@@ -154,8 +154,9 @@ class Tables:
 
 if not TYPE_CHECKING:  # checkers see the tables of stages that several methods share
     TABLES = {name: extension.load() for name, extension in extensions(TableExtension).items()}
-    own = {"__module__": __name__, "__doc__": Tables.__doc__, "__annotations__": TABLES}
-    Tables = parameters()(type("Tables", (Tables,), {**own, **{name: made() for name, made in TABLES.items()}}))
+    members = {"__module__": __name__, "__doc__": Tables.__doc__, "__annotations__": TABLES}
+    members |= {name: made() for name, made in TABLES.items()}
+    Tables = parameters()(type("Tables", (Tables,), members))
 
 # The tuned numbers of each stage that has some.
 TUNED: dict[str, frozenset[str]] = {

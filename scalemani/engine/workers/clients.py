@@ -24,7 +24,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin, WorkerPlugin
 from distributed.security import Security
 from distributed.utils import silence_logging_cmgr
 
-from scalemani.engine.needs import Budget
+from scalemani.engine.memory_model import Budget
 from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS
 from scalemani.errors import ConfigError, SchedulerLostError, StoreError, WorkersLostError, installing
 from scalemani.store.locks import lock_file

@@ -22,7 +22,7 @@ from distributed import Client, Future, KilledWorker
 
 from scalemani.engine.graph import Calls, Combine, Key, Task, TaskGraph, UnitFunction, suffixed
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Batch, Memory
+from scalemani.engine.memory_model import Batch, Memory
 from scalemani.engine.workers.blas import BLAS
 from scalemani.engine.workers.clients import RESOURCE, budget_of, declare_memory, described_workers
 from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts
@@ -81,7 +81,7 @@ class Computation:
                 time.sleep(POLL_SECONDS)
 
     def _compute(self, graph: TaskGraph, targets: Sequence[Key]) -> tuple[list[Any], dict[Key, KilledWorker]]:
-        """Have Dask compute a graph; return the results of targets, or what Dask has given up."""
+        """Have Dask compute a graph; return the results of targets, or the tasks that Dask abandoned."""
         self._await_scheduler()
         suffix = f"-{uuid.uuid4().hex[:8]}"
         keys = list(dict.fromkeys([*graph.unit_keys, *targets]))
@@ -121,7 +121,7 @@ class Computation:
         return Calls(unit, combine, annotations)
 
     def _wait(self) -> dict[Key, KilledWorker]:
-        """Wait until all has ended; return what Dask has given up, with which all that is not begun is recalled."""
+        """Wait until all has ended; return the tasks that Dask abandoned, after which no further one begins."""
         killed = dict[Key, KilledWorker]()
         while self._waiting:
             try:
@@ -165,9 +165,9 @@ class Computation:
             future.release()
 
     def _try_alone(self, killed: Mapping[Key, KilledWorker]) -> None:
-        """Run units that Dask has given up once more, each alone; leave one out whose workers die again.
+        """Run units that Dask abandoned once more, each alone; leave one out whose workers die again.
 
-        A sum that was given up is computed again with its parts.
+        A sum that was abandoned is computed again with its parts.
         """
         for key in killed.keys() & self._killed.keys():
             raise self._poison(key, killed[key])

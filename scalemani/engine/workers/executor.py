@@ -17,7 +17,7 @@ from dask.utils import format_bytes, parse_bytes
 from scalemani.engine.checkpoints import CHECKPOINT_SECONDS
 from scalemani.engine.graph import Calls, Combine, Key, TaskGraph, UnitFunction
 from scalemani.engine.memory.peak import memory_limit
-from scalemani.engine.needs import Batch, Budget
+from scalemani.engine.memory_model import Batch, Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.blas import BLAS
 from scalemani.engine.workers.timeouts import CLUSTER_TIMEOUTS, ClusterTimeouts

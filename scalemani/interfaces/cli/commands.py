@@ -267,7 +267,7 @@ def plot(**values: Any) -> None:
     refuse_output_in_input(options.out, options.run, *options.files)
     opened = open_run(options.run)
     marked = poor_points(opened) if options.poor else None
-    embedding_picture(opened.kept_embedding, options.out, options.columns(opened), look, marked)
+    embedding_picture(opened.retained_embedding, options.out, options.columns(opened), look, marked)
 
 
 @app.command()

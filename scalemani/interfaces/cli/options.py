@@ -14,7 +14,7 @@ import typer
 
 from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.routes import ROUTES, takes_labels
-from scalemani.config.stages import COMPUTED_STARTS, GIVEN_LANDMARKS, GIVEN_LISTS, GIVEN_START
+from scalemani.config.stages import COMPUTED_STARTS, INPUT_LANDMARKS, INPUT_LISTS, INPUT_START
 from scalemani.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -234,10 +234,10 @@ class Options(Resources):
         named = {"points.metric": self.metric, "points.missing": self.missing}
         values = {name: value for name, value in named.items() if value is not None}
         if self.init is not None:
-            values["layout.init"] = self.init if self.init in COMPUTED_STARTS else GIVEN_START
+            values["layout.init"] = self.init if self.init in COMPUTED_STARTS else INPUT_START
         if self.precomputed_lists is not None:
-            values["neighbors.method"] = GIVEN_LISTS
-        return values if self.landmarks is None else {**values, "landmarks.method": GIVEN_LANDMARKS}
+            values["neighbors.method"] = INPUT_LISTS
+        return values if self.landmarks is None else {**values, "landmarks.method": INPUT_LANDMARKS}
 
     @property
     def learns_from_labels(self) -> bool:
@@ -397,7 +397,7 @@ class PlotOptions:
         labels = named_labels(self.files, opened.n_input_points)
         panels = {name: opened.of_results(values) for name, values in labels.items()}
         if self.labels and CLUSTERS_OF_RUN in self.labels:
-            panels["clusters of the run"] = opened.kept_labels[...]
+            panels["clusters of the run"] = opened.retained_labels[...]
         return panels or None
 
     @property

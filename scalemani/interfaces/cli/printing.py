@@ -8,7 +8,7 @@ import numpy as np
 from dask.utils import format_bytes
 
 from scalemani.config.stages import REFINE
-from scalemani.engine.needs import PROCESS, PROCESS_BYTES
+from scalemani.engine.memory_model import PROCESS, PROCESS_BYTES
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.output import quoted, say, say_json
 from scalemani.interfaces.functions.measures import knn_accuracy

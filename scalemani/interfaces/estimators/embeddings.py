@@ -169,7 +169,7 @@ class SpectralClustering(ClusterMixin, GraphEmbedder):
 
     def _keep_results(self, finished: Run) -> None:
         super()._keep_results(finished)
-        self.labels_: np.ndarray = finished.of_input(np.asarray(finished.kept_labels[...]), NO_CLUSTER)
+        self.labels_: np.ndarray = finished.of_input(np.asarray(finished.retained_labels[...]), NO_CLUSTER)
         self._centers: np.ndarray = centers_of(finished)
 
     def predict(self, X: Any) -> np.ndarray:

@@ -16,9 +16,9 @@ from scalemani.config.params import Parameters
 from scalemani.config.routes import takes_labels
 from scalemani.config.stages import (
     COMPUTED_STARTS,
-    GIVEN_LANDMARKS,
-    GIVEN_LISTS,
-    GIVEN_START,
+    INPUT_LANDMARKS,
+    INPUT_LISTS,
+    INPUT_START,
     LEAVE_OUT,
     SPECTRAL_START,
 )
@@ -59,7 +59,9 @@ class Fitted:
     _placement: Placement
     _refusal: str
     _folder: str | Path | None = None  # in the place of a temporary store, while `computed_in` lasts
-    _kept: tuple[str | Path | None, dict[str, Any]]  # the store, None for a temporary one, and the plan of the run
+    _stored_run: tuple[
+        str | Path | None, dict[str, Any]
+    ]  # the store, None for a temporary one, and the plan of the run
 
 
 @arguments
@@ -107,26 +109,26 @@ class Embedder(Fitted, Shown, RunEstimator):
         completed, and `certificates_["neighbors"]` has their recall, measured by exact search. `n_neighbors` is by
         default as many as they have.
         """
-        weights, graph = given_beside(side_data)
+        weights, graph = weights_and_graph(side_data)
         requested = requested_of(self, graph=graph)
         source = requested.source(X, self.use_rep)
         params = requested.params
         points = with_classes(source, y, takes_labels(self._method), params.follows_classes)
         if weights is not None:
             points = with_weights(points, weights)
-        if not params.given_instead:
+        if not params.precomputed_input:
             keep_columns(self, X, source)  # refuses names that scikit-learn does not take
         store = self.store or self._folder
         with finished_run(points, store, self._method, params, **resources_of(self)) as finished:
-            self._keep_run(finished, bool(params.given_instead))
+            self._keep_run(finished, bool(params.precomputed_input))
             self._keep_results(finished)
         return self
 
     def _keep_run(self, finished: Run, precomputed: bool) -> None:
         """Set the attributes of every method from its run."""
-        self.embedding_ = finished.of_input(np.asarray(finished.kept_embedding[...]), np.nan)
+        self.embedding_ = finished.of_input(np.asarray(finished.retained_embedding[...]), np.nan)
         self.certificates_ = finished.certificates
-        self._kept = self.store, finished.plan
+        self._stored_run = self.store, finished.plan
         if hasattr(self, "_placement"):
             del self._placement  # of an earlier fit
         if precomputed:
@@ -166,7 +168,7 @@ class Embedder(Fitted, Shown, RunEstimator):
         Raises AttributeError for a model that was fitted without `store`, whose run is gone.
         """
         check_is_fitted(self)
-        store, plan = self._kept
+        store, plan = self._stored_run
         if store is None:
             raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
         return ReportedRun(store, plan)
@@ -229,9 +231,9 @@ class GraphEmbedder(Embedder):
     disconnected : {"connect", "separate", "largest", "error"}
         Connect pieces of the graph through their closest pairs where distances between them are known, of points or of
         all distances; those of neighbour lists and affinities stay separate. Or embed each piece from eigenvectors of
-        its own; the largest alone (rows of the others are NaN in `embedding_`); or raise DisconnectedGraphError.
+        its graph; the largest alone (rows of the others are NaN in `embedding_`); or raise DisconnectedGraphError.
     landmarks : str, array (L, D) or (L,), or path, default "random"
-        The landmarks themselves, of any kind that X is given in, on the data or off it, or integers (L,), rows of X; a
+        The landmarks themselves, of any kind that X may have, on the data or off it, or integers (L,), rows of X; a
         `pathlib.Path` is a file of either. Some methods take rows of X alone. Or how they are chosen, by a method of
         `scalemani.select_landmarks`: "random", "spread", "kmeans", "kmeans++", "kmeans++ seeding", "minmax",
         "dpp", "dpp-exact", "gp-active" or "gp".
@@ -251,7 +253,7 @@ class GraphEmbedder(Embedder):
 
 @dataclasses.dataclass(frozen=True)
 class Requested:
-    """The requested settings by name, and those given as arrays: a start (N, d) of a descent and landmarks (L, D)."""
+    """The requested settings by name, and those passed as arrays: a start (N, d) of a descent and landmarks (L, D)."""
 
     settings: Mapping[str, Any]
     start: Any = None
@@ -275,8 +277,8 @@ class Requested:
         """
         of_input = {name: value for name, value in self.settings.items() if name.startswith(("points.", "neighbors."))}
         params = Parameters().with_values(of_input)
-        asked = params.points
-        opener = opener_instead(asked.metric, asked.distances, self.settings.get("affinities.kind"))
+        points_params = params.points
+        opener = opener_instead(points_params.metric, points_params.distances, self.settings.get("affinities.kind"))
         if opener is None:
             source = open_training_points(open_pixels(points) if params.takes_image else points, use_rep, self.gaps)
         else:
@@ -284,25 +286,25 @@ class Requested:
         if self.start is not None:
             source = with_start(source, self.start)
         if self.landmarks is not None:
-            source = with_landmarks(source, self.landmarks, asked.metric)
+            source = with_landmarks(source, self.landmarks, points_params.metric)
         return source if self.graph is None else with_lists(source, self.graph)
 
 
 def requested_of(estimator: BaseEstimator, changed: Mapping[str, Any] | None = None, graph: Any = None) -> Requested:
     """Return the parameters that an estimator requests, with some of its arguments changed; a `graph` is of `fit`."""
-    given = {**estimator.get_params(deep=False), **(changed or {})}
-    settings = settings_of(given, defaults_of(type(estimator)))
+    arguments = {**estimator.get_params(deep=False), **(changed or {})}
+    settings = settings_of(arguments, defaults_of(type(estimator)))
     start, landmarks = settings.get("layout.init", SPECTRAL_START), settings.get("landmarks.method", "")
     if isinstance(start, str) and start in COMPUTED_STARTS:
         start = None
     else:
-        settings["layout.init"] = GIVEN_START
+        settings["layout.init"] = INPUT_START
     if isinstance(landmarks, str):
         landmarks = None
     else:
-        settings["landmarks.method"] = GIVEN_LANDMARKS
+        settings["landmarks.method"] = INPUT_LANDMARKS
     if graph is not None:
-        settings.setdefault("neighbors.method", GIVEN_LISTS)
+        settings.setdefault("neighbors.method", INPUT_LISTS)
     return Requested(settings, start, landmarks, graph)
 
 
@@ -311,8 +313,8 @@ def with_classes(source: PointsSource, labels: Any, learnt: bool, followed: bool
     return with_labels(source, labels, partial=not learnt) if labels is not None and (learnt or followed) else source
 
 
-def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
-    """Return the `sample_weight` and `graph` of `fit`, None where it is not given; raise TypeError for other names.
+def weights_and_graph(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
+    """Return the `sample_weight` and `graph` of `fit`, None where it was not passed; raise TypeError for other names.
 
     Weights are not in the signature of `fit`: scikit-learn's checks would then pass weights of zero, which are refused
     here, and require random draws that do not depend on how often a point is repeated.
@@ -326,7 +328,7 @@ def given_beside(side_data: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def open_training_points(points: Any, use_rep: str | None = None, gaps: bool = False) -> PointsSource:
-    """Return the source of what `fit` is given."""
+    """Return the source of the points of `fit`."""
     return open_named_x(points, use_rep, gaps, min_rows=2)
 
 
@@ -349,7 +351,7 @@ def keep_columns(estimator: BaseEstimator, points: Any, source: PointsSource) ->
 
 
 def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
-    """Return the source of new points (n, D), whose columns are those that `fit` was given; there may be no rows.
+    """Return the source of new points (n, D), whose columns are those of the points of `fit`; there may be no rows.
 
     Columns of files and of an AnnData in another order are put in that of `fit`; tables in memory are refused, as
     scikit-learn does.
@@ -362,7 +364,7 @@ def open_new_points(estimator: BaseEstimator, points: Any) -> PointsSource:
 
 
 def with_columns_of_fit(estimator: BaseEstimator, points: Any, source: PointsSource) -> PointsSource:
-    """Return the source of new points with the columns that `fit` was given, by their names where both have any."""
+    """Return the source of new points with the columns of the points of `fit`, by their names where both have any."""
     matched = bool(names_of(source)) and hasattr(estimator, "feature_names_in_")
     as_table = is_frame(points) or (is_table(points) and names_of(source))
     if as_table or not (matched or is_stored(points)):
@@ -371,7 +373,7 @@ def with_columns_of_fit(estimator: BaseEstimator, points: Any, source: PointsSou
 
 
 def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
-    """Return the coordinates (n, d) of new points (n, D), given as anything that `fit` takes, or without rows."""
+    """Return the coordinates (n, d) of new points (n, D), of any type that `fit` takes, or without rows."""
     check_is_fitted(estimator)
     if not hasattr(estimator, "_placement"):
         raise ConfigError(estimator._refusal)

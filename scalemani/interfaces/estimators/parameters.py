@@ -62,15 +62,17 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def __new__(cls, *values: Any, **named: Any) -> Self:
         """Make an instance; raise TypeError for a name that the constructor does not take, and a value without one."""
-        own = inspect.signature(cls.__init__).parameters
-        first = [name for name, one in own.items() if one.kind is not one.KEYWORD_ONLY][1:]
+        arguments = inspect.signature(cls.__init__).parameters
+        first = [name for name, one in arguments.items() if one.kind is not one.KEYWORD_ONLY][1:]
         if len(values) > len(first):
             raise TypeError(
                 f"{cls.__name__} takes {' and '.join(first) or 'nothing'} without a name: give the others by name"
             )
         for name in named:
-            if name not in own:
-                raise TypeError(f"{name} is no argument of {cls.__name__}: {instead_of(name, set(own) - {'self'})}")
+            if name not in arguments:
+                raise TypeError(
+                    f"{name} is no argument of {cls.__name__}: {instead_of(name, set(arguments) - {'self'})}"
+                )
         return super().__new__(cls)
 
     def __sklearn_tags__(self) -> Tags:
@@ -81,7 +83,7 @@ class Transformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
 @dataclass_transform(kw_only_default=True, eq_default=False, field_specifiers=(dataclasses.field,))
 def arguments(cls: type[Estimator]) -> type[Estimator]:
-    """Make a constructor of the annotated values of a class and its bases, which keeps what it is given untouched.
+    """Make a constructor of the annotated values of a class and its bases, which stores its arguments untouched.
 
     The docstring gets the entries of all arguments, from the classes that describe them; resources come last.
     """
@@ -95,57 +97,57 @@ def arguments(cls: type[Estimator]) -> type[Estimator]:
 
 
 def with_arguments(cls: Any, names: list[str]) -> str:
-    """Return the docstring of an estimator with the entries of all its arguments, its own or those of its bases."""
-    own = inspect.cleandoc(cls.__doc__ or "")  # there is none under python -OO
+    """Return the docstring of an estimator with the entries of all its arguments and of those of its bases."""
+    text = inspect.cleandoc(cls.__doc__ or "")  # there is none under python -OO
     entries = dict(getattr(cls, "_entries", {}))
-    for section in PARAMETER_SECTION.finditer(own):
+    for section in PARAMETER_SECTION.finditer(text):
         for entry in ENTRY.finditer(section[1]):
             entries |= dict.fromkeys(entry[1].split(", "), entry[0])
     cls._entries = entries
     described = "\n".join(dict.fromkeys(entries[name] for name in names if name in entries))
-    return with_metrics(PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", own))
+    return with_metrics(PARAMETER_SECTION.sub(lambda section: f"Parameters\n----------\n{described}\n", text))
 
 
-def instead_of(name: str, own: set[str]) -> str:
-    """Return the settings that a name which is no argument may stand for, or the nearest of the `own` arguments.
+def instead_of(name: str, arguments: set[str]) -> str:
+    """Return the settings that a name which is no argument may stand for, or the nearest of the `arguments`.
 
     A name of another library stands for the argument or setting of `OTHER_NAMES`.
     """
     if ours := name_here(name):
         argument = ARGUMENT_OF.get(ours.name, ours.name)
-        if argument in own:
+        if argument in arguments:
             return with_note(argument, ours)
-        if argument not in PARAMETERS and ours.name in names_of_parameters() and SETTINGS in own:
+        if argument not in PARAMETERS and ours.name in names_of_parameters() and SETTINGS in arguments:
             return with_note(f"settings={{'{ours.name}': ...}}", ours)
-    homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in own else []
-    return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, own)
+    homes = [full for full in names_of_parameters() if full.endswith(f".{name}")] if SETTINGS in arguments else []
+    return " or ".join(f"settings={{'{full}': ...}}" for full in homes) or nearest_name(name, arguments)
 
 
 def defaults_of(function: Any) -> dict[str, Any]:
     """Return the defaults of the arguments of a function or class."""
-    found = inspect.signature(function).parameters.values()
-    return {one.name: one.default for one in found if one.default is not one.empty}
+    arguments = inspect.signature(function).parameters.values()
+    return {one.name: one.default for one in arguments if one.default is not one.empty}
 
 
 def settings_of(
-    given: Mapping[str, Any], defaults: Mapping[str, Any], names: Mapping[str, str] = PARAMETERS
+    arguments: Mapping[str, Any], defaults: Mapping[str, Any], names: Mapping[str, str] = PARAMETERS
 ) -> dict[str, Any]:
     """Return the requested parameters by the names of settings; `names` has the setting of each argument.
 
     Raises ConfigError for a parameter that an argument and a setting both give.
     """
-    settings = checked_settings(given.get(SETTINGS))
-    found = dict(settings)
-    for argument in [one for one in names if one in given]:
-        name, value = names[argument], given[argument]
+    settings = checked_settings(arguments.get(SETTINGS))
+    resolved = dict(settings)
+    for argument in [one for one in names if one in arguments]:
+        name, value = names[argument], arguments[argument]
         if name not in settings:
             automatic = argument in TAKE_AUTOMATIC and is_default(value, AUTOMATIC)
-            found[name] = check_seed(value) if argument == "random_state" else None if automatic else value
+            resolved[name] = check_seed(value) if argument == "random_state" else None if automatic else value
         elif not is_default(value, defaults.get(argument)):
             raise ConfigError(
                 f"the argument {argument} and settings[{name!r}] give the same parameter: leave out one of them"
             )
-    return found
+    return resolved
 
 
 def is_default(value: Any, default: Any) -> bool:
@@ -163,7 +165,7 @@ class RunEstimator(Transformer):
     ----------
     settings : mapping or None
         Any other parameter by the name that `--set` has for it, {"neighbors.recall": 0.99}: `scalemani params` lists
-        all. What an argument gives is not given here.
+        all. Parameters that are arguments here are refused.
     random_state : int, generator or None, default 0
         Seed of every random draw, the same on any machine layout; None or a generator to draw one.
     use_rep : str or None
@@ -171,7 +173,7 @@ class RunEstimator(Transformer):
     scheduler : None, "processes", "distributed", a Dask client or cluster, or the address of a scheduler
         Where tasks run; None for local threads, "distributed" for Dask's current client.
     store : path, URL or None
-        Folder of the run, kept and resumed from. None for a temporary one. Workers on other machines need to see it.
+        Folder of the run, which is resumed. None for a temporary one. Workers on other machines need to see it.
     workers, memory : int or None, str or int or None
         Tasks at the same moment, and a budget such as "4GB".
     verbose : bool, default False
@@ -191,6 +193,6 @@ class RunEstimator(Transformer):
         """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
         without_client = copy.copy(self)
         without_client.scheduler = None
-        found = BaseEstimator.__sklearn_clone__(without_client)
-        found.scheduler = self.scheduler
-        return found
+        clone = BaseEstimator.__sklearn_clone__(without_client)
+        clone.scheduler = self.scheduler
+        return clone

@@ -13,9 +13,9 @@ from scalemani.config.other_names import check_setting
 from scalemani.config.params import (
     Parameters,
     ResolvedLayout,
-    RunSituation,
-    acting,
+    RunConfiguration,
     checked_settings,
+    effective_parameters,
     names_of_parameters,
 )
 from scalemani.config.params.parameters import COMPONENTS
@@ -426,13 +426,13 @@ def descent_of(
     numbers = checked_settings(settings)
     for name in numbers:
         check_setting(name, NUMBERS, f"settings has no {name!r}")
-    asked = Parameters().with_values({"layout.direction": direction, **numbers})
-    params = asked.decided(method, n_points)
+    requested = Parameters().with_values({"layout.direction": direction, **numbers})
+    params = requested.decided(method, n_points)
     layout = params.layout
     repulsion = chosen_method(layout.repulsion, objective.kernel, n_points, n_dims, layout.exact_up_to)
     make_repulsion(repulsion, objective.kernel, layout.tolerance)  # refuses a tolerance that it does not reach
-    here = RunSituation(method, params, asked, frozenset({"layout"}), {"layout.repulsion": repulsion})
-    used, notes = acting(here, lambda kept: kept.decided(method, n_points))
+    here = RunConfiguration(method, params, requested, frozenset({"layout"}), {"layout.repulsion": repulsion})
+    used, notes = effective_parameters(here, lambda request: request.decided(method, n_points))
     for note in notes:
         warn(note)
     return used.as_resolved(method).descent

@@ -92,7 +92,7 @@ def measure_run(
                 positions[labelled], classes, nearest, n_sampled=many, random_state=seed
             )
     if classes is not None and StoredClustering.STAGE in run.keys:
-        clusters = np.asarray(run.kept_labels[...])[
+        clusters = np.asarray(run.retained_labels[...])[
             labelled
         ]  # of points that are a row each: clustering takes no weights
         for measure in (

@@ -76,16 +76,16 @@ def requested(parameter: str, factor: float = 1.0) -> Scale:
     return at_most(lambda run: factor * run.params.value(parameter), text)
 
 
-def recall(value: float, found: Mapping[str, Any], run: Run) -> Judged:
+def recall(value: float, certificates: Mapping[str, Any], run: Run) -> Judged:
     """Compare a recall with its target; an exact search has to find all."""
-    if found.get("method", "exact") == "exact" and "graph" not in run.keys:
+    if certificates.get("method", "exact") == "exact" and "graph" not in run.keys:
         return Judged("good" if value == 1 else "short", "1: the search is exact")
-    asked = run.params.neighbors.recall
-    return Judged("good" if value >= asked else "short", f"at least {asked:g}, which neighbors.recall asks for")
+    target = run.params.neighbors.recall
+    return Judged("good" if value >= target else "short", f"at least {target:g}, which neighbors.recall asks for")
 
 
 def eigengap(value: float, _: Mapping[str, Any], __: Run) -> Judged:
-    """Judge the gap behind the last eigenvalue kept."""
+    """Judge the gap behind the last eigenvalue of the embedding."""
     if value > 0:
         return Judged("says", "the wider, the better the embedding is told from the next eigenvector")
     return Judged("look", "not positive: an eigenvalue is missing among those kept, or two are equal")
@@ -316,12 +316,12 @@ def meanings_of(stage: str) -> dict[str, Meaning]:
 
 def judged_certificates(run: Run) -> Iterator[Certificate]:
     """Yield the certificates of the finished stages, in the order in which these ran."""
-    for stage, found in run.certificates.items():
+    for stage, certificates in run.certificates.items():
         known = meanings_of(stage)
-        for name in sorted(found, key=list({**known, **found}).index):
-            value, meaning = found[name], known.get(name, Meaning(name.replace("_", " ")))
+        for name in sorted(certificates, key=list({**known, **certificates}).index):
+            value, meaning = certificates[name], known.get(name, Meaning(name.replace("_", " ")))
             try:
-                judged = Judged("says") if meaning.scale is None else meaning.scale(value, found, run)
+                judged = Judged("says") if meaning.scale is None else meaning.scale(value, certificates, run)
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                 raise damaged_object(f"{run.store.root}: certificate {name} of {stage}", repr(value)) from error
             yield Certificate(stage, name, value, meaning.text, judged)

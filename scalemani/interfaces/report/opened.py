@@ -192,8 +192,10 @@ class ReportedRun(Shown, Run):
         return Path(target)
 
     def _drawn(self) -> DrawnEmbedding:
-        clusters = {CLUSTERS: np.asarray(self.kept_labels[...])} if StoredClustering.STAGE in self.keys else {}
-        return DrawnEmbedding(self.kept_embedding, self.n_input_points, self.of_results, self.rows.input_rows, clusters)
+        clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
+        return DrawnEmbedding(
+            self.retained_embedding, self.n_input_points, self.of_results, self.rows.input_rows, clusters
+        )
 
     @property
     def _n_drawn(self) -> int | None:

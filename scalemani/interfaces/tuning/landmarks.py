@@ -19,9 +19,9 @@ from scalemani.config.routes import EIGENVECTOR_STAGES
 from scalemani.config.routing import route
 from scalemani.config.stages import EMBEDDING, LANDMARKS, POINTS, PRECOMPUTED, REFINING_SOLVERS, Stage
 from scalemani.config.validation import check_count, check_seed
+from scalemani.engine.context import PointsInput
 from scalemani.engine.progress import Progress
 from scalemani.engine.reading import RowsOfArray
-from scalemani.engine.work import PointsInput
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, ScalemaniError
 from scalemani.interfaces.tuning import combinations

@@ -64,13 +64,13 @@ def clustering_error(run: Run, judge: Judge) -> Measure:
         raise ConfigError(f"clustering-error is of clusters, and {run.method} has none: take {CLUSTERING}")
     labels = run.of_results(np.asarray(judge.labels))
     known = ~is_absent(labels)
-    return exact(measures.clustering_error(np.asarray(run.kept_labels[...])[known], labels[known]))
+    return exact(measures.clustering_error(np.asarray(run.retained_labels[...])[known], labels[known]))
 
 
 def procrustes_error(run: Run, judge: Judge) -> Measure:
     """Return the distance from the reference after the best similarity, relative to its size."""
     return exact(
-        measures.procrustes_error(np.asarray(run.kept_embedding[...]), run.of_results(np.asarray(judge.reference)))
+        measures.procrustes_error(np.asarray(run.retained_embedding[...]), run.of_results(np.asarray(judge.reference)))
     )
 
 

@@ -235,7 +235,7 @@ def valid_params(candidates: Sequence[Candidate]) -> list[Parameters]:
     valid = [one.params for one in candidates if isinstance(one.params, Parameters)]
     if not valid:
         raise next(one.params for one in candidates if isinstance(one.params, ScalemaniError))
-    if len({(params.given_instead, params.takes_image) for params in valid}) > 1:
+    if len({(params.precomputed_input, params.takes_image) for params in valid}) > 1:
         raise ConfigError(
             "affinities, neighbour lists, the pixels of images and points are tuned one at a time: give candidates of "
             "one kind"

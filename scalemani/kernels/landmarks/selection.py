@@ -373,15 +373,15 @@ def _clustered(points: PointsByRow, sample: np.ndarray, seeds: np.ndarray, choic
     return at_rows(points, candidates[first_of_equal_rows(points[candidates])[: len(seeds)]])
 
 
-OwnChoice = TypeVar("OwnChoice", bound=Choice)
+RuleChoice = TypeVar("RuleChoice", bound=Choice)
 
 
-class LandmarkRule(Protocol[OwnChoice]):
+class LandmarkRule(Protocol[RuleChoice]):
     """A rule of landmarks that a method adds, and the class of its choices."""
 
-    choice: type[OwnChoice]
+    choice: type[RuleChoice]
 
-    def select(self, points: PointsByRow, choice: OwnChoice) -> Selected:
+    def select(self, points: PointsByRow, choice: RuleChoice) -> Selected:
         """Return landmarks among points, or off them."""
         ...
 

@@ -217,9 +217,9 @@ def reference_near_lanes(sums: int, reaches: int, reach: float, least: float, dt
     ----------
     sums, reaches : addresses of 64 numbers of a dtype
     """
-    read, own = (numbers_at(place, (NEAR_LANES,), dtype) for place in (sums, reaches))
+    read, lane_reaches = (numbers_at(place, (NEAR_LANES,), dtype) for place in (sums, reaches))
     one = np.dtype(dtype).type
-    near = read + np.maximum(own, one(reach)) >= one(least)
+    near = read + np.maximum(lane_reaches, one(reach)) >= one(least)
     return (near.astype(np.uint64) << np.arange(NEAR_LANES, dtype=np.uint64)).sum(dtype=np.uint64)
 
 
@@ -244,11 +244,11 @@ def _near_lanes(
     for_all, lowest = spread(builder, reach), spread(builder, least)
     for number in range(NEAR_LANES // LANES_AT_ONCE):
         offset = place_number(number * LANES_AT_ONCE * ITEM_BYTES)
-        read, own = (
+        read, lane_reaches = (
             builder.load(builder.inttoptr(builder.add(place, offset), vector), align=ITEM_BYTES)
             for place in (sums, reaches)
         )
-        greater = builder.select(compare(">", own, for_all), own, for_all)
+        greater = builder.select(compare(">", lane_reaches, for_all), lane_reaches, for_all)
         near = builder.bitcast(compare(">=", add(read, greater), lowest), ir.IntType(LANES_AT_ONCE))
         bits = builder.or_(bits, builder.shl(builder.zext(near, bits.type), place_number(number * LANES_AT_ONCE)))
     return bits

@@ -100,7 +100,7 @@ class Frame(NamedTuple):
 
 
 class Bounds(NamedTuple):
-    """What bounds the distances of rows beside their products, in squares of `unit`."""
+    """What bounds the distances of rows together with their products, in squares of `unit`."""
 
     halves: np.ndarray  # (n or more,) int32 or float32, half of squared lengths, lowered by what rows are off
     off: np.ndarray  # (n,) float64, how far rows are off

@@ -256,9 +256,9 @@ def multiply_block_by_tiles(
 
     emit_loop(builder, builder.udiv(n_groups, place_number(TILE_TERMS // TERMS_OF_LANE)), [], add_products)
     for number in range(4):
-        below, beside = divmod(number, 2)
+        below, right = divmod(number, 2)
         place = builder.mul(stride, place_number(PANEL_ROWS * below))
-        place = builder.add(place, place_number(ITEM_BYTES * PANEL_ROWS * beside))
+        place = builder.add(place, place_number(ITEM_BYTES * PANEL_ROWS * right))
         _on_tile(builder, "tilestored64", number, builder.add(products, place), stride)
 
 

@@ -44,7 +44,7 @@ SETS = Distance("sets")  # rows as `metrics.compared_rows` returns them; reduced
 def distance_by(function: Callable[[np.ndarray, np.ndarray], float], name: str) -> Distance:
     """Return the distance that a function returns of two dense rows (D,) float64; it is the reduced distance too.
 
-    What numba has compiled already, with options of its own, stays as it is.
+    What numba has compiled already, with other options, stays as it is.
     """
     compiled = function if hasattr(function, "py_func") else inlined_sums(function)
 

@@ -2,7 +2,7 @@
 
 A cell of size l at distance D acts through its charge at its centre of mass where l < theta D. One walk over the tree
 serves a group of neighbouring targets, with D counted from the nearest point of the box around them, so every target
-sees at least what a walk of its own would give; what the walk collects is summed with vector instructions.
+sees at least what a separate walk would give; what the walk collects is summed with vector instructions.
 
 Trees are flat arrays in preorder: no recursion, no pointers but the one that skips a subtree. Points are in Morton
 order, a curve through the cells of all levels at once, so that every cell is a range of rows.
@@ -353,15 +353,15 @@ class BarnesHut(ApproximateSums):
         return self._of_one_sign(points, at, charges, targets is None)
 
     def _of_one_sign(
-        self, points: np.ndarray, at: np.ndarray, charges: np.ndarray, own: bool
+        self, points: np.ndarray, at: np.ndarray, charges: np.ndarray, at_points: bool
     ) -> tuple[np.ndarray, np.ndarray]:
         tree = build_tree(points, charges, LEAF_POINTS)
-        target_tree = tree if own else build_tree(at, np.ones(len(at)), GROUP_POINTS)
+        target_tree = tree if at_points else build_tree(at, np.ones(len(at)), GROUP_POINTS)
         groups = cover(target_tree, GROUP_POINTS)
         sums, gradients = np.empty(len(at)), np.empty(at.shape)
 
         def part(panel: slice) -> None:
-            _sum_groups(self._kind, self.theta, tree, target_tree, groups[panel], own, sums, gradients)
+            _sum_groups(self._kind, self.theta, tree, target_tree, groups[panel], at_points, sums, gradients)
 
         run(self.over(part, slices(len(groups), GROUPS_PER_PANEL)))
         return sums, gradients
@@ -374,7 +374,7 @@ def _sum_groups(  # noqa: PLR0913 - how LLVM associates sums depends on the func
     tree: CellTree,
     target_tree: CellTree,
     groups: np.ndarray,
-    own: bool,
+    at_points: bool,
     sums: np.ndarray,
     gradients: np.ndarray,
 ) -> None:
@@ -390,10 +390,10 @@ def _sum_groups(  # noqa: PLR0913 - how LLVM associates sums depends on the func
             lane = k * GROUP_POINTS
             state[lane : lane + end - begin] = members
             state[lane + end - begin : lane + GROUP_POINTS] = members[0]
-        excluded = (begin, end) if own else (0, 0)
+        excluded = (begin, end) if at_points else (0, 0)
         _walk(kind, theta, tree, box, excluded, state)
-        if own:
-            _add_own(kind, tree, excluded, state)
+        if at_points:
+            _add_mutual_field(kind, tree, excluded, state)
         for i in range(begin, end):
             row, lane = target_tree.order[i], i - begin
             sums[row] = state[SUM + lane]
@@ -407,10 +407,10 @@ def _walk(
     theta: float,
     tree: CellTree,
     box: np.ndarray,
-    own: tuple[int, int],
+    excluded: tuple[int, int],
     state: np.ndarray,
 ) -> None:
-    """Add the field of the tree but for its points `own` to the state of targets that lie in `box` (2, 3)."""
+    """Add the field of the tree but for its points `excluded` to the state of targets that lie in `box` (2, 3)."""
     n_dims, node = len(tree.columns), 0
     reach = np.sqrt(NEGLIGIBLE) if kind == GAUSSIAN and theta > 0.0 else np.inf
     place = np.zeros(AXES)
@@ -425,22 +425,22 @@ def _walk(
             tree.first[node],
             tree.last[node],
         )
-        meets_own = first < own[1] and last > own[0]
+        meets_excluded = first < excluded[1] and last > excluded[0]
         if squared > square_of(reach + size * np.sqrt(n_dims)):
             node = tree.skip[node]
         elif size == 0.0:  # coincident points, however many, act as one without an error
-            if meets_own:
-                charge -= tree.charges[max(first, own[0]) : min(last, own[1])].sum()
+            if meets_excluded:
+                charge -= tree.charges[max(first, excluded[0]) : min(last, excluded[1])].sum()
             add_point(kind, tree.centers[node], charge, state)
             node = tree.skip[node]
-        elif size * size < theta * theta * squared and not meets_own:
+        elif size * size < theta * theta * squared and not meets_excluded:
             add_cell(kind, tree.centers[node], charge, tree.moments[node], state)
             node = tree.skip[node]
         elif tree.skip[node] > node + 1:
             node += 1
         else:
             for i in range(first, last):
-                if i < own[0] or i >= own[1]:
+                if i < excluded[0] or i >= excluded[1]:
                     for k in range(n_dims):
                         place[k] = tree.columns[k, i]
                     add_point(kind, place, tree.charges[i], state)
@@ -448,12 +448,12 @@ def _walk(
 
 
 @compiled
-def _add_own(kind: int, tree: CellTree, own: tuple[int, int], state: np.ndarray) -> None:
+def _add_mutual_field(kind: int, tree: CellTree, group: tuple[int, int], state: np.ndarray) -> None:
     """Add the field of the targets at each other; what a point would be to itself is undone bit for bit."""
     place, lanes = np.zeros(AXES), np.arange(GRADIENT, SUM + 1, GROUP_POINTS)
-    for i in range(own[0], own[1]):
+    for i in range(group[0], group[1]):
         for k in range(len(tree.columns)):
             place[k] = tree.columns[k, i]
-        before = state[lanes + i - own[0]]
+        before = state[lanes + i - group[0]]
         add_point(kind, place, tree.charges[i], state)
-        state[lanes + i - own[0]] = before
+        state[lanes + i - group[0]] = before

@@ -6,7 +6,7 @@ decided by the eigenvectors of K, (N, N): N^2 numbers and N^3 operations.
 The approximation, algorithm 2, keeps a probability D_i for every point, which each landmark t multiplies by
 f(|x_i - x_t|) for the points near it. D only ever falls. So no D has to be known before its point is proposed: points
 are proposed in proportion to bounds of D, first all one, and the proposal i is taken with probability D_i / bound_i,
-which is a draw in proportion to D whatever the bounds are. D_i is computed from the landmarks alone, and becomes the
+which is a draw in proportion to D for any bounds. D_i is computed from the landmarks alone, and becomes the
 bound of i. Of N points only those are read that are proposed.
 """
 
@@ -105,8 +105,8 @@ def kernel_spectrum(kernel: np.ndarray) -> Spectrum:
     """
     refuse_large(len(kernel))
     values, vectors = eigh(kernel)
-    kept = values > len(kernel) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
-    return Spectrum(values[kept], vectors[:, kept])
+    positive = values > len(kernel) * np.finfo(np.float64).eps * max(float(values[-1]), 0.0)
+    return Spectrum(values[positive], vectors[:, positive])
 
 
 def refuse_large(n_points: int) -> None:
@@ -137,7 +137,7 @@ def draw_k_dpp(spectrum: Spectrum, n_drawn: int, random: np.random.Generator) ->
     rank = len(spectrum.values)
     if n_drawn > rank:
         raise ConfigError(
-            f"{n_drawn} landmarks were asked for, but their kernel has rank {rank} in double precision; ask for at "
+            f"{n_drawn} landmarks were requested, but their kernel has rank {rank} in double precision; ask for at "
             "most that, or give a smaller sigma"
         )
     logarithms = log_elementary_polynomials(spectrum.values, n_drawn)
@@ -209,7 +209,7 @@ NO_REPULSION = 75.0  # (x / sigma)^2 at which exp(-x^2 / 2 sigma^2) is below hal
 class Draw(NamedTuple):
     """Rows (l,) int64 in the order drawn, what was measured on the way, and whether any point was repelled.
 
-    Fewer rows than were asked for where the probabilities died out.
+    Fewer rows than requested where the probabilities are used up.
     """
 
     rows: np.ndarray
@@ -244,7 +244,7 @@ def draw_repulsive(points: PointsByRow, choice: DeterminantalChoice, sigma: floa
 
     Parameters
     ----------
-    points : N points, of which at most `PROPOSED` are read at a time, and the sample where m is given
+    points : N points, of which at most `PROPOSED` are read at a time, and the sample where m is set
     choice : of a number of landmarks that the distinct points are enough for. The m-th neighbour is that of the same
         share of its sample: exact where these are all points, and a random estimate beyond
     sigma : in the unit of the points
@@ -291,8 +291,8 @@ def _rule_of(points: PointsByRow, choice: DeterminantalChoice, sigma: float) -> 
     if choice.neighborhood is not None and choice.neighborhood < n_points - 1:
         rows = sample_of(points, choice)
         # Among all points a landmark finds itself first; in a sample it is hardly ever found.
-        found = round(choice.neighborhood * len(rows) / n_points) - 1
-        position = choice.neighborhood if len(rows) == n_points else max(found, 0)
+        scaled = round(choice.neighborhood * len(rows) / n_points) - 1
+        position = choice.neighborhood if len(rows) == n_points else max(scaled, 0)
     sample = points[rows]
     if choice.update == "sine":
         scale = SAME_SHAPE * sigma

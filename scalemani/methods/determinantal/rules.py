@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Terms, array
+from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.errors import ConfigError, DataError
 from scalemani.kernels.arrays.draws import generator, sample_rows
@@ -38,13 +38,13 @@ def repulsive(points: PointsByRow, choice: DeterminantalChoice) -> Selected:
     """Return landmarks by the approximation, algorithm 2, which reads few points at a time."""
 
     def draw(sigma: float) -> Draw:
-        found = draw_repulsive(points, choice, sigma)
-        if len(found.rows) < choice.n_landmarks and not found.repelled:
+        drawn = draw_repulsive(points, choice, sigma)
+        if len(drawn.rows) < choice.n_landmarks and not drawn.repelled:
             raise DataError(
-                f"only {len(found.rows)} of {choice.n_landmarks} landmarks with coordinates of their own were found "
+                f"only {len(drawn.rows)} of {choice.n_landmarks} landmarks with coordinates of their own were found "
                 "among random points: most are repeated; drop repeated rows, or give more sample_points"
             )
-        return found
+        return drawn
 
     return at_lasting_sigma(points, choice, draw)
 

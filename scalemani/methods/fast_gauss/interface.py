@@ -19,7 +19,7 @@ class RepulsionBound(NamedTuple):
     hermite : equation (5.5) of the thesis for N charges of one: the truncation of Hermite expansions alone
     taylor : equation (5.6): that of Taylor expansions alone
     translated : equation (5.7) as printed: that of Hermite expansions made into Taylor ones
-    order : terms that are kept along each axis
+    order : terms of the series along each axis
     reach : how many boxes away sources count
     """
 

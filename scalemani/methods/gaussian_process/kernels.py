@@ -93,8 +93,8 @@ def active_landmarks(
     return chosen
 
 
-def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: float) -> DataError:
-    """Return the error of landmarks that determine all points before there are as many as were asked for.
+def exhausted(points: np.ndarray, n_landmarks: int, n_active: int, bandwidth: float) -> DataError:
+    """Return the error of landmarks that determine all points before there are as many as requested.
 
     Parameters
     ----------
@@ -105,8 +105,8 @@ def exhausted(points: np.ndarray, n_landmarks: int, n_found: int, bandwidth: flo
     if n_distinct < n_landmarks:
         return too_few_rows(n_landmarks, len(points), n_distinct)
     return DataError(
-        f"{n_landmarks} landmarks were asked for, but at landmarks.eta={bandwidth:.4g} {n_found} of them determine all "
-        f"points; ask for at most {n_found} landmarks, or give a smaller landmarks.eta"
+        f"{n_landmarks} landmarks were requested, but at landmarks.eta={bandwidth:.4g} {n_active} of them determine "
+        f"all points; ask for at most {n_active} landmarks, or give a smaller landmarks.eta"
     )
 
 
@@ -338,7 +338,7 @@ LEAST_MET = 1.5  # sum of squares of the first landmark's feature: that of a sin
 
 
 class Learned(NamedTuple):
-    """Landmarks (L, D) float64 in the order found.
+    """Landmarks (L, D) float64 in the order in which they were computed.
 
     `objectives` (L,) are those at the end, over all batches and a point; `starts` (L,) those of where a landmark
     started.
@@ -350,7 +350,7 @@ class Learned(NamedTuple):
 
 
 def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learned:
-    """Return landmarks, each found by `choice.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
+    """Return landmarks, each after `choice.steps` steps of size (10 + s)^-0.51 from a draw of N(mean, deviation^2).
 
     A step goes along the gradient of the objective's logarithm, in units of eta / 4: it moves the landmark by the share
     (10 + s)^-0.51 towards the mean of the points of the batch, weighed by r_i phi_i, where r is the feature less its
@@ -368,7 +368,7 @@ def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learne
     sample = batches.points.reshape(-1, n_features)
     eta = total_variance(sample) if choice.eta is None else choice.eta
     bases = np.zeros((n_batches, n_landmarks, size))
-    found = np.empty((n_landmarks, n_features))
+    landmarks = np.empty((n_landmarks, n_features))
     objectives, starts = np.empty(n_landmarks), np.empty(n_landmarks)
     for number in range(n_landmarks):
         draw = generator(choice.seed, "landmarks/gp/start", number).standard_normal(n_features)
@@ -382,10 +382,10 @@ def learned_landmarks(batches: Batches, choice: GaussianProcessChoice) -> Learne
             raise exhausted(sample, n_landmarks, number, eta)
         for batch, basis in zip(batches.points, bases, strict=True):
             grow(basis, number, batch, landmark, eta)
-        found[number] = landmark
+        landmarks[number] = landmark
         if choice.advance is not None:
             choice.advance()
-    return Learned(found, objectives, starts)
+    return Learned(landmarks, objectives, starts)
 
 
 def climbed(

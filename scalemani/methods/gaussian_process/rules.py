@@ -1,7 +1,7 @@
 """The rules of landmarks: what a choice finds of N points."""
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Terms, array
+from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.arrays.draws import generator
 from scalemani.kernels.arrays.tiles import TILE_ROWS
@@ -52,9 +52,9 @@ class Ascended(PlannedRule[GaussianProcessChoice]):
 
     def select(self, points: PointsByRow, choice: GaussianProcessChoice) -> Selected:
         """Return places off the data, with the first and the last value of their objective."""
-        found = learned_landmarks(drawn_batches(points, choice), choice)
-        objectives = {"first_objective": float(found.objectives[0]), "last_objective": float(found.objectives[-1])}
-        return Selected(found.landmarks, None, objectives)
+        learned = learned_landmarks(drawn_batches(points, choice), choice)
+        objectives = {"first_objective": float(learned.objectives[0]), "last_objective": float(learned.objectives[-1])}
+        return Selected(learned.landmarks, None, objectives)
 
     def memory(self, sizes: Sizes) -> Terms:
         """Return what the sample takes, and the bases of all batches."""

@@ -7,10 +7,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.reading import Parts, RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.tiles import slices
@@ -150,17 +150,17 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredGeodesics.ARRAYS, sizes, sampled_point=n_sampled, sampled_source=n_sampled))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Find the distances from all landmarks; certify the longest."""
-    output, n_landmarks = StoredGeodesics(work.task.output), work.task.params.n_landmarks
-    warn_of_unseen_components(work)
-    work.map_blocks(distances_from_some, count=output.n_parts(n_landmarks))
-    n_points = work.task.dimensions.n_points
+    output, n_landmarks = StoredGeodesics(context.task.output), context.task.params.n_landmarks
+    warn_of_unseen_components(context)
+    context.map_blocks(distances_from_some, count=output.n_parts(n_landmarks))
+    n_points = context.task.dimensions.n_points
     n_sampled = min(n_points, n_sampled_points(n_landmarks))
-    if not work.task.output.committed(SAMPLED):
+    if not context.task.output.committed(SAMPLED):
         sampled = sample_rows(0, "geodesics/sample", n_points, n_sampled)
-        work.task.output.write_whole({StoredGeodesics.sampled_rows: sampled}, SAMPLED)
-    work.map_blocks(distances_from_sample, FROM_SAMPLE, output.n_parts(n_sampled))
+        context.task.output.write_whole({StoredGeodesics.sampled_rows: sampled}, SAMPLED)
+    context.map_blocks(distances_from_sample, FROM_SAMPLE, output.n_parts(n_sampled))
     return {"longest_path": float(output.read_matrix(n_landmarks).max())}
 
 
@@ -168,15 +168,15 @@ def distances_from_some(task: StageTask, part: int) -> Arrays:
     """Return the distances from consecutive landmarks to all landmarks, and to all points."""
     rows = task.once(work_rows_of_landmarks)
     sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
-    found = geodesic_distances(task.once(edges_of_graph), sources)
+    distances = geodesic_distances(task.once(edges_of_graph), sources)
     return {
-        StoredGeodesics.distances: found[:, rows],
-        StoredGeodesics.to_points: found.astype(task.dimensions.distance_dtype),
+        StoredGeodesics.distances: distances[:, rows],
+        StoredGeodesics.to_points: distances.astype(task.dimensions.distance_dtype),
     }
 
 
 def n_sampled_points(n_landmarks: int) -> int:
-    """Return from how many sampled points paths are found, where there are as many points."""
+    """Return from how many sampled points paths are computed, where there are as many points."""
     return min(max(n_landmarks // LANDMARKS_A_SAMPLE, FEWEST_SAMPLED), MOST_SAMPLED_PATHS)
 
 
@@ -184,8 +184,8 @@ def distances_from_sample(task: StageTask, part: int) -> Arrays:
     """Return the distances from consecutive sampled points to all points."""
     rows = StoredGeodesics(task.output).sampled_rows.read_once()
     sources = rows[part * StoredGeodesics.TOGETHER : (part + 1) * StoredGeodesics.TOGETHER]
-    found = geodesic_distances(task.once(edges_of_graph), sources)
-    return {StoredGeodesics.FROM_SAMPLE[0]: found.astype(task.dimensions.distance_dtype)}
+    distances = geodesic_distances(task.once(edges_of_graph), sources)
+    return {StoredGeodesics.FROM_SAMPLE[0]: distances.astype(task.dimensions.distance_dtype)}
 
 
 def work_rows_of_landmarks(task: StageTask) -> np.ndarray:

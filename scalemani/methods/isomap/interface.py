@@ -10,7 +10,7 @@ from scalemani.interfaces.report.certificates import Meaning
 class LandmarkIsomap(LandmarkEmbedder):
     """Isomap of millions of points, by landmarks.
 
-    Distances along the neighbour graph are found from each landmark to all points, by Dijkstra's algorithm, and
+    Distances along the neighbour graph are computed from each landmark to all points, by Dijkstra's algorithm, and
     classical scaling gives the landmarks coordinates with the distances between them. Points are triangulated by their
     distances to the landmarks; new ones by those over their neighbours among the training points. Where all points are
     landmarks, the embedding is that of scikit-learn's Isomap with the same `n_neighbors`, up to signs. The graph of all

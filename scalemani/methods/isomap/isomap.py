@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
 from scalemani.errors import ConfigError
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
 from scalemani.methods.isomap.kernels import classical_scaling, residual_variance, sampled_paths, triangulation
@@ -41,9 +41,9 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Scale the landmarks and triangulate the points; certify how well the coordinates keep the distances."""
-    task = work.task
+    task = context.task
     paths = task.stored(StoredGeodesics)
     distances = paths.read_symmetric(task.params.n_landmarks)
     solution, least = classical_scaling(distances, task.params.n_components)
@@ -51,16 +51,16 @@ def run(work: StageWork) -> dict[str, Any]:
         arrays = {StoredIsomap.eigenvalues: solution.eigenvalues, StoredIsomap.vectors: solution.vectors}
         task.output.write_whole(arrays, StoredIsomap.SOLVED)
     variance = residual_variance(distances, solution.vectors)
-    empty, found = work.workspace().empty, triangulation(distances, solution)
+    empty, triangulated = context.workspace().empty, triangulation(distances, solution)
     placed = empty((task.dimensions.n_points, task.params.n_components), np.float64)
     placed[:] = 0.0
     n_parts = paths.n_parts(len(distances))
-    work.executor.progress.start(task.stage, n_parts, "part")
+    context.executor.progress.start(task.stage, n_parts, "part")
     for part in range(n_parts):  # the points by the paths to some landmarks after the other
-        found.add(paths.to_points(part), part * paths.TOGETHER, placed)
-        work.executor.progress.advance()
-    certified = certified_by_sample(paths, placed, found.exponent)
-    write_embedding(work, StoredIsomap.embedding, np.ldexp(placed, found.exponent, out=placed), empty)
+        triangulated.add(paths.to_points(part), part * paths.TOGETHER, placed)
+        context.executor.progress.advance()
+    certified = certified_by_sample(paths, placed, triangulated.exponent)
+    write_embedding(context, StoredIsomap.embedding, np.ldexp(placed, triangulated.exponent, out=placed), empty)
     return {"residual_variance": variance, "least_eigenvalue": least, **certified}
 
 
@@ -68,8 +68,8 @@ def certified_by_sample(paths: StoredGeodesics, placed: np.ndarray, exponent: in
     """Return how far positions (N, d) in units of 2^exponent are from an Isomap of all points, by sampled ones."""
     rows = paths.sampled_rows.read()
     parts = map(paths.read_from_sample, range(paths.n_parts(len(rows))))
-    found = sampled_paths(parts, rows, placed, exponent)
-    (residual, residual_error), (variance, variance_error) = found.residual(), found.variance()
+    sampled = sampled_paths(parts, rows, placed, exponent)
+    (residual, residual_error), (variance, variance_error) = sampled.residual(), sampled.variance()
     return {
         "residual": residual,
         "residual_error": residual_error,
@@ -81,9 +81,9 @@ def certified_by_sample(paths: StoredGeodesics, placed: np.ndarray, exponent: in
 LANDMARKS_ARE_POINTS = True  # paths lead from point to point
 
 
-def most_components(found: "Survey") -> int:
+def most_components(survey: "Survey") -> int:
     """Return how many components points have; a line has the distances of a line."""
-    return 1 if found.dimensions.n_features == 1 else found.dimensions.n_points - 1
+    return 1 if survey.dimensions.n_features == 1 else survey.dimensions.n_points - 1
 
 
 def check_parameters(params: Resolved) -> None:

@@ -1,7 +1,7 @@
 """Lengths of shortest paths along a neighbour graph, and classical scaling by them.
 
-Paths are found by Dijkstra's algorithm with a binary heap. Scaling gives coordinates whose distances are those given,
-as well as a few dimensions allow; further points are triangulated by their distances to those that were scaled.
+Paths are computed by Dijkstra's algorithm with a binary heap. Scaling gives coordinates whose distances are their
+lengths, as well as a few dimensions allow; further points are triangulated by their distances to the scaled ones.
 
 Sources: Dijkstra, A note on two problems in connexion with graphs, 1959;
 Torgerson, Multidimensional scaling: I. Theory and method, 1952; de Silva and Tenenbaum, Sparse multidimensional scaling
@@ -62,10 +62,10 @@ def undirected_edges(
 
 @compiled
 def _lists(indices: np.ndarray, row: int, wanted: int) -> bool:
-    found = False
+    listed = False
     for column in range(indices.shape[1]):
-        found |= indices[row, column] == wanted
-    return found
+        listed |= indices[row, column] == wanted
+    return listed
 
 
 @compiled
@@ -106,11 +106,11 @@ def geodesic_distances(edges: UndirectedEdges, sources: np.ndarray) -> np.ndarra
     the last bit
     """
     n_nodes = len(edges.bounds) - 1
-    found = np.empty((len(sources), n_nodes))
+    geodesics = np.empty((len(sources), n_nodes))
     heap, places = np.empty(n_nodes, np.int32), np.empty(n_nodes, np.int32)
-    for distances, source in zip(found, sources, strict=True):
+    for distances, source in zip(geodesics, sources, strict=True):
         _from_source(edges, int(source), distances, heap, places)
-    return found
+    return geodesics
 
 
 @compiled
@@ -200,7 +200,7 @@ def classical_scaling(distances: np.ndarray, n_components: int) -> tuple[Compone
     positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[0], 0.0)))
     if n_components > positive:
         raise RankError(
-            f"{n_components} components were asked of distances that span {positive} dimensions: ask for fewer, or "
+            f"{n_components} components were requested of distances that span {positive} dimensions: ask for fewer, or "
             "take more landmarks"
         )
     coordinates = np.ldexp(sign_rule(vectors * np.sqrt(values)), exponent)
@@ -238,7 +238,7 @@ class Triangulation(NamedTuple):
 def triangulation(distances: np.ndarray, scaled: Components) -> Triangulation:
     """Return how points are placed among landmarks at distances (L, L), `scaled` by `classical_scaling`.
 
-    A landmark is placed at its own coordinates, and points with the distances of a plane at theirs.
+    A landmark is placed at its coordinates, and points with the distances of a plane at theirs.
     """
     near_one, exponent = at_unit_scale(distances)
     values, vectors = np.ldexp(scaled.eigenvalues, -2 * exponent), np.ldexp(scaled.vectors, -exponent)
@@ -307,9 +307,9 @@ def sampled_paths(parts: Iterable[np.ndarray], rows: np.ndarray, embedding: np.n
     missed, sums = [], []
     for first, paths in parts_from(parts):
         near_one = np.ldexp(np.asarray(paths, np.float64), -exponent)
-        own = rows[first : first + len(near_one)]
-        missed.append(-0.5 * (near_one**2) @ unit - unit[own] * lengths)
-        for row, one in zip(own, near_one, strict=True):
+        part_rows = rows[first : first + len(near_one)]
+        missed.append(-0.5 * (near_one**2) @ unit - unit[part_rows] * lengths)
+        for row, one in zip(part_rows, near_one, strict=True):
             other = np.sqrt(np.square(embedding - embedding[row]).sum(axis=1))
             sums.append([one.sum(), other.sum(), one @ one, other @ other, one @ other])
     return SampledPaths(np.concatenate(missed), np.array(sums), float(lengths.max()), len(embedding))
@@ -324,7 +324,7 @@ def parts_from(parts: Iterable[np.ndarray]) -> Iterator[tuple[int, np.ndarray]]:
 
 
 def residual_variance(distances: np.ndarray, coordinates: np.ndarray) -> float:
-    """Return 1 - r^2 of given distances (L, L) and those of coordinates (L, d), r their correlation over all pairs.
+    """Return 1 - r^2 of input distances (L, L) and those of coordinates (L, d), r their correlation over all pairs.
 
     References
     ----------

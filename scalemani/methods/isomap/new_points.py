@@ -6,9 +6,9 @@ from typing import Self
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import Arrays
 from scalemani.kernels.neighbors.rerank import Neighbors
 from scalemani.kernels.spectral.linear import Components
 from scalemani.methods.isomap.geodesics import StoredGeodesics, StoredIsomap
@@ -41,12 +41,12 @@ class PathPlacer(NeighborPlacer):
         paths: Callable[[int], np.ndarray] = stored.to_points
         if in_memory:
             paths = [stored.to_points(part) for part in range(n_parts)].__getitem__
-        found = triangulation(stored.read_symmetric(n_landmarks), solution)
-        return cls(*read_training_points(run, in_memory), found, paths, n_parts)
+        triangulated = triangulation(stored.read_symmetric(n_landmarks), solution)
+        return cls(*read_training_points(run, in_memory), triangulated, paths, n_parts)
 
     @classmethod
     def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
-        """Return what placing blocks of so many new points takes, beside the points themselves."""
+        """Return what placing blocks of so many new points takes, without the points themselves."""
         trained, lengths, together = run.dimensions.n_points, run.dimensions.distance_dtype, StoredGeodesics.TOGETHER
         paths = {
             "distances of training points to some landmarks": 2 * array(lengths, trained, together),
@@ -59,15 +59,15 @@ class PathPlacer(NeighborPlacer):
         """The training points that a point is placed by: those of the graph."""
         return self.params.n_neighbors
 
-    def place_among(self, found: Neighbors) -> Arrays:
+    def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points placed by the shortest paths over their neighbours."""
         placed, first_steps = (
-            np.zeros((len(found.indices), self.positions.shape[1])),
-            found.distances.astype(np.float64),
+            np.zeros((len(neighbors.indices), self.positions.shape[1])),
+            neighbors.distances.astype(np.float64),
         )
         for part in range(self.n_parts):
             to_points = self.paths(part)
-            shortest = ((lengths[found.indices] + first_steps).min(axis=1) for lengths in to_points)
+            shortest = ((lengths[neighbors.indices] + first_steps).min(axis=1) for lengths in to_points)
             self.triangulation.add(shortest, part * StoredGeodesics.TOGETHER, placed)
         return {StoredPlacement.coordinates: np.ldexp(placed, self.triangulation.exponent)}
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.graph import parts_held
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import column_squares
 from scalemani.methods.kernel_lda.parameters import KernelDiscriminantsParams
 from scalemani.methods.kernel_pca.kernels import centered_sums
@@ -93,18 +93,18 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Find the directions and project the points; certify how far apart they hold the classes, how exactly."""
-    task, output = work.task, StoredKernelDiscriminants(work.task.output)
-    warn_of_unseen_components(work)
+    task, output = context.task, StoredKernelDiscriminants(context.task.output)
+    warn_of_unseen_components(context)
     if not task.output.committed(output.SOLVED):
-        found: KernelSums = work.fold_blocks(sums_of_block, added)
-        products, centring = centered_sums(found.products, found.sums.sum(axis=0), found.gram)
-        ridge = task.params.part(KernelDiscriminantsParams).ridge * np.trace(products) / found.gram.diagonal().sum()
-        mean = found.sums.sum(axis=0) / task.dimensions.n_points
-        means = (found.sums / found.counts[:, np.newaxis] - mean) @ centring
-        scatter = products + ridge * found.gram.toarray()
-        solution = discriminants(scatter, means, found.counts, task.params.n_components)
+        totals: KernelSums = context.fold_blocks(sums_of_block, added)
+        products, centring = centered_sums(totals.products, totals.sums.sum(axis=0), totals.gram)
+        ridge = task.params.part(KernelDiscriminantsParams).ridge * np.trace(products) / totals.gram.diagonal().sum()
+        mean = totals.sums.sum(axis=0) / task.dimensions.n_points
+        means = (totals.sums / totals.counts[:, np.newaxis] - mean) @ centring
+        scatter = products + ridge * totals.gram.toarray()
+        solution = discriminants(scatter, means, totals.counts, task.params.n_components)
         directions = centring @ solution.vectors
         arrays = {
             StoredKernelDiscriminants.eigenvalues: solution.eigenvalues,
@@ -113,18 +113,18 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredKernelDiscriminants.ridge: np.array(ridge),
         }
         task.output.write_whole(arrays, output.SOLVED)
-    empty = work.workspace().empty
+    empty = context.workspace().empty
     positions = empty((task.dimensions.n_points, task.params.n_components), np.float64)
     directions, mean = output.directions.read(), output.mean.read()
 
     def project_block(block: int) -> None:
         positions[slice(*task.dimensions.rows(block))] = rows_of_kernel(task, block) @ directions - mean
 
-    work.executor.over(project_block, list(range(task.dimensions.n_blocks)))
-    write_embedding(work, StoredKernelDiscriminants.embedding, positions, empty)
+    context.executor.over(project_block, list(range(task.dimensions.n_blocks)))
+    write_embedding(context, StoredKernelDiscriminants.embedding, positions, empty)
     shares = output.eigenvalues.read()
     # P x - lambda x has that length before the kernel shortens it.
-    residuals = np.minimum(residuals_of(work, positions, shares), np.sqrt(shares * (1.0 - shares)))
+    residuals = np.minimum(residuals_of(context, positions, shares), np.sqrt(shares * (1.0 - shares)))
     return {
         "between_shares": shares.tolist(),
         "residual": float(residuals.max()),
@@ -132,9 +132,9 @@ def run(work: StageWork) -> dict[str, Any]:
     }
 
 
-def residuals_of(work: StageWork, positions: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def residuals_of(context: StageContext, positions: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Return |r| / sqrt(rho) (d,) of the directions whose coordinates are positions (N, d), of unit length by S_t."""
-    task, empty = work.task, work.workspace().empty
+    task, empty = context.task, context.workspace().empty
     output, dimensions = StoredKernelDiscriminants(task.output), task.dimensions
     ridge, directions = float(output.ridge.read()), output.directions.read()[:-1]
     stored = task.stored(StoredClasses)
@@ -150,7 +150,7 @@ def residuals_of(work: StageWork, positions: np.ndarray, shares: np.ndarray) -> 
         weights = task.stored(StoredLandmarkWeights).read_matrix(block, task.params.n_landmarks)
         missed[rows], points[rows] = left[rows] + affinities.astype(np.float64) @ left, weights @ directions
 
-    work.executor.over(of_block, list(range(dimensions.n_blocks)))
+    context.executor.over(of_block, list(range(dimensions.n_blocks)))
     missed -= missed.mean(axis=0)
     missed -= points * (ridge * shares)
     lengths = column_squares(positions) + ridge * column_squares(points)
@@ -169,14 +169,14 @@ def rows_of_kernel(task: StageTask, block: int) -> sp.csr_matrix:
 def sums_of_block(task: StageTask, block: int) -> KernelSums:
     """Return what one block adds to the sums."""
     rows = rows_of_kernel(task, block)
-    own = task.stored(StoredLandmarkWeights).read_matrix(block, task.params.n_landmarks)
+    weights = task.stored(StoredLandmarkWeights).read_matrix(block, task.params.n_landmarks)
     stored = task.stored(StoredClasses)
     codes, n_classes = stored.codes.read_block(block), len(stored.counts.read_once())
     of_class = sp.csr_matrix((np.ones(len(codes)), (codes, np.arange(len(codes)))), (n_classes, len(codes)))
-    products, gram = rows.T.tocsr() @ rows, own.T.tocsr() @ own
+    products, gram = rows.T.tocsr() @ rows, weights.T.tocsr() @ weights
     return KernelSums(products, (of_class @ rows).toarray(), np.bincount(codes, minlength=n_classes), gram)
 
 
-def most_components(found: "Survey") -> int | None:
-    """Return how many discriminants there are, by classes; None without labels, which are asked for."""
-    return None if found.side.labels is None else len(found.side.labels.counts) - 1
+def most_components(survey: "Survey") -> int | None:
+    """Return how many discriminants there are, by classes; None without labels."""
+    return None if survey.side.labels is None else len(survey.side.labels.counts) - 1

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.kernel_pca.kernels import centered_kernel, centered_vectors, kernel_components, kernel_means
@@ -74,10 +74,10 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Solve the reduced problem; certify how far the kernel is from having no eigenvalue below zero."""
-    task, output = work.task, StoredKernelComponents(work.task.output)
-    reduced, gram = task.stored(StoredReduced), summed_gram(work)
+    task, output = context.task, StoredKernelComponents(context.task.output)
+    reduced, gram = task.stored(StoredReduced), summed_gram(context)
     kernel = centered_kernel(reduced.read_matrix(reduced.LAPLACIAN), reduced.read_matrix(reduced.MASS), gram)
     n_components = task.params.n_components
     solution, pairs, least = kernel_components(kernel, gram, n_components, FOLLOWING_VECTORS)
@@ -89,13 +89,13 @@ def run(work: StageWork) -> dict[str, Any]:
     }
     write_scores(output, solution.eigenvalues, solution.vectors, further)
     if -least > solution.eigenvalues[-1]:
-        work.warn(
+        context.warn(
             f"kernel_components: the kernel is not positive semidefinite, its least eigenvalue on the landmarks is "
             f"{least:.3g}, farther from zero than the last of the components, {solution.eigenvalues[-1]:.3g}: raise "
             "neighbors.n_neighbors or lower affinities.sigma"
         )
-    write_over_landmarks(work, output)
-    residuals = np.sqrt(fold_tiles(work, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
+    write_over_landmarks(context, output)
+    residuals = np.sqrt(fold_tiles(context, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
     return {
         "least_eigenvalue": least,
         **certified_pairs(pairs.values, residuals, n_components, float(pairs.values[0])),
@@ -111,8 +111,8 @@ def residuals_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
         affinities, first = graph.read_matrix(block, task.dimensions.n_points), task.dimensions.rows(block)[0]
         for _, part in parts:
             reached, rows = graph.on_reached(affinities[part])
-            own = table[slice(first + part.start, first + part.stop)]
-            squares += np.square(own + rows @ table[reached] - means - values * own).sum(axis=0)
+            scores = table[slice(first + part.start, first + part.stop)]
+            squares += np.square(scores + rows @ table[reached] - means - values * scores).sum(axis=0)
     return squares
 
 
@@ -121,6 +121,6 @@ def certified_table(task: StageTask) -> Table:
     return over_landmarks(task, StoredKernelComponents(task.output).ritz_vectors.read(), task.table)
 
 
-def most_components(found: "Survey") -> int:
+def most_components(survey: "Survey") -> int:
     """Return how many components points have: one less than points."""
-    return found.dimensions.n_points - 1
+    return survey.dimensions.n_points - 1

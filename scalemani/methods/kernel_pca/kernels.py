@@ -47,20 +47,24 @@ def kernel_components(
     RankError
         Where fewer eigenvalues are above zero.
     """
-    kept, factor = independent(gram)
-    values, vectors = scipy.linalg.eigh(whitened(kernel[np.ix_(kept, kept)], factor))
+    spanning, factor = independent(gram)
+    values, vectors = scipy.linalg.eigh(whitened(kernel[np.ix_(spanning, spanning)], factor))
     positive = int(np.count_nonzero(values > LEAST_SHARE * max(values[-1], 0.0)))
     if n_components > positive:
         raise RankError(
-            f"{n_components} components were asked of a kernel that has {positive} eigenvalues above zero on these "
+            f"{n_components} components were requested of a kernel that has {positive} eigenvalues above zero on these "
             "landmarks: ask for fewer, or take more landmarks or another affinities.sigma"
         )
     leading = slice(min(n_components + n_following, len(values)))
     unit = np.zeros((len(kernel), leading.stop))
-    unit[kept] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, leading])
+    unit[spanning] = scipy.linalg.solve_triangular(factor, vectors[:, ::-1][:, leading])
     pairs = RitzPairs(values[::-1][leading].copy(), sign_rule(unit))
-    found = pairs.values[:n_components]
-    return Components(found, pairs.vectors[:, :n_components] * np.sqrt(found)), pairs, float(values[0])
+    leading_values = pairs.values[:n_components]
+    return (
+        Components(leading_values, pairs.vectors[:, :n_components] * np.sqrt(leading_values)),
+        pairs,
+        float(values[0]),
+    )
 
 
 def centered_vectors(vectors: np.ndarray, gram: sp.csr_matrix) -> np.ndarray:

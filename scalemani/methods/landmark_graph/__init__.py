@@ -1,4 +1,4 @@
-"""Solvers that embed landmarks by a graph of their own, and all points by the landmarks: Nystrom's formula, LE(Z)."""
+"""Solvers that embed landmarks by a graph of landmarks, and all points by the landmarks: Nystrom's formula, LE(Z)."""
 
 from typing import TYPE_CHECKING
 
@@ -38,7 +38,7 @@ ROUTE = (POINTS, LANDMARKS, LANDMARK_COVARIANCES, LANDMARK_GRAPH, EMBEDDING)
 
 
 def by_graph() -> "SpectralSolver":
-    """Return the embedding by the landmarks' own graph."""
+    """Return the embedding by the landmark graph."""
     from scalemani.methods.landmark_graph import solver
 
     return solver

@@ -1,4 +1,4 @@
-"""The meanings of certificates of landmarks' own graphs."""
+"""The meanings of certificates of landmark graphs."""
 
 from scalemani.interfaces.report.certificates import NEAR_ZERO, Meaning, good_if, none_of
 from scalemani.methods.landmark_graph.parameters import LandmarkGraphParams

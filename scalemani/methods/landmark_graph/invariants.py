@@ -1,4 +1,4 @@
-"""What holds of the landmarks' own graph in every run."""
+"""What holds of the landmark graph in every run."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The landmarks' own graph: what is around landmarks, which of them are joined, and eigenmaps that points follow.
+"""The landmark graph: what is around landmarks, which of them are joined, and eigenmaps that points follow.
 
 The Bhattacharyya distance of two landmarks is that of the Gaussians of these points: two landmarks on
 neighbouring sheets may be as near as two on one sheet, these Gaussians are not. All points follow by Nystrom's formula
@@ -136,9 +136,9 @@ def bhattacharyya_neighbors(
     """
 
     def nearest(rows: slice) -> np.ndarray:
-        own = np.arange(rows.start, rows.stop)
-        distances = bhattacharyya_distances(landmarks, covariances, own)
-        distances[np.arange(len(own)), own] = np.inf
+        numbers = np.arange(rows.start, rows.stop)
+        distances = bhattacharyya_distances(landmarks, covariances, numbers)
+        distances[np.arange(len(numbers)), numbers] = np.inf
         return np.argsort(distances, axis=1, kind="stable")[:, :n_neighbors]
 
     return np.concatenate(list(workspace.over(nearest, slices(len(landmarks), ROWS_TOGETHER)))).astype(np.int64)
@@ -159,7 +159,7 @@ def landmark_kernel(landmarks: np.ndarray, neighbors: np.ndarray, sigma: float) 
     Parameters
     ----------
     landmarks : (L, D) real
-    neighbors : (L, k) int, by whatever distance; the kernel is of Euclidean ones
+    neighbors : (L, k) int, by any distance; the kernel is of Euclidean ones
     sigma : in the unit of the points
 
     Returns

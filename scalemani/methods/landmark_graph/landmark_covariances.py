@@ -1,6 +1,6 @@
 """What is around each landmark: the covariances of its nearest points, by which landmarks are joined.
 
-They are a stage of their own: graphs of more or fewer neighbours, and other bandwidths, take them as they are. Source:
+They are a separate stage: graphs of more or fewer neighbours, and other bandwidths, take them as they are. Source:
 [DPP] 3.3.
 """
 
@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.reading import RowsOfArray, StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.landmarks.nearest import SKETCH_DIMENSIONS
 from scalemani.methods.landmark_graph.invariants import DEFINITE
@@ -73,23 +73,24 @@ def n_values(sizes: Sizes) -> int:
     return features**2 if sizes.params.part(LandmarkGraphParams).covariances == "full" else features
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Measure the covariances; certify of how many points, and how many were singular."""
-    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
-    work.executor.progress.start(task.stage, 1)
+    task, graph_params = context.task, context.task.params.part(LandmarkGraphParams)
+    context.executor.progress.start(task.stage, 1)
     landmarks = task.stored(StoredLandmarks).points.read()
     points = RowsOfArray(task.stored(StoredPoints).points, task.dimensions.n_points, task.cache_bytes)
-    diagonal = asked.covariances == "diagonal"
-    found = local_geometry(points, landmarks, asked.neighborhood, diagonal)
+    diagonal = graph_params.covariances == "diagonal"
+    geometry = local_geometry(points, landmarks, graph_params.neighborhood, diagonal)
     described = StoredLandmarkCovariances.variances if diagonal else StoredLandmarkCovariances.covariances
-    task.output.write_whole({described: found.covariances, StoredLandmarkCovariances.counts: found.counts})
-    singular = int(np.count_nonzero(found.regularized))
+    task.output.write_whole({described: geometry.covariances, StoredLandmarkCovariances.counts: geometry.counts})
+    singular = int(np.count_nonzero(geometry.regularized))
     if singular:
         remedy = "leave out features that are constant" if diagonal else "take landmark_graph.covariances=diagonal"
-        work.warn(
-            f"{singular} of {len(landmarks)} landmarks have singular covariances, of {asked.neighborhood} points each "
+        context.warn(
+            f"{singular} of {len(landmarks)} landmarks have singular covariances, of "
+            f"{graph_params.neighborhood} points each "
             f"in {landmarks.shape[1]} dimensions: a thousandth of their mean variance was added to the diagonal; raise "
             f"landmark_graph.neighborhood, or {remedy}"
         )
-    work.executor.progress.advance()
-    return {"least_points": int(found.counts.min()), "singular_covariances": singular}
+    context.executor.progress.advance()
+    return {"least_points": int(geometry.counts.min()), "singular_covariances": singular}

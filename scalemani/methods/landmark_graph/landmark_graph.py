@@ -1,4 +1,4 @@
-"""The landmarks' own neighbour graph, and its Laplacian eigenmaps: what is known without a graph of all points.
+"""The neighbour graph of the landmarks, and its Laplacian eigenmaps: what is known without a graph of all points.
 
 Source: [LLL] 4.8.1 for LE(Z) and Nystrom; [DPP] 3.3 for neighbours by the Bhattacharyya distance.
 """
@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.reading import StoredStage, Whole
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageWork
 from scalemani.errors import ConfigError, ShortfallWarning
 from scalemani.kernels.arrays.workspace import Workspace, threads
 from scalemani.kernels.landmarks.nearest import nearest_landmarks
@@ -41,7 +41,7 @@ DIMENSIONS = {"joined_landmark": "the landmarks that a landmark is joined to: la
 
 
 class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
-    """The landmarks' own neighbour graph, and its Laplacian eigenmaps."""
+    """The neighbour graph of the landmarks, and its Laplacian eigenmaps."""
 
     neighbors = Whole(
         "landmark joined_landmark", "int64", "the landmarks that each is joined to, nearest first", "landmark"
@@ -59,20 +59,20 @@ class StoredLandmarkGraph(StoredStage, stage="landmark_graph"):
 
 def memory(sizes: Sizes) -> Memory:
     """Return what the landmarks take, their covariances, and the edges of their graph."""
-    asked, n_landmarks = sizes.params.part(LandmarkGraphParams), sizes.params.n_landmarks
+    graph_params, n_landmarks = sizes.params.part(LandmarkGraphParams), sizes.params.n_landmarks
     features = sizes.dimensions.n_features
     held = Memory(
         {
             "landmarks": 3 * array("float64", n_landmarks, features),
             # Both ways, as pairs and as a matrix, and scaled.
-            "edges of their graph": 6 * array("float64", n_landmarks, asked.joined(n_landmarks)),
+            "edges of their graph": 6 * array("float64", n_landmarks, graph_params.joined(n_landmarks)),
             # Laplacian, degrees, the factor and what LAPACK works in.
             "dense matrices of few landmarks": 4 * array("float64", n_landmarks, n_landmarks),
         }
     )
-    if asked.kind == "euclidean":
+    if graph_params.kind == "euclidean":
         return held
-    covariances = array("float64", n_landmarks, features * (features if asked.covariances == "full" else 1))
+    covariances = array("float64", n_landmarks, features * (features if graph_params.covariances == "full" else 1))
     between = {"those between two landmarks, and what solving takes": 2 * covariances}
     return held + Memory({"covariances": covariances}, between)
 
@@ -91,17 +91,17 @@ def check_parameters(params: Resolved) -> None:
         raise ConfigError(f"landmark_graph.n_neighbors must be below landmarks.n_landmarks={n_landmarks}, got {joined}")
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Join the landmarks, solve for the smallest eigenvalues of their Laplacian, the trivial one left out."""
-    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
-    work.executor.progress.start(task.stage, 1)
+    task, graph_params = context.task, context.task.params.part(LandmarkGraphParams)
+    context.executor.progress.start(task.stage, 1)
     landmarks = task.stored(StoredLandmarks).points.read()
-    neighbors = joined_landmarks(work, landmarks)
-    sigma = asked.sigma or spacing(landmarks)
+    neighbors = joined_landmarks(context, landmarks)
+    sigma = graph_params.sigma or spacing(landmarks)
     maps = connected_eigenmaps(landmark_kernel(landmarks, neighbors, sigma), task.params.n_components)
     n_zero = count_near_zero(maps.eigenvalues)
     if n_zero > 1:
-        work.warn(
+        context.warn(
             f"landmark_graph: {n_zero} eigenvalues are zero to rounding, where that of the constant vector should be "
             f"the only one: the graph of the landmarks falls into {n_zero} parts that next to nothing joins, and the "
             "embedding is one basis of many of the vectors that tell these apart; raise landmark_graph.n_neighbors or "
@@ -110,7 +110,7 @@ def run(work: StageWork) -> dict[str, Any]:
         )
     n_beyond = int(np.count_nonzero(maps.eigenvalues >= 1.0))
     if n_beyond and task.params.embedding.solver == "nystrom":
-        work.warn(
+        context.warn(
             f"landmark_graph: {n_beyond} of {len(maps.eigenvalues)} eigenvalues are 1 or more, and their columns have "
             "no extension to points: they are zero; ask for fewer landmark_embedding.n_components",
             ShortfallWarning,
@@ -123,17 +123,17 @@ def run(work: StageWork) -> dict[str, Any]:
             StoredLandmarkGraph.sigma: np.array(sigma),
         }
     )
-    work.executor.progress.advance()
+    context.executor.progress.advance()
     return {"sigma": sigma, "near_zero_eigenvalues": n_zero}
 
 
-def joined_landmarks(work: StageWork, landmarks: np.ndarray) -> np.ndarray:
+def joined_landmarks(context: StageContext, landmarks: np.ndarray) -> np.ndarray:
     """Return the landmarks (L, k) that each is joined to."""
-    task, asked = work.task, work.task.params.part(LandmarkGraphParams)
-    n_joined = asked.joined(len(landmarks))
-    if asked.kind == "euclidean":
+    task, graph_params = context.task, context.task.params.part(LandmarkGraphParams)
+    n_joined = graph_params.joined(len(landmarks))
+    if graph_params.kind == "euclidean":
         return nearest_landmarks(landmarks, landmarks, n_joined + 1)[0][:, 1:]  # each is its own nearest
     stored = task.stored(StoredLandmarkCovariances)
-    covariances = (stored.variances if asked.covariances == "diagonal" else stored.covariances).read()
-    with threads(work.in_one_process) as side_by_side:
+    covariances = (stored.variances if graph_params.covariances == "diagonal" else stored.covariances).read()
+    with threads(context.in_one_process) as side_by_side:
         return bhattacharyya_neighbors(landmarks, covariances, n_joined, Workspace(side_by_side.over))

@@ -1,4 +1,4 @@
-"""The parameters of the landmarks' own graph."""
+"""The parameters of the landmark graph."""
 
 from typing import Annotated, Literal
 
@@ -11,7 +11,7 @@ OF_GAUSSIANS = Acts("landmark_graph.kind", OneOf("bhattacharyya"))
 
 @parameters()
 class LandmarkGraphParams:
-    """The landmarks' own neighbour graph, for the solvers nystrom and le-z.
+    """The neighbour graph of the landmarks, for the solvers nystrom and le-z.
 
     Neighbours by `kind`: their Euclidean distance, or the Bhattacharyya distance of the Gaussians around them, which
     tells neighbouring sheets apart.

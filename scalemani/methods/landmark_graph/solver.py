@@ -1,4 +1,4 @@
-"""The embedding of all points by the eigenmaps of the landmarks' own graph: each point on its own, in input order.
+"""The embedding of all points by the eigenmaps of the landmark graph: each point independently, in input order.
 
 What it stands for are the eigenmaps of that kernel between all points. No graph of these is made: one pass over the
 points gives the rows of the kernel of a few sampled ones, and by these the residual of the embedding.
@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.arrays.tiles import TILE_ROWS, slices
 from scalemani.kernels.landmarks.nearest import (
@@ -52,7 +52,7 @@ GRAPH = StoredLandmarkGraph.STAGE
 
 
 def landmark_map(landmarks: StoredLandmarks, group: StageGroup, params: Resolved) -> LandmarkMap:
-    """Return how points are embedded by the landmarks' own graph, of a group: by Z, or by Nystrom's formula."""
+    """Return how points are embedded by the landmark graph, of a group: by Z, or by Nystrom's formula."""
     graph = StoredLandmarkGraph(group)
     prepared, vectors = prepare_landmarks(landmarks.points.read()), graph.vectors.read()
     if params.embedding.solver == "le-z":
@@ -96,31 +96,31 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written([stored.embedding, stored.eigenvalues, stored.reach], sizes))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Write the embedding by blocks, with the eigenvalues of the landmarks' graph; certify what lies far from all."""
-    task = work.task
+    task = context.task
     width = task.params.n_components
     task.output.create(
         task.dimensions.n_points, [StoredEmbedding.embedding.sized(width), StoredEmbedding.reach.sized()]
     )
     task.output.write_whole({StoredEmbedding.eigenvalues: task.stored(StoredLandmarkGraph).eigenvalues.read()})
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(mapped_block)
     n_far = graph.compute(graph.fold_blocks(far_points, operator.add))
     if n_far:
-        work.warn(
+        context.warn(
             f"{task.stage}: {n_far} of {task.dimensions.n_points} points lie more than {WIDE:g} times as far from "
             f"the nearest landmark as {USUAL:.0%} of the points, by the spacing of the landmarks there: what they are "
             "made of says little of them; raise landmarks.n_landmarks, or leave outliers out"
         )
-    residual, error = residual_of(work)
+    residual, error = residual_of(context)
     return {"residual": residual, "residual_error": error, "far_points": n_far}
 
 
-def residual_of(work: StageWork) -> tuple[float, float]:
+def residual_of(context: StageContext) -> tuple[float, float]:
     """Return the residual of the embedding for the kernel between all points, and its standard error."""
-    task = work.task
-    sums: KernelSums = fold_tiles(work, kernel_sums_of_tiles, added, TILES_TOGETHER, "residuals")
+    task = context.task
+    sums: KernelSums = fold_tiles(context, kernel_sums_of_tiles, added, TILES_TOGETHER, "residuals")
     eigenvalues = task.stored(StoredLandmarkGraph).eigenvalues.read()
     return sampled_residual(sums, task.once(read_sample).vectors, eigenvalues, task.dimensions.n_points)
 
@@ -165,13 +165,17 @@ def far_points(task: StageTask, block: int) -> int:
 
 def mapped_block(task: StageTask, block: int) -> Arrays:
     """Return one block of the embedding."""
-    points, found = task.stored(StoredPoints).points.read_block(block), task.once(read_map)
-    embedding, reach = np.empty((points.shape[0], found.coordinates.shape[1])), np.empty(points.shape[0])
-    n_joined = task.params.part(LandmarkGraphParams).joined(len(found.coordinates)) + 1  # a landmark is its own nearest
+    points, landmark_map = task.stored(StoredPoints).points.read_block(block), task.once(read_map)
+    embedding, reach = np.empty((points.shape[0], landmark_map.coordinates.shape[1])), np.empty(points.shape[0])
+    n_joined = (
+        task.params.part(LandmarkGraphParams).joined(len(landmark_map.coordinates)) + 1
+    )  # a landmark is its own nearest
     for tile in slices(points.shape[0], TILE_ROWS):
         rows = dense_rows(points[tile])
-        near = nearest_landmarks(rows, found.prepared, max(n_joined, found.combining.n_neighbors))
-        embedding[tile] = combined_among(rows, found.prepared, found.combining, *near).of(found.coordinates)
+        near = nearest_landmarks(rows, landmark_map.prepared, max(n_joined, landmark_map.combining.n_neighbors))
+        embedding[tile] = combined_among(rows, landmark_map.prepared, landmark_map.combining, *near).of(
+            landmark_map.coordinates
+        )
         reach[tile] = np.sqrt(near[1][:, n_joined - 1])
     return {StoredEmbedding.embedding: embedding, StoredEmbedding.reach: reach}
 

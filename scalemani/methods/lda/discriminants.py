@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import RankError
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
@@ -81,13 +81,13 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Find the directions and project the points; certify how far apart they hold the classes, how exactly."""
-    task, output = work.task, StoredDiscriminants(work.task.output)
+    task, output = context.task, StoredDiscriminants(context.task.output)
     if not task.output.committed(ERRORS_UNIT):
-        solve(work, summed_moments(work))
+        solve(context, summed_moments(context))
     create_embedding(task, StoredDiscriminants.embedding)
-    work.map_blocks(projected_block)
+    context.map_blocks(projected_block)
     residual, share_error_bound, outside = output.errors.read().tolist()
     return {
         "between_shares": output.eigenvalues.read().tolist(),
@@ -97,25 +97,25 @@ def run(work: StageWork) -> dict[str, Any]:
     }
 
 
-def solve(work: StageWork, found: Moments) -> None:
+def solve(context: StageContext, moments: Moments) -> None:
     """Write the mean, the directions, and how exact these are."""
-    task, output = work.task, StoredDiscriminants(work.task.output)
-    mean = center_of(task) + found.shift
-    span = row_space(found.centered())
+    task, output = context.task, StoredDiscriminants(context.task.output)
+    mean = center_of(task) + moments.shift
+    span = row_space(moments.centered())
     if span.shape[1] < task.params.n_components:
         raise RankError(
-            f"{task.params.n_components} components were asked of landmarks that span {span.shape[1]} dimensions: "
+            f"{task.params.n_components} components were requested of landmarks that span {span.shape[1]} dimensions: "
             "take more landmarks or fewer components"
         )
     task.output.write_whole({StoredDiscriminants.mean: mean, StoredDiscriminants.span: span}, SPAN_UNIT)
-    scatter = fold_tiles(work, scatter_of_tiles, np.add, TILES_TOGETHER, "scatter")
-    means = found.sums / found.counts[:, np.newaxis] - found.shift
-    solution = discriminants(scatter, means @ span, found.counts, task.params.n_components)
+    scatter = fold_tiles(context, scatter_of_tiles, np.add, TILES_TOGETHER, "scatter")
+    means = moments.sums / moments.counts[:, np.newaxis] - moments.shift
+    solution = discriminants(scatter, means @ span, moments.counts, task.params.n_components)
     shares, axes = solution.eigenvalues, span @ solution.vectors
     task.output.write_whole({StoredDiscriminants.eigenvalues: shares, StoredDiscriminants.axes: axes}, output.SOLVED)
-    images = fold_tiles(work, images_of_tiles, np.add, TILES_TOGETHER, "residuals")
-    problem = ScatterProblem(shares, axes, images, means, found.counts)
-    outside = max(0.0, 1.0 - float(np.trace(scatter)) / found.total_scatter)
+    images = fold_tiles(context, images_of_tiles, np.add, TILES_TOGETHER, "residuals")
+    problem = ScatterProblem(shares, axes, images, means, moments.counts)
+    outside = max(0.0, 1.0 - float(np.trace(scatter)) / moments.total_scatter)
     spans_all = outside <= OUTSIDE_IS_ROUNDING or span.shape[1] == span.shape[0]
     errors = np.array([problem.backward_error(), problem.share_error(span, scatter, spans_all), outside])
     task.output.write_whole({StoredDiscriminants.errors: errors}, ERRORS_UNIT)
@@ -147,8 +147,8 @@ def projected_block(task: StageTask, block: int) -> Arrays:
     return {StoredDiscriminants.embedding: np.concatenate(rows)}
 
 
-def most_components(found: "Survey") -> int | None:
-    """Return how many discriminants there are, by features and classes; None without labels, which are asked for."""
-    if found.side.labels is None:
+def most_components(survey: "Survey") -> int | None:
+    """Return how many discriminants there are, by features and classes; None without labels."""
+    if survey.side.labels is None:
         return None
-    return min(found.dimensions.n_features, len(found.side.labels.counts) - 1)
+    return min(survey.dimensions.n_features, len(survey.side.labels.counts) - 1)

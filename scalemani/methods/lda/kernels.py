@@ -22,7 +22,7 @@ def row_space(moments: np.ndarray) -> np.ndarray:
 
 
 class ScatterProblem(NamedTuple):
-    """Discriminants of S_b w = lambda S_t w as found, and what the sums over all points say of them.
+    """Discriminants of S_b w = lambda S_t w as computed, and what the sums over all points say of them.
 
     `shares` (d,) lambda; `axes` (D, d) w; `images` (D, d), S_t w; `means` (C, D) of centred classes; `counts` (C,)
     their points.
@@ -62,8 +62,8 @@ class ScatterProblem(NamedTuple):
         if not spans_all:
             return float(np.minimum(1.0 - self.shares, np.sqrt(self.shares * (1.0 - self.shares))).max())
         lengths, axes = scipy.linalg.eigh(scatter)
-        kept = lengths > SCATTER_TOLERANCE * max(lengths[-1], 0.0)
-        left = (axes[:, kept] / np.sqrt(lengths[kept])).T @ (span.T @ self.missed)
+        spanning = lengths > SCATTER_TOLERANCE * max(lengths[-1], 0.0)
+        left = (axes[:, spanning] / np.sqrt(lengths[spanning])).T @ (span.T @ self.missed)
         return float((np.linalg.norm(left, axis=0) / np.sqrt(np.einsum("ij,ij->j", self.axes, self.images))).max())
 
 
@@ -88,13 +88,13 @@ def discriminants(scatter: np.ndarray, means: np.ndarray, counts: np.ndarray, n_
         Where the rows, or the means of the classes, span fewer dimensions.
     """
     lengths, axes = scipy.linalg.eigh(scatter)
-    kept = lengths > SCATTER_TOLERANCE * max(lengths[-1], 0.0)
-    whitening = axes[:, kept] / np.sqrt(lengths[kept])
+    spanning = lengths > SCATTER_TOLERANCE * max(lengths[-1], 0.0)
+    whitening = axes[:, spanning] / np.sqrt(lengths[spanning])
     between = np.sqrt(counts)[:, np.newaxis] * (means @ whitening)
     _, singular, rows = scipy.linalg.svd(between, full_matrices=False)
     if n_components > len(singular):
         raise RankError(
-            f"{n_components} components were asked of points that span {len(singular)} dimensions: ask for fewer"
+            f"{n_components} components were requested of points that span {len(singular)} dimensions: ask for fewer"
         )
     shares = np.minimum(singular[:n_components] ** 2, 1.0)
     within = np.maximum(1.0 - shares, LEAST_WITHIN) / (counts.sum() - len(counts))

@@ -5,7 +5,7 @@ from typing import Self
 
 import numpy as np
 
-from scalemani.engine.work import Arrays
+from scalemani.engine.context import Arrays
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.landmarks.nearest import PreparedLandmarks, prepare_landmarks
 from scalemani.kernels.landmarks.quality import isolation
@@ -39,7 +39,7 @@ class AxesPlacer(Placer):
         return cls(stored.mean.read(), stored.axes.read(), prepared, landmarks.read_spacings())
 
     def place(self, points: Points) -> Arrays:
-        """Return points (n, D) placed: each row depends on its own point only."""
+        """Return points (n, D) placed: each row depends on its point only."""
         # Row by row: the bits of a product of matrices depend on the number of rows.
         placed, isolated = np.empty((points.shape[0], self.axes.shape[1])), np.empty(points.shape[0])
         for part in slices(points.shape[0], ROWS_AT_ONCE):

@@ -63,14 +63,14 @@ def locally_linear_components(
     RankError
         Where fewer columns of Z are independent.
     """
-    kept, factor = independent(gram)
-    if n_components >= len(kept):
+    spanning, factor = independent(gram)
+    if n_components >= len(spanning):
         raise RankError(
-            f"{n_components} components were asked of landmarks whose weights span {len(kept)} dimensions, the "
-            "constant one among them: take more landmarks or fewer components"
+            f"{n_components} components were requested of landmarks whose weights span {len(spanning)} dimensions, "
+            "the constant one among them: take more landmarks or fewer components"
         )
-    matrix = whitened(errors.toarray()[np.ix_(kept, kept)], factor)
-    sums = np.asarray(gram.sum(axis=1)).ravel()[kept]  # Z^T 1, of rows that sum to one
+    matrix = whitened(errors.toarray()[np.ix_(spanning, spanning)], factor)
+    sums = np.asarray(gram.sum(axis=1)).ravel()[spanning]  # Z^T 1, of rows that sum to one
     mirror = reflection(scipy.linalg.solve_triangular(factor, sums, trans="T"))
     reflected = matrix - np.outer(mirror, 2 * (mirror @ matrix))
     reflected -= np.outer(reflected @ mirror, 2 * mirror)
@@ -80,7 +80,7 @@ def locally_linear_components(
     turned = np.vstack([np.zeros(count), vectors])
     turned -= np.outer(mirror, 2 * (mirror @ turned))
     coordinates = np.zeros((errors.shape[0], count))
-    coordinates[kept] = scipy.linalg.solve_triangular(factor, turned)
+    coordinates[spanning] = scipy.linalg.solve_triangular(factor, turned)
     n_zero = int(np.count_nonzero(values[:n_components] <= CLOSE_TO_ZERO * np.linalg.norm(matrix, np.inf)))
     pairs = RitzPairs(np.maximum(values, 0.0), sign_rule(coordinates))
     return Components(pairs.values[:n_components], pairs.vectors[:, :n_components]), pairs, n_zero
@@ -90,7 +90,7 @@ def locally_linear_components(
 def subtract_transposed(
     indptr: np.ndarray, indices: np.ndarray, values: np.ndarray, rows: np.ndarray, out: np.ndarray
 ) -> None:
-    """Subtract R^T E from `out` (N, m), in place, row by row: bits do not depend on how many are given at once.
+    """Subtract R^T E from `out` (N, m), in place, row by row: bits do not depend on how many are passed at once.
 
     Parameters
     ----------

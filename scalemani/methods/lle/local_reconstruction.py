@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import residuals_into
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
@@ -84,24 +84,24 @@ def memory(sizes: Sizes) -> Memory:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Sum, solve and embed; certify how exact coordinates are, and how many eigenvalues are zero to rounding."""
-    task, output = work.task, StoredLocalReconstruction(work.task.output)
-    warn_of_unseen_components(work)
-    found: LocalSums = fold_tiles(work, sums_of_tiles, added, TILES_TOGETHER)
+    task, output = context.task, StoredLocalReconstruction(context.task.output)
+    warn_of_unseen_components(context)
+    sums: LocalSums = fold_tiles(context, sums_of_tiles, added, TILES_TOGETHER)
     n_components = task.params.n_components
     solution, pairs, n_zero = locally_linear_components(
-        symmetric_part(found.errors), symmetric_part(found.gram), n_components, FOLLOWING_VECTORS
+        symmetric_part(sums.errors), symmetric_part(sums.gram), n_components, FOLLOWING_VECTORS
     )
     write_scores(output, solution.eigenvalues, solution.vectors)
     if n_zero:
-        work.warn(
+        context.warn(
             f"{task.stage}: {n_zero} of {n_components} eigenvalues are zero to rounding, and their vectors "
             "one basis of many: raise local_reconstruction.reg or neighbors.n_neighbors"
         )
-    write_over_landmarks(work, output)
+    write_over_landmarks(context, output)
     # M has no eigenvalue below zero.
-    certified = certified_pairs(-pairs.values, residuals_of(work, pairs), n_components, largest=0.0)
+    certified = certified_pairs(-pairs.values, residuals_of(context, pairs), n_components, largest=0.0)
     return {"zero_eigenvalues": n_zero, **certified}
 
 
@@ -111,9 +111,9 @@ def sums_of_tiles(task: StageTask, tiles: range) -> LocalSums:
     for block, parts in itertools.groupby(tiles_one_by_one(task, tiles), operator.itemgetter(0)):
         taken, first = stored.read_matrix(block, task.dimensions.n_points), task.dimensions.rows(block)[0]
         for _, part in parts:
-            own = weights_at(task, np.arange(first + part.start, first + part.stop))
-            errors.add(diagonal_product(own - over_neighbors(task, taken[part]), np.ones(own.shape[0])))
-            gram.add(diagonal_product(own, np.ones(own.shape[0])))
+            weights = weights_at(task, np.arange(first + part.start, first + part.stop))
+            errors.add(diagonal_product(weights - over_neighbors(task, taken[part]), np.ones(weights.shape[0])))
+            gram.add(diagonal_product(weights, np.ones(weights.shape[0])))
     return LocalSums(errors.total(), gram.total())
 
 
@@ -124,25 +124,25 @@ def over_neighbors(task: StageTask, taken: sp.csr_matrix) -> sp.csr_matrix:
     return renumbered @ weights_at(task, reached)
 
 
-def residuals_of(work: StageWork, pairs: RitzPairs) -> np.ndarray:
+def residuals_of(context: StageContext, pairs: RitzPairs) -> np.ndarray:
     """Return |M u - lambda u| (m,) of u = Z v, M = (I - R)^T (I - R): R is read twice, a block at a time."""
-    task, empty = work.task, work.workspace().empty
-    stored, dimensions = task.stored(StoredReconstructionWeights), work.task.dimensions
+    task, empty = context.task, context.workspace().empty
+    stored, dimensions = task.stored(StoredReconstructionWeights), context.task.dimensions
     unit = over_landmarks(task, pairs.vectors, empty)
     errors, images = (empty(unit.shape, np.float64) for _ in range(2))
-    work.executor.progress.start(task.stage, 2 * dimensions.n_blocks, "residuals")
+    context.executor.progress.start(task.stage, 2 * dimensions.n_blocks, "residuals")
     for block in range(dimensions.n_blocks):
         rows = slice(*dimensions.rows(block))
         errors[rows] = unit[rows] - stored.read_matrix(block, dimensions.n_points) @ unit
         images[rows] = errors[rows]
-        work.executor.progress.advance()
+        context.executor.progress.advance()
     for block in range(dimensions.n_blocks):
         taken = stored.read_matrix(block, dimensions.n_points)
         subtract_transposed(taken.indptr, taken.indices, taken.data, errors[slice(*dimensions.rows(block))], images)
-        work.executor.progress.advance()
+        context.executor.progress.advance()
     return residuals_into(None, unit, images, pairs.values)
 
 
-def most_components(found: "Survey") -> int:
+def most_components(survey: "Survey") -> int:
     """Return how many components points have: one less than points."""
-    return found.dimensions.n_points - 1
+    return survey.dimensions.n_points - 1

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.reading import Parts, RowsOfArray, StoredStage
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.methods.lle.kernels import neighbor_weights
@@ -63,9 +63,9 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredReconstructionWeights.ARRAYS, sizes, nonzero=nonzeros))
 
 
-def run(work: StageWork) -> dict[str, Any]:
-    """Write R by blocks; certify nothing: each row solves its own small system."""
-    work.map_blocks(weights_of_block)
+def run(context: StageContext) -> dict[str, Any]:
+    """Write R by blocks; certify nothing: each row solves a separate small system."""
+    context.map_blocks(weights_of_block)
     return {}
 
 
@@ -77,12 +77,12 @@ def weights_of_block(task: StageTask, block: int) -> Arrays:
     lists: list[np.ndarray] = [np.empty(0)] * len(rows)
     values = list(lists)
     for some, near in neighbors_with_bridges(rows, indices, task.once(other_ends)):
-        found = weights_of(task, dense_rows(points[some]), near)
-        for position, own, taken in zip(some.tolist(), near, found, strict=True):
-            lists[position], values[position] = own, taken
+        weights = weights_of(task, dense_rows(points[some]), near)
+        for position, listed, taken in zip(some.tolist(), near, weights, strict=True):
+            lists[position], values[position] = listed, taken
     stored = StoredReconstructionWeights
     return {
-        stored.indptr: np.concatenate([np.zeros(1, np.int64), np.cumsum([len(own) for own in lists])]),
+        stored.indptr: np.concatenate([np.zeros(1, np.int64), np.cumsum([len(listed) for listed in lists])]),
         stored.indices: np.concatenate(lists).astype(np.int32),
         stored.values: np.concatenate(values),
     }
@@ -90,11 +90,11 @@ def weights_of_block(task: StageTask, block: int) -> Arrays:
 
 def other_ends(task: StageTask) -> dict[int, list[int]]:
     """Return the work rows to which bridges between components lead, by the work row from which they do."""
-    found: dict[int, list[int]] = {}
+    ends: dict[int, list[int]] = {}
     for one, other in task.stored(StoredComponents).bridge_rows.read().tolist():
-        found.setdefault(one, []).append(other)
-        found.setdefault(other, []).append(one)
-    return found
+        ends.setdefault(one, []).append(other)
+        ends.setdefault(other, []).append(one)
+    return ends
 
 
 def neighbors_with_bridges(

@@ -29,17 +29,17 @@ def principal_components(
     RankError
         Where fewer columns of Z are independent.
     """
-    kept, factor = independent(gram)
-    if n_components > len(kept):
+    spanning, factor = independent(gram)
+    if n_components > len(spanning):
         raise RankError(
-            f"{n_components} components were asked of landmarks whose weights span {len(kept)} dimensions: take more "
-            "landmarks or fewer components"
+            f"{n_components} components were requested of landmarks whose weights span {len(spanning)} dimensions: "
+            "take more landmarks or fewer components"
         )
-    whitened = scipy.linalg.solve_triangular(factor, moments[kept], trans="T")
+    whitened = scipy.linalg.solve_triangular(factor, moments[spanning], trans="T")
     left, singular, _ = scipy.linalg.svd(whitened, full_matrices=False)
     count = min(n_components + n_following, len(singular))
     vectors = np.zeros((moments.shape[0], count))
-    vectors[kept] = scipy.linalg.solve_triangular(factor, left[:, :count])
+    vectors[spanning] = scipy.linalg.solve_triangular(factor, left[:, :count])
     vectors, values = sign_rule(vectors), singular[:count] ** 2
     scores = vectors[:, :n_components] * singular[:n_components]
     return Components(values[:n_components], scores), RitzPairs(values, vectors)

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.reading import Whole
 from scalemani.engine.sizes import FOLLOWING_VECTORS, Sizes, written
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.spectral.accuracy import certified_pairs
 from scalemani.methods.pca.kernels import principal_components
@@ -73,21 +73,21 @@ def n_vectors(sizes: Sizes) -> int:
     return min(sizes.params.n_components + FOLLOWING_VECTORS, most)
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Solve the reduced problem; certify the share of the scatter that components hold, and how exact they are."""
-    task, output = work.task, StoredPrincipalComponents(work.task.output)
-    found, n_components, n_free = summed_moments(work), task.params.n_components, task.dimensions.n_points - 1
-    moments = found.centered()
-    solution, pairs = principal_components(found.gram, moments, n_components, FOLLOWING_VECTORS)
+    task, output = context.task, StoredPrincipalComponents(context.task.output)
+    sums, n_components, n_free = summed_moments(context), task.params.n_components, task.dimensions.n_points - 1
+    moments = sums.centered()
+    solution, pairs = principal_components(sums.gram, moments, n_components, FOLLOWING_VECTORS)
     further = {
-        StoredPrincipalComponents.mean: center_of(task) + found.shift,
+        StoredPrincipalComponents.mean: center_of(task) + sums.shift,
         StoredPrincipalComponents.ritz_vectors: pairs.vectors,
         StoredPrincipalComponents.axes: moments.T @ pairs.vectors,
     }
     write_scores(output, solution.eigenvalues / n_free, solution.vectors, further)
-    write_over_landmarks(work, output)
-    values, total = pairs.values, found.total_scatter
-    residuals = np.sqrt(fold_tiles(work, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
+    write_over_landmarks(context, output)
+    values, total = pairs.values, sums.total_scatter
+    residuals = np.sqrt(fold_tiles(context, residuals_of_tiles, np.add, TILES_TOGETHER, "residuals"))
     residuals *= largest_square(further[StoredPrincipalComponents.axes])
     # No eigenvalue is farther above its Ritz value than what all Ritz values leave of the trace.
     largest = values[n_components - 1] + max(0.0, total - float(values.sum()))
@@ -109,8 +109,8 @@ def residuals_of_tiles(task: StageTask, tiles: range) -> np.ndarray:
     mean, axes, vectors = (one.read_once() for one in (output.mean, output.axes, output.ritz_vectors))
     values, squares, unit = np.einsum("ij,ij->j", axes, axes), np.zeros(axes.shape[1]), largest_square(axes)
     for tile, block, part in tiles_of(task, tiles):
-        own = weights.read_matrix(block, task.params.n_landmarks)[part] @ vectors
-        squares += np.square(((tile - mean) @ axes - values * own) / unit).sum(axis=0)
+        scores = weights.read_matrix(block, task.params.n_landmarks)[part] @ vectors
+        squares += np.square(((tile - mean) @ axes - values * scores) / unit).sum(axis=0)
     return squares
 
 
@@ -119,6 +119,6 @@ def largest_square(axes: np.ndarray) -> float:
     return float(np.einsum("ij,ij->j", axes, axes).max(initial=0.0)) or 1.0
 
 
-def most_components(found: "Survey") -> int:
+def most_components(survey: "Survey") -> int:
     """Return how many components points have: their features."""
-    return found.dimensions.n_features
+    return survey.dimensions.n_features

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageWork
 from scalemani.methods.pixels.kernels import (
     ensemble_affinities,
     jittered,
@@ -37,20 +37,20 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(of_all, steps={"trees": Memory(task=trees)})
 
 
-def write(work: StageWork) -> dict[str, Any]:
+def write(context: StageContext) -> dict[str, Any]:
     """Grow the trees side by side on this process's threads, and write W by blocks."""
-    task = work.task
-    window, asked = task.params.part(WindowParams), task.params.part(EnsembleParams)
+    task = context.task
+    window, ensemble = task.params.part(WindowParams), task.params.part(EnsembleParams)
     image, reach = window.image(task.dimensions.n_points), window.reach
     points = task.stored(StoredWorkPoints).dense_points.read_once()
-    deviations = asked.jitter * mean_distances(points, image, reach)
+    deviations = ensemble.jitter * mean_distances(points, image, reach)
 
     def grown(copy: int) -> np.ndarray:
         return minimum_spanning_tree(jittered(points, deviations, task.params.seed, copy), image, reach)
 
-    copies = range(asked.trees)
-    work.executor.progress.start(task.stage, len(copies))
-    weights = ensemble_affinities(list(work.executor.map_here(grown, copies)), len(points))
+    copies = range(ensemble.trees)
+    context.executor.progress.start(task.stage, len(copies))
+    weights = ensemble_affinities(list(context.executor.map_here(grown, copies)), len(points))
     for block in range(task.dimensions.n_blocks):
         if not task.output.committed(block_unit(block)):
             rows = weights[slice(*task.dimensions.rows(block))]

@@ -2,7 +2,7 @@
 
 Pixels are rows of features, frame by frame, row by row, column by column. The window of a pixel is a square around it,
 cut off at the edges of the image, and the same pixel in the frames before and after. A pixel lies in the window of
-another where that lies in its own, and a distance is summed in one order from both ends: W is symmetric bit for bit.
+another where that lies in its window, and a distance is summed in one order from both ends: W is symmetric bit for bit.
 Gaussian affinities are made row by row.
 
 An ensemble is of minimum spanning trees, each of the neighbourhood graph of jittered pixels: an edge weighs the share
@@ -129,7 +129,7 @@ def window_bandwidths(points: np.ndarray, image: Image, reach: Reach, pixels: np
     pixels : (n,) int, their numbers
     nth : at least 1
     """
-    found, columns = np.empty(pixels.shape[0]), np.empty(most_neighbors(image, reach), np.int64)
+    bandwidths, columns = np.empty(pixels.shape[0]), np.empty(most_neighbors(image, reach), np.int64)
     for i in range(pixels.shape[0]):
         count = fill_neighbors(image, reach, pixels[i], columns)
         squared = np.empty(count)
@@ -139,8 +139,8 @@ def window_bandwidths(points: np.ndarray, image: Image, reach: Reach, pixels: np
         place = min(nth, count) - 1
         while place < count - 1 and squared[place] == 0.0:
             place += 1
-        found[i] = np.sqrt(squared[place])
-    return found
+        bandwidths[i] = np.sqrt(squared[place])
+    return bandwidths
 
 
 UNIFORM_STEP = 2.0**-64  # of a random word of 64 bits
@@ -200,13 +200,13 @@ def minimum_spanning_tree(points: np.ndarray, image: Image, reach: Reach) -> np.
     n_pixels = points.shape[0]
     parents, labels = np.arange(n_pixels), np.arange(n_pixels)
     shortest, edges = np.empty(n_pixels, np.float64), np.empty((n_pixels, 2), np.int32)
-    tree, found = np.empty((n_pixels - 1, 2), np.int32), 0
-    while found < n_pixels - 1:
+    tree, n_edges = np.empty((n_pixels - 1, 2), np.int32), 0
+    while n_edges < n_pixels - 1:
         shortest_edges(points, image, reach, labels, shortest, edges)
         for label in range(n_pixels):
             if shortest[label] < np.inf and unite(parents, edges[label, 0], edges[label, 1]):
-                tree[found] = edges[label]
-                found += 1
+                tree[n_edges] = edges[label]
+                n_edges += 1
         for pixel in range(n_pixels):
             labels[pixel] = find_root(parents, pixel)
     return tree

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AfterValidator, Field
 
-from scalemani.config.params.conditions import POINTS, Acts, OneOf, Situation, Where
+from scalemani.config.params.conditions import POINTS, Acts, Configuration, OneOf, Where
 from scalemani.config.params.fields import Count, CountOrZero, Positive, Tuned, Unkeyed, parameters
 
 OF_WINDOW = Acts("neighbors.method", OneOf("window"))
@@ -21,7 +21,7 @@ def odd(width: int) -> int:
 WindowWidth = Annotated[int, Field(ge=3), AfterValidator(odd)]
 
 
-def has_frames(here: Situation) -> bool:
+def has_frames(here: Configuration) -> bool:
     """Return whether pixels are those of a video."""
     return here.part(WindowParams).image(here.value(POINTS))[0] > 1
 
@@ -32,7 +32,7 @@ class WindowParams:
 
     The neighbours of a pixel are the others in a square of `window` x `window` pixels around it, and the same pixel in
     so many `frames` before and after. `image_rows` and `image_columns` are set by the image; give them for a table of
-    pixels, row by row, with features of its own.
+    pixels, row by row, with other features.
     """
 
     window: Unkeyed[Annotated[WindowWidth, OF_WINDOW]] = 11

@@ -9,9 +9,9 @@ from scalemani.config.limits import MUCH_AT_FLOOR
 from scalemani.config.methods import PixelAffinitiesExtension, extensions
 from scalemani.config.params import Parameters
 from scalemani.config.params.tables import Tables
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ConfigError, DataError
 from scalemani.io.sources import PixelRows, PointsSource
 from scalemani.kernels.affinities.bandwidths import LEAST_WEIGHT, rows_to_choose_by
@@ -114,36 +114,36 @@ def memory(sizes: Sizes) -> Memory:
     return Memory(pixels(sizes), {"rows of W": rows, "where they begin, and degrees": bounds})
 
 
-def write(work: StageWork) -> dict[str, Any]:
+def write(context: StageContext) -> dict[str, Any]:
     """Write what the rows of W are made of, and their degrees; certify how many weights tell pixels apart."""
-    task, asked = work.task, work.task.params.part(WindowParams)
+    task, window = context.task, context.task.params.part(WindowParams)
     stored = StoredSymmetricAffinities
     if not task.output.committed(WINDOW):
-        extent, reach = asked.image(task.dimensions.n_points), asked.reach
+        extent, reach = window.image(task.dimensions.n_points), window.reach
         sigma = task.params.affinities.sigma or typical_bandwidth(task, extent, reach)
         arrays = {stored.image: np.array(extent), stored.reach: np.array(reach), stored.sigma: np.array(sigma)}
         task.output.write_whole(arrays, WINDOW)
-    work.map_blocks(degrees_block)
-    return weight_certificates(work)
+    context.map_blocks(degrees_block)
+    return weight_certificates(context)
 
 
 def typical_bandwidth(task: StageTask, image: tuple[int, int, int], reach: tuple[int, int]) -> float:
     """Return the median distance of a sample of the pixels to the nth nearest of their window; 1 where all are zero."""
     points = task.stored(StoredWorkPoints).points.read_once()
     pixels = rows_to_choose_by(task.params.seed, len(points))
-    found = window_bandwidths(points, image, reach, pixels, task.params.affinities.bandwidth_neighbor)
-    return float(np.median(found[found > 0])) if found.any() else 1.0
+    bandwidths = window_bandwidths(points, image, reach, pixels, task.params.affinities.bandwidth_neighbor)
+    return float(np.median(bandwidths[bandwidths > 0])) if bandwidths.any() else 1.0
 
 
-def weight_certificates(work: StageWork) -> dict[str, Any]:
+def weight_certificates(context: StageContext) -> dict[str, Any]:
     """Certify, on a sample of the pixels, how many weights are the least there is, for pixels too far apart."""
-    task, graph = work.task, affinities_of(work.task)
+    task, graph = context.task, affinities_of(context.task)
     pixels = sample_rows(task.params.seed, "window/weights", task.dimensions.n_points, CERTIFIED_PIXELS)
     weights = np.concatenate([graph.rows_of(pixel, pixel + 1)[2] for pixel in pixels.tolist()])
     share = float(np.mean(weights <= np.float32(LEAST_WEIGHT)))
     sigma = float(graph.sigma.read())
     if share > MUCH_AT_FLOOR:
-        work.warn(
+        context.warn(
             f"affinities: {share:.0%} of the pixels within a window are too far from its middle for affinities.sigma "
             f"{sigma:.3g} to tell them apart and have the least weight there is: raise it, or leave it open"
         )

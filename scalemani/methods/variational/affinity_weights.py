@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Disk, Memory, array
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.errors import ConfigError
 from scalemani.methods.variational.kernels import MOST_LANDMARKS, completed_weights, direct_weights, landmark_numbers
 from scalemani.stages.arrays.affinities import affinity_graph
@@ -40,28 +40,28 @@ def disk(sizes: Sizes) -> Disk:
     return Disk(written(StoredAffinityWeights.ARRAYS, sizes, nonzero=sizes.weight_entries))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Read W once, then again the rows of points without a landmark among their neighbours; certify their number."""
-    task, dimensions = work.task, work.task.dimensions
+    task, dimensions = context.task, context.task.dimensions
     numbers = numbers_of(task)
     blocks = range(dimensions.n_blocks)
-    work.executor.progress.start(task.stage, dimensions.n_blocks)
-    direct = work.executor.map_here(functools.partial(block_weights, task, numbers), blocks)
+    context.executor.progress.start(task.stage, dimensions.n_blocks)
+    direct = context.executor.map_here(functools.partial(block_weights, task, numbers), blocks)
     graph = affinity_graph(task.inputs)
 
     def rows_of_w(rows: np.ndarray) -> sp.csr_matrix:
         return graph.read_at(rows, dimensions)
 
-    found = completed_weights(sp.vstack(list(direct), format="csr"), rows_of_w)
+    completed = completed_weights(sp.vstack(list(direct), format="csr"), rows_of_w)
     task.output.write_whole(
         {
-            StoredAffinityWeights.indptr: found.weights.indptr.astype(np.int64),
-            StoredAffinityWeights.indices: found.weights.indices.astype(np.int32),
-            StoredAffinityWeights.values: found.weights.data,
+            StoredAffinityWeights.indptr: completed.weights.indptr.astype(np.int64),
+            StoredAffinityWeights.indices: completed.weights.indices.astype(np.int32),
+            StoredAffinityWeights.values: completed.weights.data,
         }
     )
-    mean = found.weights.nnz / dimensions.n_points
-    return {"landmarks_a_point": mean, "points_without_landmark": found.unreached, "further_steps": found.steps}
+    mean = completed.weights.nnz / dimensions.n_points
+    return {"landmarks_a_point": mean, "points_without_landmark": completed.unreached, "further_steps": completed.steps}
 
 
 def numbers_of(task: StageTask) -> np.ndarray:

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.engine.work import Arrays
+from scalemani.engine.context import Arrays
 from scalemani.io.sources import PointsSource, map_points
 from scalemani.io.sources.side_data import NO_CLASS
 from scalemani.kernels.arrays.tiles import slices

@@ -171,12 +171,12 @@ class ComparedIndex:
         """
         wide = np.ascontiguousarray(points, np.float64)
         parts = [wide[part] for part in slices(len(wide), max(ROWS_OF_THREAD, -(-len(wide) // self.threads)))]
-        found = [no_neighbors(len(part), n_neighbors) for part in parts]
+        lists = [no_neighbors(len(part), n_neighbors) for part in parts]
         with threads(self.threads) as side_by_side:
             for start, rows in self._blocks():
                 compare = functools.partial(self._nearest_among, start, rows)
-                found = side_by_side.over(compare, list(zip(parts, found, strict=True)))
-        return Neighbors(*map(np.concatenate, zip(*found, strict=True)))
+                lists = side_by_side.over(compare, list(zip(parts, lists, strict=True)))
+        return Neighbors(*map(np.concatenate, zip(*lists, strict=True)))
 
     def _nearest_among(self, start: int, rows: np.ndarray, of_part: tuple[np.ndarray, Neighbors]) -> Neighbors:
         """Return the nearest of what is known of some new points and consecutive training points."""

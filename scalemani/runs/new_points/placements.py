@@ -14,10 +14,10 @@ from scalemani.config.params import Resolved
 from scalemani.config.stages import PRECOMPUTED
 from scalemani.descents.placement import FixedSources, PlacementProblem, place_points
 from scalemani.descents.repulsion import chosen_method, make_repulsion, mesh_values
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import Arrays
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import Arrays
 from scalemani.errors import ConfigError
 from scalemani.kernels.affinities.bandwidths import gaussian_affinities, self_tuning_affinities
 from scalemani.kernels.affinities.entropic import entropic_affinities
@@ -85,9 +85,9 @@ IN_PIECES = (
 
 
 class Placer(ABC):
-    """One way of placing new points, with what it takes of a run; `measured` is stored beside their coordinates.
+    """One way of placing new points, with what it takes of a run; `measured` is stored with their coordinates.
 
-    A method with a way of its own has a module `new_points` with `placer_of(run)`, which returns the class, or None for
+    A method with another way has a module `new_points` with `placer_of(run)`, which returns the class, or None for
     runs that it does not serve.
     """
 
@@ -107,7 +107,7 @@ class Placer(ABC):
     def place(self, points: Points) -> Arrays:
         """Return the coordinates of points (n, D), mapped for the metric, and what is `measured` of each.
 
-        Each row depends on its own point only.
+        Each row depends on its point only.
         """
 
     def on_threads(self, count: int) -> Self:
@@ -162,13 +162,13 @@ class LandmarkPlacer(Placer):
             prepared, coordinates = prepare_landmarks(landmarks.points.read()), coordinates_of(run, landmarks)
             combining = Combining(run.params.landmark_neighbors, run.params.landmark_weights.regularization)
         if combining.n_neighbors > len(prepared.landmarks):
-            found = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
-            raise damaged_object(f"{run.store.root}/{PLAN}", found)
+            stored_numbers = f"{combining.n_neighbors} landmarks a point, of {len(prepared.landmarks)}"
+            raise damaged_object(f"{run.store.root}/{PLAN}", stored_numbers)
         return cls(prepared, landmarks.read_spacings(), coordinates, combining)
 
     @classmethod
     def memory(cls, run: Run, points: Dimensions, rows: int) -> Memory:
-        """Return what placing rows by landmarks takes: some at a time, whatever the rows of a block."""
+        """Return what placing rows by landmarks takes: some at a time, for blocks of any number of rows."""
         columns = 3 * max(run.params.landmark_neighbors, AROUND) + points.n_features
         return Memory(
             {"coordinates of the landmarks": array("float64", run.params.n_landmarks, run.params.n_components)},
@@ -184,10 +184,10 @@ class LandmarkPlacer(Placer):
         for part in slices(n_points, ROWS_AT_ONCE):
             rows = dense_rows(points[part])
             near = nearest_landmarks(rows, self.prepared, n_near)
-            found = combined_among(rows, self.prepared, self.combining, *near)
-            placed[part] = found.of(self.coordinates)
+            combined = combined_among(rows, self.prepared, self.combining, *near)
+            placed[part] = combined.of(self.coordinates)
             isolation[part] = isolation_among(*near, self.spacings)
-            errors[part] = reconstruction_errors(rows, landmarks, found.indices, found.weights)
+            errors[part] = reconstruction_errors(rows, landmarks, combined.indices, combined.weights)
         return {
             StoredPlacement.coordinates: placed,
             StoredPlacement.isolation: isolation,
@@ -198,7 +198,7 @@ class LandmarkPlacer(Placer):
 def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     """Return the coordinates (L, d) of the landmarks in the embedding of a run.
 
-    Where the embedding is Z times their own coordinates, landmarks off the data have these; those that no point uses
+    Where the embedding is Z times their coordinates, landmarks off the data have these; those that no point uses
     have none, and stand among their anchors as after a refinement.
     """
     scores = run.reduction
@@ -207,10 +207,10 @@ def coordinates_of(run: Run, landmarks: StoredLandmarks) -> np.ndarray:
     among_points = landmarks.coordinates_in(run.stored_embedding)
     if not landmarks.off_data or run.params.embedding.solver != "lll":
         return among_points
-    own = run.stored(StoredLandmarkEmbedding).vectors.read()
+    landmark_vectors = run.stored(StoredLandmarkEmbedding).vectors.read()
     if StoredDiffusionCoordinates.STAGE in run.keys:
-        own *= diffusion_scales(run.eigenvalues, run.params.diffusion_coordinates.time)
-    return np.where(own.any(axis=1, keepdims=True), own, among_points)
+        landmark_vectors *= diffusion_scales(run.eigenvalues, run.params.diffusion_coordinates.time)
+    return np.where(landmark_vectors.any(axis=1, keepdims=True), landmark_vectors, among_points)
 
 
 @dataclass(frozen=True)
@@ -265,13 +265,13 @@ class NeighborPlacer(Placer):
         A point that equals a training point takes its place; one that is infinitely far from all of them has none.
         """
         wanted = self.n_neighbors
-        found = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
-        reached = np.flatnonzero(np.isfinite(found.distances[:, -1]))
-        found = Neighbors(*(part[reached] for part in found))
-        placed, known = self.place_among(found), found.distances[:, 0] == 0
-        placed[StoredPlacement.coordinates][known] = self.positions[found.indices[known, 0]]
+        neighbors = self.index.neighbors(points, wanted) if points.shape[0] else no_neighbors(0, wanted)
+        reached = np.flatnonzero(np.isfinite(neighbors.distances[:, -1]))
+        neighbors = Neighbors(*(part[reached] for part in neighbors))
+        placed, known = self.place_among(neighbors), neighbors.distances[:, 0] == 0
+        placed[StoredPlacement.coordinates][known] = self.positions[neighbors.indices[known, 0]]
         near, isolation = slice(n_around(wanted)), np.full(points.shape[0], FARTHEST)
-        isolation[reached] = ratios_to(found.distances[:, near], self.spacings[found.indices[:, near]])
+        isolation[reached] = ratios_to(neighbors.distances[:, near], self.spacings[neighbors.indices[:, near]])
         everywhere = {one: spread(values, reached, points.shape[0]) for one, values in placed.items()}
         return {**everywhere, StoredPlacement.isolation: isolation}
 
@@ -286,7 +286,7 @@ class NeighborPlacer(Placer):
         return self.params.affinity_neighbors
 
     @abstractmethod
-    def place_among(self, found: Neighbors) -> Arrays:
+    def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points placed by their neighbours; those that equal a training point may lie anywhere."""
 
 
@@ -312,9 +312,9 @@ def read_training_points(
 
     `in_memory` reads its points, so that its store may go.
     """
-    order, asked = run.stored(StoredWorkPoints).input_rows.read(), run.params.affinities
+    order, affinity_params = run.stored(StoredWorkPoints).input_rows.read(), run.params.affinities
     positions = np.ascontiguousarray(run.stored_embedding.read()[order])
-    sigma = sigma_of(run.group("affinities"), asked) if asked.kind == "gaussian" else None
+    sigma = sigma_of(run.group("affinities"), affinity_params) if affinity_params.kind == "gaussian" else None
     return neighbor_index(run, in_memory), read_spacings(run), positions, run.params, sigma
 
 
@@ -329,16 +329,16 @@ def query_affinities(
     sigma : of Gaussian affinities, None for others
     weights : (n, k) of the neighbours: affinities are those to all copies of each. None: one
     """
-    asked = params.affinities
+    affinity_params = params.affinities
     if sigma is not None:
         values = gaussian_affinities(squares, sigma)
-    elif asked.kind == "self-tuning":
-        values = self_tuning_affinities(squares, asked.bandwidth_neighbor)
-    elif asked.kind == "uniform":
+    elif affinity_params.kind == "self-tuning":
+        values = self_tuning_affinities(squares, affinity_params.bandwidth_neighbor)
+    elif affinity_params.kind == "uniform":
         values = np.ones(squares.shape)
     else:
         # Each row from its own bracket: a row's bits then do not depend on what else is placed.
-        search: Any = {"solver": asked.solver, "order": "bounds", "masses": weights}
+        search: Any = {"solver": affinity_params.solver, "order": "bounds", "masses": weights}
         values = entropic_affinities(squares, params.perplexity, **search).values
         if weights is not None:
             values *= weights
@@ -364,13 +364,13 @@ class AffinityPlacer(NeighborPlacer):
         chosen[run.stored(StoredLandmarks).rows.read()] = True
         return cls(*read_training_points(run, in_memory), chosen[order], read_densities(run))
 
-    def place_among(self, found: Neighbors) -> Arrays:
+    def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points at the mean of the landmarks among their neighbours, by affinity; without any, of all these."""
-        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma)
-        affinities /= self.densities[found.indices]
-        direct = affinities * self.landmarks[found.indices]
+        affinities = query_affinities(neighbors.distances.astype(np.float64) ** 2, self.params, self.sigma)
+        affinities /= self.densities[neighbors.indices]
+        direct = affinities * self.landmarks[neighbors.indices]
         weights = np.where(direct.any(axis=1, keepdims=True), direct, affinities)
-        return {StoredPlacement.coordinates: mean_positions(self.positions, found.indices, weights)}
+        return {StoredPlacement.coordinates: mean_positions(self.positions, neighbors.indices, weights)}
 
 
 @dataclass(frozen=True)
@@ -393,13 +393,13 @@ class EigenvectorPlacer(NeighborPlacer):
         steps = np.copysign(np.maximum(np.abs(steps), LEAST_STEP), steps)
         return cls(*read_training_points(run, in_memory), read_densities(run), read_weights(run), steps)
 
-    def place_among(self, found: Neighbors) -> Arrays:
+    def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points at the mean of their neighbours, by affinity, divided by mu."""
-        of_neighbors = None if self.weights is None else self.weights[found.indices]
-        squares = found.distances.astype(np.float64) ** 2
+        of_neighbors = None if self.weights is None else self.weights[neighbors.indices]
+        squares = neighbors.distances.astype(np.float64) ** 2
         affinities = query_affinities(squares, self.params, self.sigma, of_neighbors)
-        affinities /= self.densities[found.indices]
-        means = mean_positions(self.positions, found.indices, affinities)
+        affinities /= self.densities[neighbors.indices]
+        means = mean_positions(self.positions, neighbors.indices, affinities)
         return {StoredPlacement.coordinates: means / self.steps}
 
 
@@ -463,20 +463,22 @@ class DescentPlacer(NeighborPlacer):
         """Return it with so many threads for a descent too."""
         return replace(super().on_threads(count), threads=count)
 
-    def place_among(self, found: Neighbors) -> Arrays:
+    def place_among(self, neighbors: Neighbors) -> Arrays:
         """Return points where a descent ends; those that equal a training point have none."""
-        asked, objective = self.params.descent, objective_of(self.params.descent.objective)
-        of_neighbors = None if self.weights is None else self.weights[found.indices]
-        affinities = query_affinities(found.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors)
+        descent, objective = self.params.descent, objective_of(self.params.descent.objective)
+        of_neighbors = None if self.weights is None else self.weights[neighbors.indices]
+        affinities = query_affinities(
+            neighbors.distances.astype(np.float64) ** 2, self.params, self.sigma, of_neighbors
+        )
         n_points, n_dims = self.positions.shape
-        method = chosen_method(asked.repulsion, objective.kernel, n_points, n_dims, asked.exact_up_to)
+        method = chosen_method(descent.repulsion, objective.kernel, n_points, n_dims, descent.exact_up_to)
         with threads(self.threads) as side_by_side:
             sums = make_repulsion(method, objective.kernel, self.tolerance, Workspace(side_by_side.over))
             fixed = FixedSources(sums, self.positions, self.weights)
             placed, arrived, falls = place_points(
-                PlacementProblem(objective, asked.strength, fixed, self.positions, found.indices, affinities)
+                PlacementProblem(objective, descent.strength, fixed, self.positions, neighbors.indices, affinities)
             )
-        known = found.distances[:, 0] == 0
+        known = neighbors.distances[:, 0] == 0
         return {
             StoredPlacement.coordinates: placed,
             StoredPlacement.descended: ~known,

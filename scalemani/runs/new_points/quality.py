@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from scipy.special import bdtrc
 
-from scalemani.engine.work import Arrays
+from scalemani.engine.context import Arrays
 from scalemani.errors import ScalemaniWarning, ShortfallWarning
 from scalemani.kernels.neighbors.isolation import USUAL, WIDE
 from scalemani.stages.arrays.embeddings import StoredPlacement

@@ -20,10 +20,10 @@ import numpy as np
 import zarr
 
 from scalemani.config.validation import check_finite_block
+from scalemani.engine.context import DIMENSIONS, Arrays, StageContext, StageTask
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import DIMENSIONS, Arrays, StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniWarning, StoreError
 from scalemani.io.export import checked_target, companion_path, rows_per_block, write_rows
@@ -257,16 +257,16 @@ def place_blocks(
     used = fit_of(run, dimensions, dimensions.block_rows, executor)
     task = StageTask(StoredPlacement.STAGE, dimensions, run.params, {}, group, used.cache, used.in_memory)
     batch = Batch(StoredPlacement.STAGE, group.path, used.memory)
-    work = StageWork(task, executor, used.at_once, used.in_one_process, batch)
+    context = StageContext(task, executor, used.at_once, used.in_one_process, batch)
     anywhere = isinstance(points, str) and (source.remote or not executor.on_cluster) and not source.sequential
     here = executor.on_threads or not anywhere
     n_threads = max(1, executor.workers // (1 if source.sequential else used.at_once)) if here else 1
     arguments = str(run.store.root), json.dumps(run.plan), n_threads, source.gaps, points if anywhere else source
     function = functools.partial(placed_block, *arguments)
     if anywhere:
-        work.map_blocks(function)
+        context.map_blocks(function)
     else:
-        work.map_blocks_here(function, source.sequential)
+        context.map_blocks_here(function, source.sequential)
     PROCESS.free()
     return StoredPlacement(group)
 

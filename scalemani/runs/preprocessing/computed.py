@@ -9,7 +9,7 @@ from pathlib import Path
 
 import dask
 
-from scalemani.engine.needs import Disk, Memory
+from scalemani.engine.memory_model import Disk, Memory
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import (
     DataError,

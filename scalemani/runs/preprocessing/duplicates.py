@@ -8,7 +8,7 @@ from dask.utils import format_bytes
 
 from scalemani.config.params import Parameters
 from scalemani.config.validation import check_finite_block, check_shape
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 from scalemani.engine.task import Dimensions
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import (

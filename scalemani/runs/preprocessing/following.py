@@ -4,7 +4,7 @@ from typing import Protocol
 
 from scalemani.config.methods import PixelsExtension, extensions
 from scalemani.config.params import Parameters
-from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
+from scalemani.config.stages import INPUT_LISTS, PRECOMPUTED
 from scalemani.errors import ConfigError
 from scalemani.io.sources import DistanceMatrix, NeighborLists, PointsSource, PrecomputedAffinities
 from scalemani.io.sources.side_data import (
@@ -72,7 +72,7 @@ def follow_lists(params: Parameters, lists: PrecomputedLists | None) -> Paramete
     """Return parameters that request as many neighbours as lists that accompany the points have, or fewer."""
     if lists is None:
         return params
-    if params.neighbors.method != GIVEN_LISTS:
+    if params.neighbors.method != INPUT_LISTS:
         raise ConfigError(
             f"neighbour lists were passed, and neighbors.method={params.neighbors.method} computes others: leave out "
             "one of the two"

@@ -8,11 +8,11 @@ import scipy.sparse as sp
 
 from scalemani.config.methods import PixelAffinitiesExtension, PixelsExtension, extensions
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Memory
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Memory
 from scalemani.engine.reading import Parts, Rows, StoredStage, Whole
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import run
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.kernels.graph.attraction import AffinityRows
@@ -223,7 +223,7 @@ class PixelAffinities(Protocol):
         """Return what writing W takes."""
         ...
 
-    def write(self, work: StageWork, /) -> dict[str, Any]:
+    def write(self, context: StageContext, /) -> dict[str, Any]:
         """Write W, or what its rows are made of; return certificates."""
         ...
 

@@ -12,9 +12,9 @@ from typing import Any, Protocol
 from scalemani.config.methods import SolverExtension, extensions
 from scalemani.config.params import Resolved
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.context import StageContext
+from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, coarse_graphs, pixels, written
-from scalemani.engine.work import StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.landmarks.weights import LandmarkMap
 from scalemani.kernels.spectral.accuracy import (
@@ -57,7 +57,7 @@ class SpectralSolver(Protocol):
         """Return what the stage writes."""
         ...
 
-    def run(self, work: StageWork, /) -> dict[str, Any]:
+    def run(self, context: StageContext, /) -> dict[str, Any]:
         """Write the embedding; return certificates."""
         ...
 
@@ -100,7 +100,7 @@ def memory(sizes: Sizes) -> Memory:
 
 
 def memory_of_passes(sizes: Sizes) -> Memory:
-    """Return what refinement takes beside."""
+    """Return what refinement takes in addition."""
     n_points, width, dtype = sizes.dimensions.n_points, sizes.params.n_components, vector_dtype(sizes.params)
     vectors = array(dtype, n_points, n_columns(width, n_points))
     wanted = {"vectors wanted": array(dtype, n_points, width)}
@@ -155,20 +155,20 @@ def n_guards(sizes: Sizes) -> int:
     return int(embedding.solver == "exact" and n_points > DENSE_LANDMARKS)
 
 
-def run(work: StageWork) -> dict[str, Any]:
-    """Solve as asked, write the embedding in input order, and certify how far it is from the exact one."""
-    params = work.task.params
+def run(context: StageContext) -> dict[str, Any]:
+    """Solve to the residual, write the embedding in input order, and certify how far it is from the exact one."""
+    params = context.task.params
     solver = params.embedding.solver
     if of_method := solver_of_method(solver):
-        return of_method.run(work)
-    workspace = work.workspace()
+        return of_method.run(context)
+    workspace = context.workspace()
     rounding = rounding_of(vector_dtype(params))
-    solved, of_pieces = by_pieces(work, workspace)
+    solved, of_pieces = by_pieces(context, workspace)
     if solved is None:
-        solved = with_small_eigenvalues(work, workspace, SOLVERS[solver](work, workspace), rounding)
+        solved = with_small_eigenvalues(context, workspace, SOLVERS[solver](context, workspace), rounding)
     residual = of_pieces.get("residual", float(solved.residuals.max()))
     if params.embedding.by_passes and residual > params.residual:
-        work.warn(
+        context.warn(
             f"embedding: residual {residual:.1e} after {solved.passes} passes is above the "
             f"{params.residual:.1e} asked for: raise embedding.max_passes",
             ShortfallWarning,
@@ -180,12 +180,12 @@ def run(work: StageWork) -> dict[str, Any]:
         accuracy = accuracy._replace(eigengap_error_bound=widest)
     n_zero = count_near_zero(solved.eigenvalues)
     if n_zero > 1:
-        warn_of_parts(work, n_zero)
+        warn_of_parts(context, n_zero)
     else:
-        warn_of_angle(work, accuracy, float(solved.eigenvalues[-1]))
+        warn_of_angle(context, accuracy, float(solved.eigenvalues[-1]))
     if solved.vectors is not None:
-        write_embedding(work, StoredEmbedding.embedding, solved.vectors, workspace.empty, guards_of(solved))
-    work.task.output.write_whole(values_of(solved, params.n_components))
-    Checkpoints(work.task.output).clear()
-    found = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
-    return {**found, "near_zero_eigenvalues": n_zero, **of_pieces}
+        write_embedding(context, StoredEmbedding.embedding, solved.vectors, workspace.empty, guards_of(solved))
+    context.task.output.write_whole(values_of(solved, params.n_components))
+    Checkpoints(context.task.output).clear()
+    measured = {"residual": residual, "passes": solved.passes, **accuracy._asdict()}
+    return {**measured, "near_zero_eigenvalues": n_zero, **of_pieces}

@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from scalemani.engine.context import Arrays, StageContext, StageGraph, StageTask
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes, pixels
-from scalemani.engine.work import Arrays, StageGraph, StageTask, StageWork
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.stages.arrays.embeddings import StoredEmbedding
@@ -68,13 +68,13 @@ def memory_by_blocks(sizes: Sizes) -> Memory:
     )
 
 
-def add_written_blocks(work: StageWork, graph: StageGraph) -> None:
+def add_written_blocks(context: StageContext, graph: StageGraph) -> None:
     """Add to a graph of the stage the blocks of the embedding, in input order."""
-    task = work.task
+    task = context.task
     create_embedding(task, StoredEmbedding.embedding)
     block_rows, n_blocks = task.dimensions.block_rows, task.dimensions.n_blocks
-    together = max(RUN_ROWS // block_rows, work.blocks_per_range(block_rows * np.dtype(np.int64).itemsize))
-    graph.map_block_ranges(written_blocks, min(together, -(-n_blocks // work.at_once)))
+    together = max(RUN_ROWS // block_rows, context.blocks_per_range(block_rows * np.dtype(np.int64).itemsize))
+    graph.map_block_ranges(written_blocks, min(together, -(-n_blocks // context.at_once)))
 
 
 def vectors_table(task: StageTask) -> Table:

@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import Arrays, StageContext
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes, grouping
-from scalemani.engine.work import Arrays, StageWork
 from scalemani.kernels.arrays.grouping import group_large, inverse_order, separate_items
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.components import Components, components, join_rows
@@ -42,9 +42,9 @@ def memory_of_pieces(sizes: Sizes) -> Memory:
     )
 
 
-def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Components | None:
+def pieces_of(context: StageContext, degrees: np.ndarray, workspace: Workspace) -> Components | None:
     """Return the pieces of W by its degrees (N,), in work order and numbered by size; None where it is connected."""
-    stored, dimensions, empty = affinity_graph(work.task.inputs), work.task.dimensions, workspace.empty
+    stored, dimensions, empty = affinity_graph(context.task.inputs), context.task.dimensions, workspace.empty
     parents, roots = separate_items(dimensions.n_points, empty), workspace.as_large(np.sqrt(degrees))
     for block in range(dimensions.n_blocks):
         join_rows(parents, stored.read_rows(block), dimensions.rows(block)[0], roots)
@@ -52,18 +52,18 @@ def pieces_of(work: StageWork, degrees: np.ndarray, workspace: Workspace) -> Com
     return numbered_by_size(pieces) if len(pieces.sizes) > 1 else None
 
 
-def rows_by_piece(work: StageWork, pieces: Components, order: np.ndarray, workspace: Workspace) -> Rows:
+def rows_by_piece(context: StageContext, pieces: Components, order: np.ndarray, workspace: Workspace) -> Rows:
     """Return W with rows by piece, in `order` (N,), columns counted from the first row of their piece.
 
     Edges between pieces, which rounding alone would count, are left out.
     """
     places, firsts = inverse_order(order), np.cumsum(pieces.sizes) - pieces.sizes
     counts = np.zeros(len(order), np.int64)
-    for rows, lengths, _, _ in edges_inside(work, pieces.labels):
+    for rows, lengths, _, _ in edges_inside(context, pieces.labels):
         counts[places[rows]] = lengths
     bounds = workspace.as_large(np.concatenate([np.zeros(1, np.int64), np.cumsum(counts)]))
     columns, weights = workspace.empty((bounds[-1],), np.int32), workspace.empty((bounds[-1],), np.float32)
-    for rows, lengths, ends, values in edges_inside(work, pieces.labels):
+    for rows, lengths, ends, values in edges_inside(context, pieces.labels):
         begins = bounds[places[rows]] - (np.cumsum(lengths) - lengths)
         targets = np.repeat(begins, lengths) + np.arange(len(ends))
         columns[targets] = places[ends] - firsts[pieces.labels[ends]]
@@ -71,9 +71,11 @@ def rows_by_piece(work: StageWork, pieces: Components, order: np.ndarray, worksp
     return bounds, columns, weights
 
 
-def edges_inside(work: StageWork, labels: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
+def edges_inside(
+    context: StageContext, labels: np.ndarray
+) -> Iterator[tuple[slice, np.ndarray, np.ndarray, np.ndarray]]:
     """Yield the rows of each block of W, how many edges each has inside its piece, and these: ends and values."""
-    stored, dimensions = affinity_graph(work.task.inputs), work.task.dimensions
+    stored, dimensions = affinity_graph(context.task.inputs), context.task.dimensions
     for block in range(dimensions.n_blocks):
         rows = slice(*dimensions.rows(block))
         indptr, ends, values = stored.read_rows(block)
@@ -83,7 +85,7 @@ def edges_inside(work: StageWork, labels: np.ndarray) -> Iterator[tuple[slice, n
 
 
 def embed_pieces(
-    work: StageWork, pieces: Components, target: PieceTarget, workspace: Workspace
+    context: StageContext, pieces: Components, target: PieceTarget, workspace: Workspace
 ) -> tuple[np.ndarray, PieceMap, dict[str, Any]]:
     """Return the vectors (N, d) in work order, the map of the largest piece, and certificates; store the pieces.
 
@@ -91,10 +93,10 @@ def embed_pieces(
     """
     n_pieces, width = len(pieces.sizes), target.n_components
     order, bounds = group_large(pieces.labels.__getitem__, len(pieces.labels), n_pieces, workspace.empty)
-    rows = rows_by_piece(work, pieces, order, workspace)
+    rows = rows_by_piece(context, pieces, order, workspace)
     vectors = workspace.zeros((len(pieces.labels), width), np.float64)
     values, maps = np.ones((n_pieces, width)), []
-    work.executor.progress.start(work.task.stage, n_pieces, "piece")
+    context.executor.progress.start(context.task.stage, n_pieces, "piece")
     for piece in range(n_pieces):
         first, stop = bounds[piece], bounds[piece + 1]
         solved = piece_map(row_slice(rows, first, stop), target, workspace)
@@ -102,11 +104,11 @@ def embed_pieces(
         vectors[order[first:stop], :count], values[piece, :count] = solved.vectors, solved.eigenvalues
         guards = placed_guards(solved.following, order[first:stop], len(vectors), workspace) if piece == 0 else UNKNOWN
         maps.append(solved._replace(vectors=solved.vectors if piece == 0 else solved.vectors[:0], following=guards))
-        work.executor.progress.advance()
-    by_input = in_input_order(work.task, pieces.labels[:, np.newaxis]).astype(np.int32)[:, 0]
+        context.executor.progress.advance()
+    by_input = in_input_order(context.task, pieces.labels[:, np.newaxis]).astype(np.int32)[:, 0]
     stored: Arrays = {StoredEmbedding.pieces: by_input, StoredEmbedding.piece_eigenvalues: values}
-    work.task.output.write_whole(stored, StoredEmbedding.PIECES_UNIT)
-    warn_of_pieces(work, pieces.sizes)
+    context.task.output.write_whole(stored, StoredEmbedding.PIECES_UNIT)
+    warn_of_pieces(context, pieces.sizes)
     certificates = {
         "residual": max(float(solved.residuals.max(initial=0.0)) for solved in maps),
         "near_zero_eigenvalues": sum(count_near_zero(solved.eigenvalues) for solved in maps),
@@ -126,17 +128,17 @@ def placed_guards(following: Following, rows: np.ndarray, n_points: int, workspa
     return following._replace(vectors=placed)
 
 
-def warn_of_pieces(work: StageWork, sizes: np.ndarray) -> None:
+def warn_of_pieces(context: StageContext, sizes: np.ndarray) -> None:
     """Say into how many pieces the graph falls, by their sizes (P,), and what that means for the result."""
-    params = work.task.params
+    params = context.task.params
     means = (
         "the descent starts from all of them side by side, by size"
         if params.layout.objective is not None
         else "coordinates compare points of one piece, and not of several"
     )
-    remedy = "give more neighbours a point" if params.given_instead else "raise neighbors.n_neighbors"
-    work.warn(
-        f"{work.task.stage}: the graph has {len(sizes)} pieces that no edge joins (largest: "
+    remedy = "give more neighbours a point" if params.precomputed_input else "raise neighbors.n_neighbors"
+    context.warn(
+        f"{context.task.stage}: the graph has {len(sizes)} pieces that no edge joins (largest: "
         f"{sizes[:REPORTED_SIZES].tolist()}); each is embedded from its eigenvectors: {means}; {remedy} where that "
         "should be one graph"
     )

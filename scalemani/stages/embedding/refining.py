@@ -6,8 +6,8 @@ import numpy as np
 
 from scalemani.config.params import Resolved
 from scalemani.engine.checkpoints import Checkpoints
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.task import EarlierResults
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.arrays.workspace import Workspace
@@ -47,10 +47,10 @@ def vector_dtype(params: Resolved) -> type:
     return np.float32 if refined_roughly else np.float64
 
 
-def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
+def by_refinement(context: StageContext, workspace: Workspace) -> Solved:
     """Return the vectors refined to the requested residual, or as far as the allowed passes go."""
-    task, params, graph = work.task, work.task.params.embedding, StreamedGraph(work, workspace)
-    work.executor.progress.start(task.stage, params.max_passes, "pass")
+    task, params, graph = context.task, context.task.params.embedding, StreamedGraph(context, workspace)
+    context.executor.progress.start(task.stage, params.max_passes, "pass")
     n_requested = task.params.n_components
     stored = task.stored(StoredCoarseGraphs)
     labels = stored.labels.read(workspace.empty)
@@ -66,12 +66,12 @@ def by_refinement(work: StageWork, workspace: Workspace) -> Solved:
         return coarse.correct_below(transfer, 0, smoothing, residuals)
 
     problem = RefinementProblem(graph.product, correct, graph.trivial, workspace)
-    checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
+    checkpoints = Checkpoints(task.output, context.executor.checkpoint_seconds)
     state = stored_state(checkpoints, task.dimensions.n_points, workspace)
     if state is None:
         state = first_state(task, graph, transfer, problem)
     else:
-        work.executor.progress.advance(state.passes)
+        context.executor.progress.advance(state.passes)
     for following in refinement(state, problem, n_requested, task.params.residual, params.max_passes):
         state = following
         if checkpoints.due():

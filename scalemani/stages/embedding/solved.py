@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.engine.work import Arrays
+from scalemani.engine.context import Arrays
 from scalemani.kernels.spectral.accuracy import (
     Following,
 )

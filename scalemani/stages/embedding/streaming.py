@@ -3,7 +3,7 @@
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.kernels.arrays.columns import column_squares, residuals_into, unit_roots
 from scalemani.kernels.arrays.workspace import Workspace
 from scalemani.kernels.graph.product import Rows, dirichlet_energies, normalized_product
@@ -14,13 +14,13 @@ from scalemani.stages.arrays.points import StoredWeights
 class StreamedGraph:
     """W as an operator on vectors in memory: S = D^-1/2 W D^-1/2, one pass over the blocks for each product."""
 
-    def __init__(self, work: StageWork, workspace: Workspace) -> None:
-        self._work, self.workspace = work, workspace
-        self._stored = affinity_graph(work.task.inputs)
-        self.degrees = self._stored.read_degrees(work.task.dimensions.n_points, workspace.empty)
+    def __init__(self, context: StageContext, workspace: Workspace) -> None:
+        self._work, self.workspace = context, workspace
+        self._stored = affinity_graph(context.task.inputs)
+        self.degrees = self._stored.read_degrees(context.task.dimensions.n_points, workspace.empty)
         self._inverse_roots = workspace.as_large(1 / np.sqrt(self.degrees))
         self.trivial = workspace.as_large(unit_roots(self.degrees))
-        self._passes_again = work.task.params.embedding.by_passes
+        self._passes_again = context.task.params.embedding.by_passes
         self._known: dict[int, Rows] = {}  # rows by block, where passes follow each other
 
     def product(self, vectors: np.ndarray) -> np.ndarray:

@@ -14,16 +14,16 @@ from scipy.special import ndtri
 
 from scalemani.config.objectives import objective_of
 from scalemani.config.params import Resolved
-from scalemani.config.stages import GIVEN_START, SPECTRAL_START
+from scalemani.config.stages import INPUT_START, SPECTRAL_START
 from scalemani.descents.descent import COUNTS, NUMBERS, State
 from scalemani.descents.force_errors import MOST_TARGETS, MeasuredForces, coarse_forces, sums_at_end
 from scalemani.descents.phases import descend, has_converged, phases_of, too_few_iterations
 from scalemani.descents.problem import Problem, problem_of
 from scalemani.descents.repulsion import chosen_method, mesh_values
 from scalemani.engine.checkpoints import Checkpoints
-from scalemani.engine.needs import Disk, Memory, array, entries
+from scalemani.engine.context import Arrays, StageContext, StageTask
+from scalemani.engine.memory_model import Disk, Memory, array, entries
 from scalemani.engine.sizes import Sizes, written
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.arrays.draws import row_words
 from scalemani.kernels.arrays.workspace import threads
@@ -40,20 +40,20 @@ from scalemani.stages.layout.continued import (
     place_appended,
     tolerance_factor,
 )
-from scalemani.stages.shared.beside_points import in_work_order, side_data_part
 from scalemani.stages.shared.output import in_input_order, write_embedding
+from scalemani.stages.shared.side_data import in_work_order, side_data_part
 
 UNIFORM_BITS = 52  # of a word; half a step more is exact in float64, and neither 0 nor 1
 
 
-def start_positions(work: StageWork, problem: Problem, method: str) -> np.ndarray:
+def start_positions(context: StageContext, problem: Problem, method: str) -> np.ndarray:
     """Return the start (N, d) in work order of a problem whose repulsion is summed by a method.
 
     Points that start where others do are parted by a little noise, drawn by input row.
     """
-    task, params, masses = work.task, work.task.params.layout, problem.masses
-    if params.init == GIVEN_START:
-        return continued_start(work, problem, method)
+    task, params, masses = context.task, context.task.params.layout, problem.masses
+    if params.init == INPUT_START:
+        return continued_start(context, problem, method)
     order = task.stored(StoredWorkPoints).input_rows.read()
     positions = STARTS[params.init](task, order)
     if masses is None:
@@ -70,14 +70,14 @@ def start_positions(work: StageWork, problem: Problem, method: str) -> np.ndarra
     return np.ascontiguousarray(positions[order])
 
 
-def continued_start(work: StageWork, problem: Problem, method: str) -> np.ndarray:
+def continued_start(context: StageContext, problem: Problem, method: str) -> np.ndarray:
     """Return the coordinates (N, d) of the input, in work order; points without any start among their neighbours.
 
     Points that were appended to a run start where they are placed among the others. All are brought to the requested
     deviation, if there is one, by one factor: the shape stays.
     """
-    task, params = work.task, work.task.params.layout
-    positions = init_coordinates(work)
+    task, params = context.task, context.task.params.layout
+    positions = init_coordinates(context)
     filled = np.flatnonzero(np.isnan(positions[:, 0]))
     if task.earlier is not None:
         sums, most = earlier_sums(task, method, problem.workspace), task.params.affinity_neighbors
@@ -91,9 +91,9 @@ def continued_start(work: StageWork, problem: Problem, method: str) -> np.ndarra
     return positions
 
 
-def init_coordinates(work: StageWork) -> np.ndarray:
+def init_coordinates(context: StageContext) -> np.ndarray:
     """Return a copy of the coordinates (N, d) of the input, in work order; NaN where there are none."""
-    return in_work_order(work, side_data_part(work, "init").coordinates)
+    return in_work_order(context, side_data_part(context, "init").coordinates)
 
 
 def aligned_with_still(init: np.ndarray, positions: np.ndarray) -> np.ndarray:
@@ -166,7 +166,7 @@ def memory(sizes: Sizes) -> Memory:
     }
     if sizes.weighted:  # in work and input order, as charges, and with the sums that they meet
         held["weights of the points"] = array("float64", n_points, 4)
-    if params.layout.init == GIVEN_START:  # as given, in work order, filled in, and the means on their way
+    if params.layout.init == INPUT_START:  # as given, in work order, filled in, and the means on their way
         held["coordinates that are given"] = 4 * positions
     if sizes.n_appended:
         placed = array("float64", PLACED_AT_ONCE, params.affinity_neighbors)
@@ -181,11 +181,11 @@ def learnt_pairs(params: Resolved) -> int:
 
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored: the embedding, its forces and its snapshots; and the checkpoints of the descent."""
-    asked, n_points, width = sizes.params.layout, sizes.dimensions.n_points, sizes.params.n_components
-    n_snapshots = asked.max_iterations // asked.snapshots if asked.snapshots else 0
+    layout, n_points, width = sizes.params.layout, sizes.dimensions.n_points, sizes.params.n_components
+    n_snapshots = layout.max_iterations // layout.snapshots if layout.snapshots else 0
     # Positions, the gradient, and what a direction remembers.
     state = array("float64", n_points, width * (5 + 2 * learnt_pairs(sizes.params)))
-    divides = objective_of(str(asked.objective)).combine == "sum-log"
+    divides = objective_of(str(layout.objective)).combine == "sum-log"
     of_points = [StoredLayout.embedding, StoredLayout.forces, *([StoredLayout.force_sums] if divides else [])]
     sampled = [StoredLayout.force_rows, StoredLayout.force_weights]
     return Disk(
@@ -198,26 +198,26 @@ def disk(sizes: Sizes) -> Disk:
     )
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Descend to a minimum, write the embedding in input order, certify the errors of the forces at its end."""
-    task, params = work.task, work.task.params.layout
+    task, params = context.task, context.task.params.layout
     objective = objective_of(str(params.objective))
-    with threads(work.executor.workers) as side_by_side:
+    with threads(context.executor.workers) as side_by_side:
         graph = task.stored(StoredSymmetricAffinities)
         rows = graph.read_all_rows(task.dimensions.n_blocks, side_by_side.over)
         weights = stored_weights(task.inputs)
         masses = None if weights is None else weights.read()
         problem = problem_of(rows, objective, task.params.descent.strength, side_by_side.over, masses)
-        init = init_coordinates(work) if params.init == GIVEN_START else None
+        init = init_coordinates(context) if params.init == INPUT_START else None
         if init is not None and params.freeze:
             problem = replace(problem, still=~np.isnan(init[:, 0]))
         shape = rows.n_points, task.params.n_components
         method = chosen_method(params.repulsion, objective.kernel, *shape, params.exact_up_to)
-        state, curve, stopped = run_descent(work, problem, method)
+        state, curve, stopped = run_descent(context, problem, method)
         sums, forces = sums_at_end(problem, method, params.tolerance, state, task.params.seed)
         errors = forces.errors
         if errors.least_tolerance > params.tolerance:
-            work.warn(f"{task.stage}: {coarse_forces(errors, params.tolerance)}", ShortfallWarning)
+            context.warn(f"{task.stage}: {coarse_forces(errors, params.tolerance)}", ShortfallWarning)
         certificates = {
             "iterations": state.iteration,
             "stopped": stopped,
@@ -234,7 +234,7 @@ def run(work: StageWork) -> dict[str, Any]:
     if init is not None:
         positions = aligned_with_still(init, positions) if params.freeze else positions
         certificates["started"], certificates["moved"] = moved_share(init, positions)
-    write_embedding(work, StoredLayout.embedding, positions, others=rows_of_forces(forces))
+    write_embedding(context, StoredLayout.embedding, positions, others=rows_of_forces(forces))
     sample: Arrays = {StoredLayout.force_rows: forces.rows, StoredLayout.force_weights: forces.weights}
     task.output.write_whole({StoredLayout.curve: curve, **sample})
     Checkpoints(task.output).clear()
@@ -247,22 +247,22 @@ def rows_of_forces(forces: MeasuredForces) -> Arrays:
     return {StoredLayout.forces: forces.forces, **sums}
 
 
-def first_state(work: StageWork, problem: Problem, method: str) -> State:
+def first_state(context: StageContext, problem: Problem, method: str) -> State:
     """Return the state that a descent starts from: where points were appended, with the value that is to fall."""
-    task, state = work.task, State(start_positions(work, problem, method))
+    task, state = context.task, State(start_positions(context, problem, method))
     if task.earlier is None or task.params.layout.homotopy > 1:
         return state
     value = problem.value(state.positions, earlier_sums(task, method, problem.workspace))
     return replace(state, tolerance_factor=tolerance_factor(task, method), reference=value)
 
 
-def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
+def run_descent(context: StageContext, problem: Problem, method: str) -> tuple[State, np.ndarray, str]:
     """Return the last state, the learning curve (n, 3: iteration, value, gradient norm), and why the descent ended.
 
     Checkpoints and snapshots are stored meanwhile; the curve has the iterations whose objective was computed.
     """
-    task, progress = work.task, work.executor.progress
-    checkpoints = Checkpoints(task.output, work.executor.checkpoint_seconds)
+    task, progress = context.task, context.executor.progress
+    checkpoints = Checkpoints(task.output, context.executor.checkpoint_seconds)
     params, shape = task.params.descent, (task.dimensions.n_points, task.params.n_components)
     phases = phases_of(params, problem.n_copies)
     if task.earlier is not None:
@@ -270,7 +270,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
     stored = checkpoints.load({"positions": shape, **STATE_SHAPES})
     curve = stored["curve"].tolist() if stored else []
     progress.start(task.stage, sum(phase.most_iterations for phase in phases), "iteration")
-    state = State.of_arrays(stored) if stored else first_state(work, problem, method)
+    state = State.of_arrays(stored) if stored else first_state(context, problem, method)
     progress.advance(state.iteration)
     noted, before, compiled = time.monotonic(), state.iteration, COMPILING.total
     for following in descend(problem, phases, method, state):
@@ -298,7 +298,7 @@ def run_descent(work: StageWork, problem: Problem, method: str) -> tuple[State, 
             noted, before, compiled = now, state.iteration, COMPILING.total
     converged = has_converged(state, phases)
     if not converged and params.converged != 0:  # else the request is to use all iterations
-        work.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
+        context.warn(f"{task.stage}: {too_few_iterations(state.iteration)}", ShortfallWarning)
     return state, curve_of(curve), "converged" if converged else "max_iterations"
 
 

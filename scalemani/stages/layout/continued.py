@@ -1,8 +1,8 @@
 """The descent of a run that points were appended to: where these start, and when it ends.
 
 Appended points start where descents in the field of the others end, which stay still: as new points are placed. Then
-all of them go on together, from the tolerance that the sums of the earlier descent had come to. A map that has settled
-falls little, so that this is looked at more often, for as small a fall in an iteration.
+the descent continues with all points, from the last tolerance of the sums in the earlier one. A map that has settled
+falls little, so that this is checked more often, for as small a fall in an iteration.
 """
 
 from collections.abc import Sequence

@@ -18,8 +18,8 @@ import numpy as np
 
 from scalemani.config.functions import is_function, load_function, plain_function
 from scalemani.config.metrics import MINKOWSKI, compares_rows, power_of
-from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.config.stages import INPUT_LISTS, PRECOMPUTED
+from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.errors import ShortfallWarning
 from scalemani.kernels.measures import Measure
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
@@ -38,7 +38,7 @@ from scalemani.stages.neighbors.counts import exact_seconds, most_draws, n_candi
 from scalemani.stages.neighbors.exact import compared_recall, search_exactly
 from scalemani.stages.neighbors.leaves import search_leaves
 from scalemani.stages.neighbors.lists import arrays, is_whole, lists_before, precomputed_block, round_arrays, settled
-from scalemani.stages.neighbors.needs import disk, memory
+from scalemani.stages.neighbors.memory_model import disk, memory
 from scalemani.stages.neighbors.recall import find_truth, measured_recall
 from scalemani.stages.neighbors.tables import centroids_of, distance_of_points, list_tables, work_points_of
 from scalemani.stages.shared.tiled_search import propose_by_tiles
@@ -130,33 +130,33 @@ def n_incomplete(task: StageTask, block: int) -> int:
     return int(np.count_nonzero(indices[:, -1] < 0))
 
 
-def run(work: StageWork) -> dict[str, Any]:
+def run(context: StageContext) -> dict[str, Any]:
     """Search, then refine until the target recall is measured, no round would help, or rounds run out.
 
     Lists that accompany the points are measured, and refined once where some miss entries.
     """
-    task, tuning = work.task, work.task.params.neighbors
+    task, tuning = context.task, context.task.params.neighbors
     if task.params.points.metric == PRECOMPUTED:
-        run_round(work, 0, precomputed_block)
+        run_round(context, 0, precomputed_block)
         write_last_round(task, 0)
         return {"method": PRECOMPUTED}
     method = tuning.method_for(task.dimensions.n_points)
     if method == "exact":
-        search_exactly(work, 0)
+        search_exactly(context, 0)
         write_last_round(task, 0)
-        return {"method": method, **exact_certificates(work)}
-    find_truth(work)
-    incomplete = work.fold_blocks(n_incomplete, operator.add, "recall") if method == GIVEN_LISTS else 0
-    needed, recalls = first_needed(work), list[Measure]()
+        return {"method": method, **exact_certificates(context)}
+    find_truth(context)
+    incomplete = context.fold_blocks(n_incomplete, operator.add, "recall") if method == INPUT_LISTS else 0
+    needed, recalls = first_needed(context), list[Measure]()
     starts = {"leaves": Round(0, 0, draws=FIRST_DRAWS), "partition": first_round(task)}
     rounds = [starts.get(method, Round(0, 1))]
     while len(recalls) < len(rounds):
-        recalls.append(run_measured_round(work, method, rounds[-1], len(recalls), needed))
-        following = following_round(work, method, rounds, recalls, incomplete)
+        recalls.append(run_measured_round(context, method, rounds[-1], len(recalls), needed))
+        following = following_round(context, method, rounds, recalls, incomplete)
         rounds.extend([] if following is None else [following])
     first, last = recalls[0], recalls[-1]
     if last.value < tuning.recall:
-        work.warn(
+        context.warn(
             f"neighbors: recall {last.value:.4f} after {len(rounds) - 1} rounds is below the target of "
             f"{tuning.recall}: {remedy_of(task, method, first)}",
             ShortfallWarning,
@@ -165,7 +165,7 @@ def run(work: StageWork) -> dict[str, Any]:
     of_method: dict[str, dict[str, float]] = {
         "partition": {"probes": rounds[0].last},
         "leaves": {"draws": sum(one.draws for one in rounds)},
-        GIVEN_LISTS: {
+        INPUT_LISTS: {
             "given_recall": first.value,
             "given_recall_error": first.error,
             "incomplete_lists": incomplete,
@@ -183,7 +183,7 @@ def run(work: StageWork) -> dict[str, Any]:
 
 def remedy_of(task: StageTask, method: str, first: Measure) -> str:
     """Return what reaches a recall that a method has missed, which its first round began with."""
-    if method == GIVEN_LISTS:
+    if method == INPUT_LISTS:
         held = f"the lists that were passed held {first.value:.4f}: search more widely for them"
         return f"{held}, or leave out --graph (graph=), and the neighbours are searched to that recall"
     exact = f"neighbors.method=exact, some {exact_seconds(task):.0f} processor seconds of products"
@@ -194,14 +194,14 @@ def remedy_of(task: StageTask, method: str, first: Measure) -> str:
 
 
 def following_round(
-    work: StageWork, method: str, rounds: Sequence[Round], recalls: Sequence[Measure], incomplete: int
+    context: StageContext, method: str, rounds: Sequence[Round], recalls: Sequence[Measure], incomplete: int
 ) -> Round | None:
     """Return the round after `rounds`, whose `recalls` were measured, or None where none would help.
 
     `incomplete` of the lists that accompany the points miss entries.
     """
-    task, tuning = work.task, work.task.params.neighbors
-    if method == GIVEN_LISTS:
+    task, tuning = context.task, context.task.params.neighbors
+    if method == INPUT_LISTS:
         return Round(0, 0, of_changed=True) if incomplete and len(rounds) == 1 else None
     if len(rounds) > tuning.most_rounds:
         return None
@@ -223,29 +223,29 @@ def following_round(
     return next_round(rounds, values, sought, len(centroids_of(task)), most)
 
 
-def find_round(work: StageWork, method: str, current: Round, number: int) -> None:
+def find_round(context: StageContext, method: str, current: Round, number: int) -> None:
     """Compute the missing blocks of a round."""
-    firsts = {"pynndescent": pynndescent_block, GIVEN_LISTS: passed_block}
+    firsts = {"pynndescent": pynndescent_block, INPUT_LISTS: passed_block}
     if current.draws:
-        search_leaves(current, work, number)
+        search_leaves(current, context, number)
     elif current.exact:
-        search_exactly(work, number)
+        search_exactly(context, number)
     elif number == 0 and method in firsts:
-        run_round(work, number, firsts[method])
-    elif number == 0 and work.task.earlier is not None:
-        run_round(work, number, continued_block)
+        run_round(context, number, firsts[method])
+    elif number == 0 and context.task.earlier is not None:
+        run_round(context, number, continued_block)
     else:
         compute = cells_block if current.over_cells else near_neighbors_block
-        run_round(work, number, functools.partial(compute, current, number))
+        run_round(context, number, functools.partial(compute, current, number))
 
 
-def run_round(work: StageWork, number: int, function: Callable[[StageTask, int], Arrays]) -> None:
+def run_round(context: StageContext, number: int, function: Callable[[StageTask, int], Arrays]) -> None:
     """Compute the missing blocks of a round."""
-    work.task.output.create(work.task.dimensions.n_points, arrays(work.task), round_step(number))
-    work.map_blocks(function, round_step(number))
+    context.task.output.create(context.task.dimensions.n_points, arrays(context.task), round_step(number))
+    context.map_blocks(function, round_step(number))
 
 
-def run_measured_round(work: StageWork, method: str, current: Round, number: int, first: int) -> Measure:
+def run_measured_round(context: StageContext, method: str, current: Round, number: int, first: int) -> Measure:
     """Compute what is missing of a round and of its recall; return the recall.
 
     The round before is removed then, unless rounds are retained.
@@ -254,27 +254,27 @@ def run_measured_round(work: StageWork, method: str, current: Round, number: int
     ----------
     first : the first round whose arrays are needed, see `first_needed`: of those before it the recall is known
     """
-    output, unit = work.task.output, recall_unit(number)
+    output, unit = context.task.output, recall_unit(number)
     if number >= first:
-        find_round(work, method, current, number)
+        find_round(context, method, current, number)
         if number >= n_measured(output):
-            recall = np.array(measured_recall(work.task, number), np.float64)
+            recall = np.array(measured_recall(context.task, number), np.float64)
             output.write_whole({StoredNeighbors.recall: recall}, unit, unit)
-        if number and not work.executor.keep:
+        if number and not context.executor.keep:
             output.remove_step(round_step(number - 1))
     value, error, n_sampled = StoredNeighbors(output).read_recall(number)
     return Measure(float(value), float(error), int(n_sampled))
 
 
-def first_needed(work: StageWork) -> int:
+def first_needed(context: StageContext) -> int:
     """Return the first round whose arrays a search needs: the last measured one, if it is whole.
 
     If it is not, the one before, from which it is computed again; the first of all where that is removed.
     """
-    if work.executor.keep:
+    if context.executor.keep:
         return 0
-    measured = n_measured(work.task.output)
-    return next((number for number in (measured - 1, measured - 2) if is_whole(work.task, number)), 0)
+    measured = n_measured(context.task.output)
+    return next((number for number in (measured - 1, measured - 2) if is_whole(context.task, number)), 0)
 
 
 def n_measured(output: StageGroup) -> int:
@@ -285,11 +285,11 @@ def n_measured(output: StageGroup) -> int:
     return count
 
 
-def exact_certificates(work: StageWork) -> dict[str, Any]:
+def exact_certificates(context: StageContext) -> dict[str, Any]:
     """Certify an exact search as any other: by the recall that it has on a sample."""
-    recall, queries = compared_recall(work), n_compared(work.task.dimensions)
+    recall, queries = compared_recall(context), n_compared(context.task.dimensions)
     if recall < 1.0:
-        work.warn(
+        context.warn(
             f"neighbors: the exact search lists {recall:.4f} of the neighbours of {queries} points and should list "
             "all of them: do not trust this graph, and report it with the versions and the machine",
             ShortfallWarning,

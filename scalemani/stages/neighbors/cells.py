@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.engine.work import Arrays, StageTask
+from scalemani.engine.context import Arrays, StageTask
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.neighbors.cell_index import CELLS_PER_NEARBY_CELL, index_cells, nearest_indexed_cells
 from scalemani.kernels.neighbors.cell_scan import search_enough_cells

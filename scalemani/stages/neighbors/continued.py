@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from scalemani.engine.work import Arrays, StageTask
+from scalemani.engine.context import Arrays, StageTask
 from scalemani.kernels.arrays.grouping import group_by, inverse_order
 from scalemani.kernels.neighbors.cells import nearest_nearby_cells
 from scalemani.kernels.neighbors.rerank import Neighbors, merge_neighbors

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from scalemani.config.metrics import compares_rows
-from scalemani.engine.work import Arrays, StageTask, StageWork
+from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.kernels.arrays.draws import sample_rows
 from scalemani.kernels.neighbors.exact import (
     SketchedRows,
@@ -38,29 +38,29 @@ from scalemani.stages.neighbors.tables import (
 from scalemani.store.groups import block_unit
 
 
-def search_exactly(work: StageWork, number: int) -> None:
+def search_exactly(context: StageContext, number: int) -> None:
     """Compute the missing blocks of a round by looking at all pairs of points.
 
     Each pair once where this process has room for all of them, or tasks for stripes of them; else block by block.
     """
-    task, step = work.task, round_step(number)
+    task, step = context.task, round_step(number)
     task.output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
         pass
-    elif work.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
-        work.map_blocks(functools.partial(paired_block, search_pairs(work)), step)
-    elif 0 < crossed_bytes(task) <= task.cache_bytes // work.in_one_process:
-        search_stripes(work, number)
+    elif context.executor.on_threads and 0 < paired_bytes(task) <= task.cache_bytes:
+        context.map_blocks(functools.partial(paired_block, search_pairs(context)), step)
+    elif 0 < crossed_bytes(task) <= task.cache_bytes // context.in_one_process:
+        search_stripes(context, number)
     else:
-        work.map_blocks(exact_block, step)
-    if not work.executor.keep:  # of a search that was interrupted too, whichever way it was resumed
+        context.map_blocks(exact_block, step)
+    if not context.executor.keep:  # of a search that was interrupted too, whichever way it was resumed
         task.output.remove_step(crossed_step(number))
         task.output.remove_step(stripes_step(number))
 
 
-def search_stripes(work: StageWork, number: int) -> None:
+def search_stripes(context: StageContext, number: int) -> None:
     """Compute the missing blocks of a round by stripes: each in itself, then pairs of them, whose lists are merged."""
-    graph, stripes = work.graph(), stripes_of(work.task)
+    graph, stripes = context.graph(), stripes_of(context.task)
     pairs = pairs_of(stripes)
     graph.map_blocks(stripe_part, stripes_step(number), len(stripes))
     crossed, stripes_read = functools.partial(crossed_part, number), functools.partial(operator.getitem, pairs)
@@ -97,7 +97,7 @@ def stripe_part(task: StageTask, stripe: int) -> Arrays:
 def crossed_part(number: int, task: StageTask, part: int) -> Arrays:
     """Return the lists of the points of two stripes in each other, as they are stored.
 
-    None is longer than the list of its point in its own stripe: what is farther is no neighbour.
+    None is longer than the list of its point in the stripe of that point: what is farther is no neighbour.
     """
     stripes = stripes_of(task)
     pair = pairs_of(stripes)[part]
@@ -175,9 +175,9 @@ def farthest(lists: Neighbors) -> np.ndarray:
     return lists.distances[:, -1].astype(np.float64)
 
 
-def search_pairs(work: StageWork) -> Neighbors:
+def search_pairs(context: StageContext) -> Neighbors:
     """Return the neighbours of all points, on threads of this process."""
-    task, executor = work.task, work.executor
+    task, executor = context.task, context.executor
     points = compared_rows(work_points_of(task).points.read(), task.params.points.metric)
     executor.progress.start(task.stage, len(pair_rounds(-(-len(points) // tile_rows(len(points))))), "round")
 
@@ -205,10 +205,10 @@ def exact_block(task: StageTask, block: int) -> Arrays:
     return round_arrays(lists, np.ones(lists.indices.shape, np.uint8))
 
 
-def compared_recall(work: StageWork) -> float:
+def compared_recall(context: StageContext) -> float:
     """Return the share of the true neighbours of a random sample of points that the exact search has stored."""
-    whole = work.fold_blocks(compared_with_block, merged, "recall")
-    return recall_of(whole, stored_lists(work.task)[2], work.task.dimensions.distance_dtype)
+    whole = context.fold_blocks(compared_with_block, merged, "recall")
+    return recall_of(whole, stored_lists(context.task)[2], context.task.dimensions.distance_dtype)
 
 
 def compared_with_block(task: StageTask, block: int) -> Comparison:

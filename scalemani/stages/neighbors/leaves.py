@@ -14,8 +14,8 @@ from typing import NamedTuple, cast
 
 import numpy as np
 
+from scalemani.engine.context import Arrays, StageContext, StageTask, all_blocks
 from scalemani.engine.memory.files import Table
-from scalemani.engine.work import Arrays, StageTask, StageWork, all_blocks
 from scalemani.kernels.arrays.draws import generator, sample_rows
 from scalemani.kernels.arrays.grouping import PART_ITEMS, group_by, group_large
 from scalemani.kernels.arrays.workspace import Empty
@@ -72,29 +72,29 @@ class Members(NamedTuple):
     width: int
 
 
-def search_leaves(current: Round, work: StageWork, number: int) -> None:
+def search_leaves(current: Round, context: StageContext, number: int) -> None:
     """Compute the missing blocks of a round within leaves, whose lists follow those of the round before."""
-    task, output, step = work.task, work.task.output, round_step(number)
+    task, output, step = context.task, context.task.output, round_step(number)
     output.create(task.dimensions.n_points, arrays(task), step)
     if is_whole(task, number):
         pass
-    elif work.executor.on_threads and holds_points(task, leaf_sizes(task).n_bytes):
-        candidates = search_in_memory(current, work, number)
-        work.map_blocks(functools.partial(settled_block, candidates.indices, 0, number), step)
+    elif context.executor.on_threads and holds_points(task, leaf_sizes(task).n_bytes):
+        candidates = search_in_memory(current, context, number)
+        context.map_blocks(functools.partial(settled_block, candidates.indices, 0, number), step)
     else:
-        search_in_store(current, work, number)
-    if not work.executor.keep:
+        search_in_store(current, context, number)
+    if not context.executor.keep:
         output.remove_step(leaves_step(number))
         output.remove_step(joined_step(number))
 
 
-def search_in_memory(current: Round, work: StageWork, number: int) -> Candidates:
+def search_in_memory(current: Round, context: StageContext, number: int) -> Candidates:
     """Return the candidates of all points, on threads of this process."""
-    task, lock, leaves = work.task, threading.Lock(), leaf_sizes(work.task)
+    task, lock, leaves = context.task, threading.Lock(), leaf_sizes(context.task)
     candidates = Candidates.empty(task.dimensions.n_points, leaves.joined)
-    work.executor.progress.start(task.stage, current.draws * leaves.groups, "group")
+    context.executor.progress.start(task.stage, current.draws * leaves.groups, "group")
     for draw in (Draw(number, i) for i in range(current.draws)):
-        blocks = work.executor.over(functools.partial(leaves_of_block, task, draw), range(task.dimensions.n_blocks))
+        blocks = context.executor.over(functools.partial(leaves_of_block, task, draw), range(task.dimensions.n_blocks))
         items, bounds = group_by(np.concatenate(blocks).ravel(), leaves.leaders)
         members = Members(items, bounds, leaves.of_point)
 
@@ -102,23 +102,23 @@ def search_in_memory(current: Round, work: StageWork, number: int) -> Candidates
             rows, proposed = join_group(task, draw, members, group)
             with lock:
                 merge_candidates(*candidates, rows, *proposed)
-                work.executor.progress.advance()
+                context.executor.progress.advance()
 
-        work.executor.over(join, range(leaves.groups))
+        context.executor.over(join, range(leaves.groups))
     return candidates
 
 
-def search_in_store(current: Round, work: StageWork, number: int) -> None:
+def search_in_store(current: Round, context: StageContext, number: int) -> None:
     """Compute the missing blocks of a round, whose leaves and candidates are stored until it is done."""
-    task, leaves, assigned = work.task, leaf_sizes(work.task), leaves_step(number)
+    task, leaves, assigned = context.task, leaf_sizes(context.task), leaves_step(number)
     described = StoredNeighbors.leaves.sized(current.draws * leaves.of_point)
     task.output.create(task.dimensions.n_points, [described], assigned)
-    graph = work.graph()
+    graph = context.graph()
     graph.map_blocks(functools.partial(leaves_block, current, number), assigned)
     n_groups = current.draws * leaves.groups
     joined = functools.partial(joined_part, current, number)
     graph.map_blocks(joined, joined_step(number), n_groups, reads=all_blocks)
-    blocks = work.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
+    blocks = context.blocks_per_range(task.dimensions.block_rows * leaves.joined * BYTES_OF_CANDIDATE)
     merged = functools.partial(merged_blocks, n_groups, number)
     graph.map_block_ranges(merged, blocks, round_step(number), reads=all_blocks)
     graph.compute()

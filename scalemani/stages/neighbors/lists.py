@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from scalemani.engine.work import Arrays, StageTask
+from scalemani.engine.context import Arrays, StageTask
 from scalemani.kernels.neighbors.nn_descent import NeighborLists
 from scalemani.kernels.neighbors.rerank import Neighbors, no_neighbors
 from scalemani.kernels.rows.metrics import METRICS

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from scalemani.config.metrics import compares_rows
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.kernels.arrays.draws import continue_sample, sample_rows
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
@@ -91,16 +91,16 @@ def limits_of_block(task: StageTask, block: int) -> np.ndarray:
     return limits
 
 
-def find_truth(work: StageWork) -> None:
+def find_truth(context: StageContext) -> None:
     """Find the true neighbours of a random sample of points, and how many cells the points of a run are to visit."""
-    task, sample = work.task, work.task.once(sampled)
+    task, sample = context.task, context.task.once(sampled)
     if not task.output.committed(QUERIES):
-        limits = work.fold_blocks(limits_of_block, np.append, "recall") * (1 + np.finfo(np.float32).eps)
+        limits = context.fold_blocks(limits_of_block, np.append, "recall") * (1 + np.finfo(np.float32).eps)
         queries = {StoredNeighbors.query_rows: sample.rows, StoredNeighbors.query_limits: limits}
         task.output.write_whole(queries, QUERIES)
     if not task.output.committed(TRUTH):
         merge = functools.partial(merge_neighbors, n_neighbors=task.params.n_neighbors)
-        looked_at = work.fold_blocks(nearest_to_queries, merge, "recall")
+        looked_at = context.fold_blocks(nearest_to_queries, merge, "recall")
         truth = np.sort(np.concatenate([looked_at.distances, sample.nearest], axis=1), axis=1)
         truths = {
             StoredNeighbors.true_distances: truth[:, : task.params.n_neighbors],
@@ -170,14 +170,14 @@ def nearest_to_queries(task: StageTask, block: int) -> Neighbors:
     for of_earlier in np.unique(sample.retained).tolist():
         places, labels, queries = task.once(queries_of, of_earlier)
         numbers = rows_to_compare(task, rows, block_rows, of_earlier)
-        among, own = block_rows, positions_in(numbers, labels - rows.start)
+        among, positions = block_rows, positions_in(numbers, labels - rows.start)
         if len(numbers) < len(block_rows.sketches):
             among = among._replace(points=among.points[numbers], sketches=among.sketches[numbers])
         none = no_neighbors(len(places), width)
         if compares_rows(metric):
-            near = nearest_by(metric, queries.points, own, among.points, 0, none)
+            near = nearest_by(metric, queries.points, positions, among.points, 0, none)
         else:
-            near = nearest_among(queries, own, among, 0, none, limits[places])
+            near = nearest_among(queries, positions, among, 0, none, limits[places])
         lists.indices[places] = np.append(rows.start + numbers, -1)[near.indices]  # -1 stays what it is
         lists.distances[places] = near.distances
     return lists

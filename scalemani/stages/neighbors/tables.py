@@ -1,4 +1,4 @@
-"""What a search looks up by row: points, their sketches, and the lists of the round before.
+"""Random-access tables of a search: points, their sketches, and the lists of the round before.
 
 Rounds over cells look at sketches; rounds among neighbours of neighbours at lists, and at sketches that are rounded. A
 process that has no room for all of these may have it for either, and then holds them in turn: to read rows from files
@@ -14,9 +14,9 @@ from typing import NamedTuple, cast
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.engine.context import StageTask
 from scalemani.engine.memory.files import Table
 from scalemani.engine.reading import ArrayReader, SparseTable, copy_to_file, read_only
-from scalemani.engine.work import StageTask
 from scalemani.kernels.arrays.grouping import compact_rows
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.machine.instructions import ITEM_BYTES
@@ -29,7 +29,7 @@ from scalemani.kernels.rows.sketches import SketchBasis, SketchesOfRows, rounded
 from scalemani.stages.arrays.graph import StoredNeighbors
 from scalemani.stages.arrays.points import Sketches, StoredPartition, StoredWorkPoints, sketches_of
 from scalemani.stages.neighbors.counts import n_listed, n_mutual
-from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
+from scalemani.stages.neighbors.memory_model import BYTES_OF_EDGE
 
 COPIED_ROWS = 2**16  # of sketches at a time, on their way from one table to the other
 
@@ -57,7 +57,7 @@ class SketchTables(NamedTuple):
 
 
 class ListTables(NamedTuple):
-    """What a round among neighbours of neighbours looks up.
+    """The random-access tables of a round among neighbours of neighbours.
 
     `sketches` (N, s) of all points, int8 unless that is too coarse for near neighbours, `unit` of their lengths, and
     `lists`: the fields of `NeighborLists`, the head of every list after a round.
@@ -74,7 +74,7 @@ def sketch_tables(task: StageTask) -> SketchTables:
 
 
 def list_tables(task: StageTask, step: str, of_leaves: bool = False) -> ListTables:
-    """Return what a round among the neighbours of neighbours after a step looks up, which tasks share.
+    """Return the tables of a round among neighbours of neighbours after a step, which tasks share.
 
     Where leaves were searched, rows are compared by all coordinates, and a list also holds those whose neighbour it is.
     """
@@ -292,7 +292,7 @@ def empty_table(task: StageTask, together: int, shape: tuple[int, ...], dtype: D
 
     Parameters
     ----------
-    together : bytes of the table and of those that are looked up with it
+    together : bytes of the table and of those that are read with it
     """
     return np.empty(shape, dtype) if task.has_room(together) else task.table(shape, dtype)
 

@@ -4,26 +4,26 @@ import functools
 
 import numpy as np
 
+from scalemani.engine.context import StageContext
 from scalemani.engine.task import StageTask
-from scalemani.engine.work import StageWork
 from scalemani.kernels.arrays.tiles import Mapper
 from scalemani.kernels.graph.attraction import AffinityRows
 from scalemani.stages.arrays.affinities import affinity_graph
 from scalemani.store.groups import block_unit
 
 
-def take_earlier_blocks(work: StageWork) -> None:
+def take_earlier_blocks(context: StageContext) -> None:
     """Commit the blocks that hold rows of the earlier run alone as its group has them; none is decoded.
 
     Where that cannot be, as where one is damaged, a block is left to be computed as any other.
     """
-    task = work.task
+    task = context.task
     if task.earlier is None:
         return
     earlier = task.earlier.groups[task.stage]
     whole = range(task.earlier.n_points // task.dimensions.block_rows)
     missing = [block for block in whole if not task.output.committed(block_unit(block))]
-    work.executor.over(functools.partial(task.output.take_block, other=earlier), missing)
+    context.executor.over(functools.partial(task.output.take_block, other=earlier), missing)
 
 
 def rows_of_appended(task: StageTask, appended: np.ndarray, over: Mapper) -> AffinityRows:

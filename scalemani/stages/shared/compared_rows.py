@@ -1,6 +1,6 @@
 """What a comparison of rows by products takes next to them."""
 
-from scalemani.engine.needs import Terms, array
+from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.kernels.neighbors.exact import MULTIPLIED_ROWS
 from scalemani.kernels.neighbors.tiles import tile_rows

@@ -3,7 +3,7 @@
 import numpy as np
 
 from scalemani.config.params import Resolved
-from scalemani.engine.needs import Terms, array
+from scalemani.engine.memory_model import Terms, array
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import StageTask
 from scalemani.kernels.affinities.entropic import Multiplicities, loops, summed_over_copies

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Memory, array
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.stages.arrays.affinities import StoredComponents
 from scalemani.stages.arrays.landmarks import (
     StoredAffinityWeights,
@@ -41,9 +41,9 @@ def components_read(sizes: Sizes) -> Memory:
     return Memory(steps={"components": Memory(component)})
 
 
-def warn_of_unseen_components(work: StageWork) -> None:
+def warn_of_unseen_components(context: StageContext) -> None:
     """Warn of components without a landmark, whose points are made of landmarks that no edge leads to."""
-    task = work.task
+    task = context.task
     if StoredComponents.STAGE not in task.inputs:
         return
     stored = task.stored(StoredComponents)
@@ -54,7 +54,7 @@ def warn_of_unseen_components(work: StageWork) -> None:
     unseen = np.bincount(labels, minlength=n_components)
     unseen[components_of_landmarks(task, labels)] = 0
     if unseen.any():
-        work.warn(
+        context.warn(
             f"{task.stage}: {np.count_nonzero(unseen)} of {n_components} components of the neighbour graph have no "
             f"landmark; their points, {unseen.sum()} of {len(labels)}, are combinations of landmarks of other "
             "components, which says little of where they lie: raise landmarks.n_landmarks, give landmarks in every "

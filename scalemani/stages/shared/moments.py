@@ -7,9 +7,9 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from scalemani.engine.needs import Memory, array, entries
+from scalemani.engine.context import StageContext, StageTask
+from scalemani.engine.memory_model import Memory, array, entries
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 from scalemani.kernels.rows.compressed import dense_rows
 from scalemani.kernels.spectral.linear import add_moments
@@ -85,9 +85,9 @@ def gram_entries(sizes: Sizes) -> int:
     return min(sizes.params.n_landmarks**2, TILES_TOGETHER * TILE_ROWS * width**2)
 
 
-def summed_gram(work: StageWork) -> sp.csr_matrix:
+def summed_gram(context: StageContext) -> sp.csr_matrix:
     """Return Z^T Z (L, L), symmetric bit for bit."""
-    return symmetric_part(fold_tiles(work, gram_of_tiles, operator.add, TILES_TOGETHER, "gram"))
+    return symmetric_part(fold_tiles(context, gram_of_tiles, operator.add, TILES_TOGETHER, "gram"))
 
 
 def gram_of_tiles(task: StageTask, tiles: range) -> sp.csr_matrix:
@@ -103,9 +103,9 @@ def center_of(task: StageTask) -> np.ndarray:
     return task.stored(StoredLandmarks).points.read_once().mean(axis=0, dtype=np.float64)
 
 
-def summed_moments(work: StageWork) -> Moments:
+def summed_moments(context: StageContext) -> Moments:
     """Return the sums over all points."""
-    return fold_tiles(work, moments_of_tiles, added, TILES_TOGETHER, "moments")
+    return fold_tiles(context, moments_of_tiles, added, TILES_TOGETHER, "moments")
 
 
 def moments_of_tiles(task: StageTask, tiles: range) -> Moments:

@@ -13,18 +13,18 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import DTypeLike
 
+from scalemani.engine.context import Arrays, StageContext, StageTask
 from scalemani.engine.memory.files import Table
-from scalemani.engine.needs import Memory, Terms, array
+from scalemani.engine.memory_model import Memory, Terms, array
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import Arrays, StageTask, StageWork
 from scalemani.kernels.arrays.columns import panels
 from scalemani.kernels.arrays.grouping import group_by
 from scalemani.kernels.arrays.tiles import slices
 from scalemani.kernels.arrays.workspace import Empty
 from scalemani.stages.arrays.embeddings import StoredLandmarkScores
 from scalemani.stages.arrays.points import StoredWorkPoints
-from scalemani.stages.shared.beside_points import write_rows
 from scalemani.stages.shared.landmark_maps import stored_landmark_weights
+from scalemani.stages.shared.side_data import write_rows
 from scalemani.store.schema import ArrayDescription
 
 PART_BYTES = 2**24  # of rows that are brought to their places in memory
@@ -124,14 +124,14 @@ def write_scores(
         stored.group.write_whole(arrays, stored.SOLVED)
 
 
-def write_over_landmarks(work: StageWork, stored: StoredLandmarkScores) -> None:
+def write_over_landmarks(context: StageContext, stored: StoredLandmarkScores) -> None:
     """Write the embedding of all points, Z times the stored coordinates of the landmarks."""
-    empty = work.workspace().empty
-    write_embedding(work, type(stored).embedding, over_landmarks(work.task, stored.vectors.read(), empty), empty)
+    empty = context.workspace().empty
+    write_embedding(context, type(stored).embedding, over_landmarks(context.task, stored.vectors.read(), empty), empty)
 
 
 def write_embedding(
-    work: StageWork,
+    context: StageContext,
     described: ArrayDescription,
     positions: np.ndarray,
     empty: Empty = np.empty,
@@ -145,4 +145,4 @@ def write_embedding(
     empty : makes the array (N, d) in input order: in memory, or in a mapped file
     others : row arrays (N, ...) that are written with them, in the order that the stage works in
     """
-    write_rows(work, {described: in_input_order(work.task, positions, empty), **others})
+    write_rows(context, {described: in_input_order(context.task, positions, empty), **others})

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
+from scalemani.engine.context import MOST_PARTS, StageContext
 from scalemani.engine.task import StageTask
-from scalemani.engine.work import MOST_PARTS, StageWork
 from scalemani.kernels.arrays.grouping import inverse_order
 from scalemani.kernels.rows.compressed import Points, dense_rows
 from scalemani.stages.arrays.points import StoredPoints
@@ -32,18 +32,18 @@ class RowsOfBlocks(NamedTuple):
 class SampledRows:
     """Points (N, D) that are indexed by row numbers (n,), as an array in memory is; sparse ones become dense."""
 
-    work: StageWork
+    context: StageContext
 
     def __len__(self) -> int:
-        return self.work.task.dimensions.n_points
+        return self.context.task.dimensions.n_points
 
     def __getitem__(self, rows: np.ndarray) -> np.ndarray:
-        return dense_rows(gathered_rows(self.work, rows))
+        return dense_rows(gathered_rows(self.context, rows))
 
 
-def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
+def gathered_rows(context: StageContext, rows: np.ndarray) -> Points:
     """Return the points (n, D) at row numbers (n,) int in any order: those of each block are read by one task."""
-    task = work.task
+    task = context.task
     blocks = np.unique(rows // task.dimensions.block_rows)
     if len(blocks) <= FEW_BLOCKS:
         return StoredPoints(task.inputs["points"]).points.gather(rows)
@@ -53,7 +53,7 @@ def gathered_rows(work: StageWork, rows: np.ndarray) -> Points:
     bounds = np.searchsorted(ascending, [part[0] * task.dimensions.block_rows for part in together])
     parts = np.split(ascending, bounds[1:])
     ranges = [RowsOfBlocks(int(part[0]), int(part[-1]), chosen) for part, chosen in zip(together, parts, strict=True)]
-    points = work.fold(rows_of_blocks, operator.add, ranges)
+    points = context.fold(rows_of_blocks, operator.add, ranges)
     places = inverse_order(order)
     return sp.vstack(points, format="csr")[places] if sp.issparse(points[0]) else np.concatenate(points)[places]
 

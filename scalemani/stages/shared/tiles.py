@@ -4,17 +4,17 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from scalemani.engine.context import StageContext, StageTask, ranges_of
 from scalemani.engine.graph import parts_held
-from scalemani.engine.work import StageTask, StageWork, ranges_of
 from scalemani.kernels.arrays.tiles import TILE_ROWS
 
 
 def fold_tiles(
-    work: StageWork, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
+    context: StageContext, function: Callable[[StageTask, range], Any], combine: Any, together: int, shown: str = ""
 ) -> Any:
     """Return function(task, tiles) of all tiles, at least so many together, combined in order."""
-    graph = work.graph()
-    tiles = ranges_of(-(-work.task.dimensions.n_points // TILE_ROWS), together)
+    graph = context.graph()
+    tiles = ranges_of(-(-context.task.dimensions.n_points // TILE_ROWS), together)
     return graph.compute(graph.fold(function, combine, tiles, TILE_ROWS, shown))
 
 

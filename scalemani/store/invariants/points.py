@@ -108,7 +108,7 @@ def rows_apart(one: np.ndarray | sp.csr_matrix, other: np.ndarray | sp.csr_matri
     """Return the distances (n,) of rows to others as `pair_distances` does."""
     if compares_rows(metric):
         pairs = zip(one[:, np.newaxis], other[:, np.newaxis], strict=True)
-        return np.array([distances_between(metric, own, row)[0, 0] for own, row in pairs])
+        return np.array([distances_between(metric, first, row)[0, 0] for first, row in pairs])
     if metric == "jaccard":
         one, other = (sp.csr_matrix(rows > 0).astype(np.float64) for rows in (one, other))
         common = np.asarray(one.multiply(other).sum(axis=1)).ravel()

@@ -4,9 +4,9 @@ import pytest
 
 from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.params.conditions import POINTS, Above, Acts, AtMost, OneOf, OtherThan, Where
-from scalemani.config.params.effects import RunSituation, conditions
+from scalemani.config.params.effects import RunConfiguration, conditions
 
-HERE = RunSituation("t-sne", Parameters(), Parameters(), frozenset(), {POINTS: 100})
+HERE = RunConfiguration("t-sne", Parameters(), Parameters(), frozenset(), {POINTS: 100})
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import scalemani as sm
 from scalemani.config.params import Parameters, names_of_parameters
 from scalemani.config.params.by_stage import AffinitiesParams, LandmarksParams
 from scalemani.config.routes import ROUTES
-from scalemani.config.stages import BESIDE_POINTS
+from scalemani.config.stages import SIDE_DATA_LANDMARKS
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError
 from scalemani.interfaces.cli.options import Options
@@ -162,7 +162,7 @@ def test_the_names_of_methods_are_those_of_the_kernels():
 
     assert allowed(AffinitiesParams, "solver") == set(SOLVERS)
     assert allowed(AffinitiesParams, "order") == set(ORDERS)
-    assert allowed(LandmarksParams, "method") == {*LANDMARK_METHODS, *BESIDE_POINTS}
+    assert allowed(LandmarksParams, "method") == {*LANDMARK_METHODS, *SIDE_DATA_LANDMARKS}
 
 
 @pytest.mark.parametrize("method", ROUTES)

@@ -8,12 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext
 from scalemani.engine.memory import files
 from scalemani.engine.memory.files import MappedArrays
 from scalemani.engine.memory.process import PROCESS
-from scalemani.engine.needs import PROCESS_BYTES, Budget, Memory
+from scalemani.engine.memory_model import PROCESS_BYTES, Budget, Memory
 from scalemani.engine.task import Dimensions, StageTask
-from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import MemoryBudgetError, StoreError
 from scalemani.io.sources import open_points
@@ -71,7 +71,7 @@ def test_stages_on_mapped_arrays_store_what_they_do_in_memory(roll, tmp_path, sp
         output.objects.set_json(INPUTS, {})  # as a run does first: its folder is there then
         task = StageTask(stage, ended.dimensions, ended.params, inputs[stage], output, 0, in_memory=False)
         with executor.started():
-            STAGES[stage].run(StageWork(task, executor, 2))
+            STAGES[stage].run(StageContext(task, executor, 2))
         PROCESS.free()
         output.mark_complete({})
         assert output.content_digest == ended.group(stage).content_digest, stage

@@ -13,9 +13,9 @@ import pytest
 
 import scalemani
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageTask
 from scalemani.engine.memory.process import PROCESS, Key, ProcessMemory
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import StageTask
 from scalemani.store.groups import StageGroup
 
 

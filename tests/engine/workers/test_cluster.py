@@ -13,7 +13,7 @@ from distributed.diagnostics.plugin import SchedulerPlugin
 from distributed.utils import key_split
 
 from scalemani.engine.graph import TaskGraph
-from scalemani.engine.needs import Batch, Memory
+from scalemani.engine.memory_model import Batch, Memory
 from scalemani.engine.workers import clients
 from scalemani.engine.workers import cluster as module
 from scalemani.engine.workers.executor import Executor

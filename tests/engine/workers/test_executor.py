@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import scalemani as sm
-from scalemani.engine.needs import Budget
+from scalemani.engine.memory_model import Budget
 from scalemani.engine.progress import Progress
 from scalemani.engine.workers.executor import Executor, bytes_of
 from scalemani.errors import ConfigError, ScalemaniError

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 from scalemani.engine.workers.clients import DRIVER, SCRATCH_PREFIX, scratch_folder
 from scalemani.engine.workers.executor import Executor
 

@@ -17,7 +17,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 import scalemani as sm
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.errors import ConfigError, DataError, ScalemaniWarning
 from scalemani.io.sources import open_points
 from scalemani.runs.new_points import NewPoints, read_placement

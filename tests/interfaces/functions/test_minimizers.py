@@ -8,7 +8,7 @@ import scalemani as sm
 from scalemani.config.objectives import OBJECTIVES, objective_of
 from scalemani.config.params import Parameters
 from scalemani.descents.problem import problem_of
-from scalemani.engine.work import StageTask, StageWork
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ConfigError, DataError, DisconnectedGraphError, ScalemaniWarning, ShortfallWarning
 from scalemani.interfaces.functions.nonlinear import NUMBERS
@@ -48,7 +48,7 @@ def test_from_the_affinities_and_the_start_of_a_run_the_minimum_is_the_runs_to_t
     objective, strength = objective_of(method), finished.params.descent.strength
     problem = problem_of(rows, objective, strength)
     repulsion = finished.certificates["layout"]["repulsion"]
-    start = layout.start_positions(StageWork(task, Executor(workers=1), 1), problem, repulsion)
+    start = layout.start_positions(StageContext(task, Executor(workers=1), 1), problem, repulsion)
     found = sm.minimize(W, method, start, direction=numbers.get("direction", "auto"), settings=settings)
     input_rows = finished.group("work_points").read("input_rows")
     np.testing.assert_array_equal(found.embedding, finished.embedding[...][input_rows])

@@ -12,7 +12,7 @@ from distributed import Client
 
 import scalemani as sm
 from scalemani.config.params import Parameters
-from scalemani.engine.work import LEDGER_VARIABLE
+from scalemani.engine.context import LEDGER_VARIABLE
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import DataError
 from scalemani.io.sources import open_points, points_in_memory, take_representation

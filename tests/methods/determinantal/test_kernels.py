@@ -266,7 +266,7 @@ def test_what_rounding_leaves_of_a_kernel_of_low_rank_is_left_out(rank):
 
 def test_more_than_the_kernel_has_rank_for_is_refused():
     spectrum = Spectrum(np.ones(3), np.eye(5)[:, :3])
-    with pytest.raises(ConfigError, match=r"4 landmarks were asked for, but their kernel has rank 3 .* smaller sigma"):
+    with pytest.raises(ConfigError, match=r"4 landmarks were requested, but their kernel has rank 3 .* smaller sigma"):
         draw_k_dpp(spectrum, 4, np.random.default_rng(0))
 
 

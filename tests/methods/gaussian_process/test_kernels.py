@@ -169,7 +169,7 @@ def test_an_eta_that_is_far_too_small_or_large_is_refused_with_a_remedy():
     points = drawn(600, 3)
     with pytest.raises(DataError, match=r"eta=1e-06 is far too small .* would do, "):
         learned(points, 3, eta=1e-6)
-    words = r"50 landmarks were asked for, but at landmarks.eta=1e\+09 \d+ of them .* a smaller landmarks.eta"
+    words = r"50 landmarks were requested, but at landmarks.eta=1e\+09 \d+ of them .* a smaller landmarks.eta"
     with pytest.raises(DataError, match=words):
         learned(points, 50, eta=1e9, steps=100)
 
@@ -220,7 +220,7 @@ def test_repeated_points_are_chosen_once_and_too_few_are_told_of():
 
 def test_an_eta_at_which_few_landmarks_determine_all_says_how_many_there_are():
     points = np.random.default_rng(2).normal(size=(500, 2))
-    words = r"100 landmarks were asked for, but at landmarks.eta=1e\+04 (\d+) of them .* a smaller landmarks.eta"
+    words = r"100 landmarks were requested, but at landmarks.eta=1e\+04 (\d+) of them .* a smaller landmarks.eta"
     with pytest.raises(DataError, match=words) as error:
         active_landmarks(points, 100, 1e4)
     n_found = int(re.search(words, str(error.value)).group(1))

@@ -39,7 +39,7 @@ def test_of_other_distances_coordinates_are_those_of_kernel_components():
 
 def test_more_dimensions_than_distances_span_are_refused():
     line = np.arange(10.0)[:, np.newaxis]
-    with pytest.raises(RankError, match="2 components were asked of distances that span 1 dimensions"):
+    with pytest.raises(RankError, match="2 components were requested of distances that span 1 dimensions"):
         classical_scaling(cdist(line, line), 2)
 
 

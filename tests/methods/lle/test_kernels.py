@@ -78,7 +78,7 @@ def test_pieces_are_counted_by_eigenvalues_that_are_zero():
 def test_more_components_than_landmarks_span_are_refused():
     errors, gram = reduced(*problem())
     assert locally_linear_components(errors, gram, 19)[0].vectors.shape == (20, 19)
-    with pytest.raises(RankError, match="20 components were asked of landmarks whose weights span 20 dimensions"):
+    with pytest.raises(RankError, match="20 components were requested of landmarks whose weights span 20 dimensions"):
         locally_linear_components(errors, gram, 20)
 
 

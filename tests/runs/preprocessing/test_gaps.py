@@ -144,7 +144,7 @@ def test_weights_labels_and_blocks_belong_to_the_rows_that_are_left(tmp_path):
     for found in runs:
         assert found.n_input_points == 1300
         assert found.input_rows is None
-        assert np.array_equal(np.asarray(found.kept_embedding[...]), np.asarray(plain.embedding[...]))
+        assert np.array_equal(np.asarray(found.retained_embedding[...]), np.asarray(plain.embedding[...]))
         filled = np.full((1300, 2), np.nan)
         filled[KEPT] = plain.embedding[...]
         assert np.array_equal(np.asarray(found.embedding[...]), filled, equal_nan=True)
@@ -304,7 +304,7 @@ def test_appended_rows_with_a_gap_are_left_out(stored, method, tmp_path):
     expected = sm.append(shutil.copytree(stored / method, tmp_path / "other"), np.delete(new, [7, 200], axis=0))
     assert appended.appended == expected.appended == 298
     found = np.asarray(appended.run.embedding[...])
-    wanted = np.asarray(expected.run.kept_embedding[...])
+    wanted = np.asarray(expected.run.retained_embedding[...])
     kept = np.concatenate([KEPT, 1300 + np.setdiff1d(np.arange(300), [7, 200])])
     assert found.shape == (1600, 2)
     assert np.array_equal(np.flatnonzero(~np.isnan(found[:, 0])), kept)

@@ -17,7 +17,7 @@ from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_pixels, open_points
 from scalemani.kernels.neighbors.rounds import FIRST_DRAWS, MOST_DRAWS
 from scalemani.runs.walk import run
-from scalemani.stages.neighbors.needs import SHARE_OF_FLAGS
+from scalemani.stages.neighbors.memory_model import SHARE_OF_FLAGS
 from scalemani.stages.table import STAGES
 
 SCALARS_AND_BOUNDS = 512  # bytes of what no list names: a scale, eigenvalues, where cells begin
@@ -87,18 +87,18 @@ def test_the_search_for_neighbours_stores_its_last_graph_and_where_rounds_are_ke
     one = finished["knn-graph"]
     sizes, arrays = Sizes(one.dimensions, one.params), arrays_of(one, "neighbors")
     last, all_rounds = (
-        sum(STAGES["neighbors"].disk(replace(sizes, rounds_kept=kept)).stored.values()) for kept in (False, True)
+        sum(STAGES["neighbors"].disk(replace(sizes, stores_rounds=kept)).stored.values()) for kept in (False, True)
     )
     flags = next(array.nbytes for path, array in arrays.items() if path.endswith("fresh"))
     graph = sum(array.nbytes for path, array in arrays.items() if path.startswith("round_"))
     compressed = (1 - SHARE_OF_FLAGS) * flags  # what is listed less of flags than they take before
-    assert listed("knn-graph", one, "neighbors") == STAGES["neighbors"].disk(replace(sizes, rounds_kept=False))
+    assert listed("knn-graph", one, "neighbors") == STAGES["neighbors"].disk(replace(sizes, stores_rounds=False))
     assert abs(last + compressed - sum(array.nbytes for array in arrays.values())) <= SCALARS_AND_BOUNDS
     assert all_rounds - last == one.params.neighbors.max_rounds * (graph - compressed)
 
 
 def test_a_search_within_leaves_writes_no_more_than_it_lists(by_leaves):
-    disk = STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, rounds_kept=True))
+    disk = STAGES["neighbors"].disk(Sizes(by_leaves.dimensions, by_leaves.params, stores_rounds=True))
     arrays = arrays_of(by_leaves, "neighbors")
     within = {name: array for name, array in arrays.items() if name.startswith(("leaves_", "joined_"))}
     assert len(within) == 1 + FIRST_DRAWS * 3  # leaves, and three arrays of the one group of each draw

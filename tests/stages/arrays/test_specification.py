@@ -6,7 +6,7 @@ import re
 import pytest
 
 from scalemani.engine.checkpoints import FOLDERS, TABLE
-from scalemani.engine.work import DIMENSIONS
+from scalemani.engine.context import DIMENSIONS
 from scalemani.runs.walk import INPUTS
 from scalemani.stages.points import SURVEY
 from scalemani.store.locks import LOCK

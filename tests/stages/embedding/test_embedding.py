@@ -8,9 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext, StageTask
 from scalemani.engine.progress import Progress
 from scalemani.engine.sizes import Sizes
-from scalemani.engine.work import StageTask, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.measures import subspace_angle
@@ -287,7 +287,7 @@ def test_arrays_with_a_row_a_point_take_no_more_than_the_stage_lists(tmp_path, s
     clouds = np.repeat([0.0, 100.0, -100.0], [3600, 1200, 1200])
     points, live = clouds[:, np.newaxis] + np.random.default_rng(0).normal(size=(6000, 3)), LiveArrays(6000)
 
-    class Counted(StageWork):
+    class Counted(StageContext):
         """Counts the arrays that it makes."""
 
         def workspace(self):

@@ -8,9 +8,9 @@ import pytest
 from scipy.spatial.distance import cdist
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import LEDGER_VARIABLE, StageTask
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import LEDGER_VARIABLE, StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.kernels.neighbors.rerank import Neighbors, recall_by_row
@@ -20,7 +20,7 @@ from scalemani.runs.walk import run
 from scalemani.stages.neighbors import near_neighbors_block
 from scalemani.stages.neighbors.cells import cells_block
 from scalemani.stages.neighbors.counts import n_listed
-from scalemani.stages.neighbors.needs import BYTES_OF_EDGE
+from scalemani.stages.neighbors.memory_model import BYTES_OF_EDGE
 from scalemani.stages.neighbors.tables import list_tables, short_sketches, sketch_tables
 
 K = 35  # more than `few_neighbors`, and more than a neighbour's list is visited for

@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext
 from scalemani.engine.graph import unit_name
 from scalemani.engine.task import StageTask
-from scalemani.engine.work import StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.runs.walk import run
@@ -38,7 +38,7 @@ def test_rows_come_in_any_order_and_more_than_once(stored, scheduler, n_blocks):
     task = StageTask("partition", ended.dimensions, ended.params, inputs, ended.group("points"), 0)
     executor = Executor(scheduler, workers=2)
     with executor.started():
-        read = sampled_rows.gathered_rows(StageWork(task, executor, 2), rows)
+        read = sampled_rows.gathered_rows(StageContext(task, executor, 2), rows)
     assert sp.issparse(read) == sp.issparse(points)
     expected = points[rows]
     assert np.array_equal(read.toarray(), expected.toarray()) if sp.issparse(read) else np.array_equal(read, expected)

@@ -1,4 +1,4 @@
-"""Points sorted into the boxes of a regular grid, of which only the occupied ones are kept."""
+"""Points sorted into the boxes of a regular grid, of which only the occupied ones are stored."""
 
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def neighbors_along(keys: np.ndarray, others: np.ndarray, stride: int, reach: in
     -------
     (n, 2 reach + 1) int64, places among `others` of the keys moved by -reach, ..., reach boxes; -1 where there is none
     """
-    found = np.full((len(keys), 2 * reach + 1), -1)
+    positions = np.full((len(keys), 2 * reach + 1), -1)
     for step in range(2 * reach + 1):
         head = 0
         for i in range(len(keys)):
@@ -50,8 +50,8 @@ def neighbors_along(keys: np.ndarray, others: np.ndarray, stride: int, reach: in
             while head < len(others) and others[head] < wanted:
                 head += 1
             if head < len(others) and others[head] == wanted:
-                found[i, step] = head
-    return found
+                positions[i, step] = head
+    return positions
 
 
 @compiled

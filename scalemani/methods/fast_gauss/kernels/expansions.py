@@ -12,7 +12,7 @@ K = exp(-|y - x|^2) and boxes of side sqrt(2) r, whose points lie within r / sqr
 
 *Errata of the thesis.* Equations (5.5) to (5.7) sum the charges where they need absolute values: with charges of both
 signs they can even be 0. The second term of (5.7) is a square; expanding one truncated series into another loses the
-kept part of the first times the tail of the second, which is of first order. With r = 1/2 the slack of the first
+retained part of the first times the tail of the second, which is of first order. With r = 1/2 the slack of the first
 term hides that (at orders up to 15 the largest error is 0.41 of the bound). The product form of Greengard and Strain
 (1991) that (5.5) corrects, a product of tails of one dimension, is too small from two dimensions on.
 """
@@ -158,7 +158,7 @@ def evaluate(
     work : (WORK_ROWS, CHUNK) float64; the first three rows become the gradient, the fourth S
     """
     n0, n1, _ = coefficients.shape
-    found, offsets, lines, value, slope = work[:4], work[4:7], work[7:10], work[10], work[11]
+    field, offsets, lines, value, slope = work[:4], work[4:7], work[7:10], work[10], work[11]
     x0, x1, x2, line0, line1, line2 = offsets[0], offsets[1], offsets[2], lines[0], lines[1], lines[2]
     for j in range(count):
         x0[j] = 0.0
@@ -176,13 +176,13 @@ def evaluate(
                     line2[j] = line2[j] * x1[j] + slope[j]
         if i0 == n0 - 1:
             for j in range(count):
-                found[0, j], found[1, j], found[2, j], found[3, j] = 0.0, line1[j], line2[j], line0[j]
+                field[0, j], field[1, j], field[2, j], field[3, j] = 0.0, line1[j], line2[j], line0[j]
         else:
             for j in range(count):
-                found[0, j] = found[0, j] * x0[j] + found[3, j]
-                found[1, j] = found[1, j] * x0[j] + line1[j]
-                found[2, j] = found[2, j] * x0[j] + line2[j]
-                found[3, j] = found[3, j] * x0[j] + line0[j]
+                field[0, j] = field[0, j] * x0[j] + field[3, j]
+                field[1, j] = field[1, j] * x0[j] + line1[j]
+                field[2, j] = field[2, j] * x0[j] + line2[j]
+                field[3, j] = field[3, j] * x0[j] + line0[j]
 
 
 @inlined_sums
@@ -274,7 +274,7 @@ def axis_errors(order: int, furthest: int, side: float, offset: float) -> AxisEr
     """Return what sources and targets at most `furthest` boxes apart can do, in one dimension.
 
     The series of exp(-(y - x)^2) in the offsets u and v converges everywhere; moments m < order and coefficients
-    n <= order are kept. What is lost is at most the sum of rho^{m+n} |h_{m+n}(D)| / (m! n!) over the other m and n,
+    n <= order are retained. What is lost is at most the sum of rho^{m+n} |h_{m+n}(D)| / (m! n!) over the other m and n,
     with D the distance between the centres and rho the largest offset; the slope loses n / rho times as much.
 
     Parameters
@@ -316,16 +316,16 @@ def pair_errors(axis: AxisErrors, steps: np.ndarray, reach: int, summed: bool) -
     beyond = steps.max() > reach
     if summed and not beyond:
         return 0.0, 0.0
-    kept, wrong = 1.0, 1.0
+    product, wrong = 1.0, 1.0
     for step in steps:
-        kept *= axis.most[step]
+        product *= axis.most[step]
         wrong *= axis.most[step] + axis.error[step]
     squares = 0.0
     for step in steps:
-        exact = axis.steepest[step] * kept / axis.most[step]
-        found = (axis.steepest[step] + axis.slope_error[step]) * wrong / (axis.most[step] + axis.error[step])
-        squares += square_of(exact if beyond else found - exact)
-    return (kept if beyond else wrong - kept), np.sqrt(squares)
+        exact = axis.steepest[step] * product / axis.most[step]
+        perturbed = (axis.steepest[step] + axis.slope_error[step]) * wrong / (axis.most[step] + axis.error[step])
+        squares += square_of(exact if beyond else perturbed - exact)
+    return (product if beyond else wrong - product), np.sqrt(squares)
 
 
 @compiled

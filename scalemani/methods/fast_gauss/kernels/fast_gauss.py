@@ -70,14 +70,14 @@ def empty_held(n_dims: int) -> Held:
 
 
 @compiled
-def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: np.ndarray) -> int:
+def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, field: np.ndarray) -> int:
     """Add the field of the points that are held at some targets, and hold none.
 
     Parameters
     ----------
     held, n_held : the points, of which the first `n_held` count
     targets : (g, d) float64
-    found : (g, d + 1) float64; gradient and S are added to it
+    field : (g, d + 1) float64; gradient and S are added to it
 
     Returns
     -------
@@ -87,21 +87,21 @@ def add_points(kind: int, held: Held, n_held: int, targets: np.ndarray, found: n
     squared, slopes = np.empty(HELD), np.empty(HELD)
     for i in range(len(targets)):
         square_distances(held.columns, targets[i], 0, n_held, squared)
-        found[i, n_dims] += weigh(kind, squared, held.charges[:n_held], slopes)
+        field[i, n_dims] += weigh(kind, squared, held.charges[:n_held], slopes)
         for k in range(n_dims):
-            found[i, k] += SLOPE * moment(held.columns[k, :n_held], targets[i, k], slopes)
+            field[i, k] += SLOPE * moment(held.columns[k, :n_held], targets[i, k], slopes)
     return 0
 
 
 @compiled
-def add_own(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, found: np.ndarray) -> None:
+def add_mutual_field(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, field: np.ndarray) -> None:
     """Add the field of targets at each other: to itself, a point has no charge.
 
     Parameters
     ----------
     targets : (g, d) float64
     charges : (g,) float64
-    found : (g, d + 1) float64; gradient and S are added to it
+    field : (g, d + 1) float64; gradient and S are added to it
     """
     for first in range(0, len(targets), HELD):
         n_held = min(HELD, len(targets) - first)
@@ -110,12 +110,12 @@ def add_own(kind: int, held: Held, targets: np.ndarray, charges: np.ndarray, fou
                 held.columns[k, j] = targets[first + j, k]
             held.charges[j] = charges[first + j]
         for i in range(len(targets)):
-            own = i - first if first <= i < first + n_held else n_held
-            if own < n_held:
-                held.charges[own] = 0.0
-            add_points(kind, held, n_held, targets[i : i + 1], found[i : i + 1])
-            if own < n_held:
-                held.charges[own] = charges[i]
+            place = i - first if first <= i < first + n_held else n_held
+            if place < n_held:
+                held.charges[place] = 0.0
+            add_points(kind, held, n_held, targets[i : i + 1], field[i : i + 1])
+            if place < n_held:
+                held.charges[place] = charges[i]
 
 
 @compiled
@@ -125,7 +125,7 @@ def sum_boxes(  # noqa: PLR0913 - how LLVM associates sums depends on the functi
     target_boxed: Boxed,
     boxes: np.ndarray,
     ranges: np.ndarray,
-    own: bool,
+    at_points: bool,
     sums: np.ndarray,
     gradients: np.ndarray,
 ) -> None:
@@ -144,25 +144,25 @@ def sum_boxes(  # noqa: PLR0913 - how LLVM associates sums depends on the functi
     for b in range(len(boxes)):
         begin, end = target_boxed.starts[boxes[b]], target_boxed.starts[boxes[b] + 1]
         targets = target_boxed.points[begin:end]
-        found = np.zeros((end - begin, n_dims + 1))
+        field = np.zeros((end - begin, n_dims + 1))
         for row in range(ranges.shape[1]):
             for j in range(ranges[b, row, 0], ranges[b, row, 1]):
-                if own and begin <= j < end:
+                if at_points and begin <= j < end:
                     continue
                 for k in range(n_dims):
                     held.columns[k, n_held] = boxed.points[j, k]
                 held.charges[n_held] = charges[j]
                 n_held += 1
                 if n_held == HELD:
-                    n_held = add_points(GAUSSIAN, held, n_held, targets, found)
-        n_held = add_points(GAUSSIAN, held, n_held, targets, found)
-        if own:
-            add_own(GAUSSIAN, held, targets, charges[begin:end], found)
+                    n_held = add_points(GAUSSIAN, held, n_held, targets, field)
+        n_held = add_points(GAUSSIAN, held, n_held, targets, field)
+        if at_points:
+            add_mutual_field(GAUSSIAN, held, targets, charges[begin:end], field)
         for i in range(begin, end):
             row_of = target_boxed.order[i]
-            sums[row_of] = found[i - begin, n_dims]
+            sums[row_of] = field[i - begin, n_dims]
             for k in range(n_dims):
-                gradients[row_of, k] = found[i - begin, k]
+                gradients[row_of, k] = field[i - begin, k]
 
 
 @compiled
@@ -171,7 +171,7 @@ def evaluate_boxes(
     boxes: np.ndarray,
     coefficients: np.ndarray,
     charges: np.ndarray,
-    own: bool,
+    at_points: bool,
     sums: np.ndarray,
     gradients: np.ndarray,
 ) -> None:
@@ -182,21 +182,21 @@ def evaluate_boxes(
     boxes : (n,) int64, numbers of boxes of targets
     coefficients : (n, n0, n1, n2) float64, of each of these
     charges : (M,) float64, in the order of the boxes
-    own : whether the targets are the points: what a point is to itself, its charge, is taken away
+    at_points : whether the targets are the points: what a point is to itself, its charge, is taken away
     sums, gradients : those of `sum_boxes`
     """
     n_dims = gradients.shape[1]
-    found = np.empty((WORK_ROWS, CHUNK))
+    field = np.empty((WORK_ROWS, CHUNK))
     for b in range(len(boxes)):
         end, center = target_boxed.starts[boxes[b] + 1], target_boxed.centers[boxes[b]]
         for begin in range(target_boxed.starts[boxes[b]], end, CHUNK):
             stop = min(begin + CHUNK, end)
-            evaluate(coefficients[b], target_boxed.points, np.uint64(begin), np.uint64(stop - begin), center, found)
+            evaluate(coefficients[b], target_boxed.points, np.uint64(begin), np.uint64(stop - begin), center, field)
             for i in range(begin, stop):
                 row = target_boxed.order[i]
-                sums[row] = found[AXES, i - begin] - (charges[i] if own else 0.0)
+                sums[row] = field[AXES, i - begin] - (charges[i] if at_points else 0.0)
                 for k in range(n_dims):
-                    gradients[row, k] = found[AXES - n_dims + k, i - begin]
+                    gradients[row, k] = field[AXES - n_dims + k, i - begin]
 
 
 BOX_RATIO = 0.5  # r
@@ -277,8 +277,8 @@ class FastGauss(ApproximateSums):
             Points in more dimensions, or so far apart that their boxes cannot be numbered.
         """
         points, at, weights = pair_arguments(sources, targets, charges)
-        own = targets is None
-        grid, boxed, target_boxed = self._boxed(points, at, own, self.reach)
+        at_points = targets is None
+        grid, boxed, target_boxed = self._boxed(points, at, at_points, self.reach)
         weights = weights if charges is None else weights[boxed.order]
         field = empty_field(at)
         direct = self._direct(grid, boxed, target_boxed)
@@ -286,14 +286,14 @@ class FastGauss(ApproximateSums):
 
         def sum_pairs(panel: slice) -> None:
             ranges = self._ranges(grid, boxed, target_boxed.keys[summed[panel]])
-            sum_boxes(boxed, weights, target_boxed, summed[panel], ranges, own, *field)
+            sum_boxes(boxed, weights, target_boxed, summed[panel], ranges, at_points, *field)
 
         run(self.over(sum_pairs, slices(len(summed), BOXES_PER_PANEL)))
         if len(expanded):
             coefficients = self._coefficients(grid, boxed, weights, target_boxed.keys[expanded])
 
             def part(panel: slice) -> None:
-                evaluate_boxes(target_boxed, expanded[panel], coefficients[panel], weights, own, *field)
+                evaluate_boxes(target_boxed, expanded[panel], coefficients[panel], weights, at_points, *field)
 
             run(self.over(part, slices(len(expanded), BOXES_PER_PANEL)))
         return field
@@ -330,12 +330,12 @@ class FastGauss(ApproximateSums):
         rounding = ROUNDING * float(sizes.sum())
         return worst[0] + rounding, worst[1] + rounding
 
-    def _boxed(self, points: np.ndarray, at: np.ndarray, own: bool, reach: int) -> tuple[Grid, Boxed, Boxed]:
+    def _boxed(self, points: np.ndarray, at: np.ndarray, at_points: bool, reach: int) -> tuple[Grid, Boxed, Boxed]:
         if points.shape[1] not in DIMENSIONS:
             raise ConfigError(f"fgt sums in 1 to 3 dimensions, not {points.shape[1]}: take the method 'exact'")
         grid = grid_over([points, at], math.sqrt(2.0) * BOX_RATIO, reach)
         boxed = sort_into_boxes(points, grid)
-        return grid, boxed, boxed if own else sort_into_boxes(at, grid)
+        return grid, boxed, boxed if at_points else sort_into_boxes(at, grid)
 
     def _ranges(self, grid: Grid, boxed: Boxed, keys: np.ndarray) -> np.ndarray:
         return near_ranges(keys, boxed.keys, boxed.starts, grid.strides, grid.reaches)

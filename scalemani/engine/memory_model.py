@@ -33,8 +33,8 @@ def _summed(*terms: Terms) -> Terms:
 class Memory:
     """What is in memory of a process: once, by each task at work, with a row a point, and in a cache if it has room.
 
-    `points` are in files where memory has no room for them. `steps` follow each other, and what one of them takes
-    beside the others' is gone in the next: the largest counts.
+    `points` are in files where memory has no room for them. `steps` follow each other; what one of them
+    alone takes is released before the next: the largest counts.
     """
 
     process: Terms = field(default_factory=dict)
@@ -137,7 +137,7 @@ class Budget(NamedTuple):
 
 @dataclass(frozen=True)
 class Batch:
-    """The tasks that an executor is given together: their stage, the cache they share, and what they take.
+    """The tasks that an executor receives together: their stage, the cache they share, and what they take.
 
     `cache` names what a process keeps between tasks: a worker drops it when the first task of another cache comes.
     """

@@ -4,8 +4,8 @@ import math
 
 from scalemani.config.metrics import compares_rows
 from scalemani.config.params import Resolved
-from scalemani.config.stages import GIVEN_LISTS, PRECOMPUTED
-from scalemani.engine.needs import Disk, Memory, Terms, array
+from scalemani.config.stages import INPUT_LISTS, PRECOMPUTED
+from scalemani.engine.memory_model import Disk, Memory, Terms, array
 from scalemani.engine.sizes import Sizes, written
 from scalemani.kernels.arrays.grouping import PART_ITEMS
 from scalemani.kernels.neighbors.leaves import CUTS_OF_POOL, LARGE, MULTIPLIED_ROWS, most_waiting
@@ -35,7 +35,7 @@ SHARE_OF_FLAGS = 0.5  # that bytes of 0 and 1 take compressed: an eighth at the 
 
 
 def memory(sizes: Sizes) -> Memory:
-    """Return what the method takes, and the lists of a block: before, found, encoded, and what it is merged with."""
+    """Return what the method takes, and the lists of a block: before the search, after it, encoded, merged."""
     n_listed = sizes.dimensions.block_rows * sizes.params.n_neighbors
     lists = Memory(task={"lists of a block": 4 * BYTES_OF_NEIGHBOR * n_listed})
     if sizes.params.points.metric == PRECOMPUTED:
@@ -44,19 +44,17 @@ def memory(sizes: Sizes) -> Memory:
         "exact": memory_of_exact,
         "partition": memory_of_partition,
         "pynndescent": memory_of_descent,
-        GIVEN_LISTS: memory_of_partition,
+        INPUT_LISTS: memory_of_partition,
         "leaves": memory_of_leaves,
     }
     dimensions, method = sizes.dimensions, sizes.params.neighbors.method_for(sizes.dimensions.n_points)
-    found = lists + by_method[method](sizes)
+    held = lists + by_method[method](sizes)
     if compares_rows(sizes.params.points.metric) and method != "exact":
-        return found + Memory(
-            points={"points in float64": array("float64", dimensions.n_points, dimensions.n_features)}
-        )
+        return held + Memory(points={"points in float64": array("float64", dimensions.n_points, dimensions.n_features)})
     if dimensions.sparse or not METRICS[sizes.params.points.metric].of_sets:
-        return found
+        return held
     sets = array("float64", dimensions.n_points, n_words(dimensions.n_features))
-    return found + Memory(points={"sets of all points": sets})
+    return held + Memory(points={"sets of all points": sets})
 
 
 def compared_in_block(sizes: Sizes) -> Terms:
@@ -96,14 +94,14 @@ def memory_of_partition(sizes: Sizes) -> Memory:
     """Return what sketches and lists of all points take, and a block of them."""
     params, width, n_cells, n_points = sizes.params, sizes.sketch_width, sizes.n_cells, sizes.dimensions.n_points
     nearby = max(params.neighbors.nearby_cells, params.neighbors.nearby_per_probe * most_probes(params))
-    found = Memory(
+    held = Memory(
         process={"cells near each cell": array("int32", n_cells, min(n_cells, nearby))},
         points={
             "sketches of all points in bytes": array("int8", n_points, width),
             "heads of all lists": n_points * n_listed(params) * BYTES_OF_EDGE,
         },
     )
-    return found + memory_of_rounds(sizes, width, n_candidates(sizes, 0) + SPARE_CANDIDATES)
+    return held + memory_of_rounds(sizes, width, n_candidates(sizes, 0) + SPARE_CANDIDATES)
 
 
 def memory_of_rounds(sizes: Sizes, width: int, n_settled: int) -> Memory:
@@ -133,12 +131,12 @@ def memory_of_rounds(sizes: Sizes, width: int, n_settled: int) -> Memory:
 
 
 def most_probes(params: Resolved) -> int:
-    """Return how many cells a point visits at most; what is found out is not known before a run."""
+    """Return how many cells a point visits at most, also where a run measures how many are enough."""
     return params.neighbors.n_probes or params.neighbors.most_probes
 
 
 def continued(sizes: Sizes) -> Memory:
-    """Return what a search takes that goes on from an earlier graph, which lacks the appended points."""
+    """Return what a search takes that continues from an earlier graph, which lacks the appended points."""
     n_points, n_appended, width = sizes.dimensions.n_points, sizes.n_appended, sizes.sketch_width
     if not n_appended:
         return Memory()
@@ -216,27 +214,27 @@ def memory_of_leaves(sizes: Sizes) -> Memory:
 
 def disk(sizes: Sizes) -> Disk:
     """Return what is stored: rounds, the sampled queries; and all points where they are mapped."""
-    dimensions, asked, stored = sizes.dimensions, sizes.params.neighbors, StoredNeighbors
-    given = sizes.params.points.metric == PRECOMPUTED
-    exact = given or asked.method_for(dimensions.n_points) == "exact"
-    kept = asked.most_rounds * sizes.rounds_kept * (not exact)
+    dimensions, search, stored = sizes.dimensions, sizes.params.neighbors, StoredNeighbors
+    precomputed = sizes.params.points.metric == PRECOMPUTED
+    exact = precomputed or search.method_for(dimensions.n_points) == "exact"
+    earlier_rounds = search.most_rounds * sizes.stores_rounds * (not exact)
     queries = [stored.query_rows, stored.query_limits, stored.true_distances]
-    listed = {**round_written(sizes, 1 + kept), **written(queries, sizes, query=asked.sampled_queries)}
+    listed = {**round_written(sizes, 1 + earlier_rounds), **written(queries, sizes, query=search.sampled_queries)}
     crossed: Terms = {}
-    if not given and crossed_bytes(sizes):
+    if not precomputed and crossed_bytes(sizes):
         stripes = -(-sizes.dimensions.n_blocks // stripe_blocks(sizes))
         crossed = written(
             stored.STRIPES, sizes, stripe_edge=stripes * sizes.dimensions.n_points * sizes.params.n_neighbors
         )
     if exact:
         return Disk(listed, crossed)
-    before = round_written(sizes) if asked.most_rounds and not kept else {}
-    if asked.method == "leaves":
+    before = round_written(sizes) if search.most_rounds and not earlier_rounds else {}
+    if search.method == "leaves":
         leaves = leaf_sizes(sizes)
         width = MOST_DRAWS * leaves.of_point
         points = width * dimensions.n_points
         lengths = {"leaf": width, "joined_point": points, "joined_edge": points * leaves.joined}
-        before = {**before, **written([stored.leaves, *stored.JOINED], sizes, 1 + kept, **lengths)}
+        before = {**before, **written([stored.leaves, *stored.JOINED], sizes, 1 + earlier_rounds, **lengths)}
     return Disk(listed, before, {"points in work order": dimensions.n_points * dimensions.row_bytes})
 
 

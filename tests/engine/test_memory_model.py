@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scalemani.engine.needs import Budget, Disk, Memory, array, entries
+from scalemani.engine.memory_model import Budget, Disk, Memory, array, entries
 
 TERMS = st.dictionaries(st.sampled_from(("rows", "columns", "values")), st.integers(0, 1000), max_size=3)
 STEP = st.builds(Memory, process=TERMS, task=TERMS, points=TERMS, cache=TERMS)

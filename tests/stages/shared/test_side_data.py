@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import PointsInput, StageContext
 from scalemani.engine.sizes import Sizes
 from scalemani.engine.task import Dimensions, StageTask
-from scalemani.engine.work import PointsInput, StageWork
 from scalemani.engine.workers.executor import Executor
 from scalemani.io.sources import open_points
 from scalemani.io.sources.side_data import with_labels, with_weights
 from scalemani.stages import classes, weights
 from scalemani.stages.arrays.points import StoredWeights, StoredWorkPoints
-from scalemani.stages.shared.beside_points import in_work_order, memory_beside, side_data_part, store_in_work_order
+from scalemani.stages.shared.side_data import in_work_order, memory_of_values, side_data_part, store_in_work_order
 from scalemani.store.groups import StageGroup
 
 N_POINTS = 2500
@@ -40,7 +40,7 @@ def work_of(tmp_path):
             2**20,
         )
         given = None if source is None else PointsInput(source, (), 0)
-        return StageWork(task, Executor(workers=2), at_once=2, points=given)
+        return StageContext(task, Executor(workers=2), at_once=2, points=given)
 
     return made
 
@@ -87,7 +87,7 @@ def test_the_stages_certify_what_they_store(work_of):
 
 
 def test_what_is_listed_is_what_is_held():
-    held = memory_beside(
+    held = memory_of_values(
         "weights",
         "float64",
         Sizes(Dimensions(N_POINTS, 3, "float64", 1024), Parameters().resolved("laplacian-eigenmaps")),

@@ -14,7 +14,7 @@ import numpy as np
 
 from scalemani.engine.graph import Combine, Key, TaskGraph
 from scalemani.engine.memory.files import MappedArrays
-from scalemani.engine.needs import Batch
+from scalemani.engine.memory_model import Batch
 from scalemani.engine.task import StageTask
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ScalemaniWarning
@@ -48,7 +48,7 @@ ALL_BLOCKS = range(0)  # of a layer: an object that stands for them
 
 
 @dataclass(frozen=True)
-class StageWork:
+class StageContext:
     """A stage at work: its task, where tasks run, how many at once in all and in one process, and of which batch.
 
     `points` is what the stage `points` reads; all other stages read groups of the store alone. `warnings` are the kinds
@@ -132,8 +132,8 @@ class StageGraph:
     blocks that write what it reads, and for no others: what is in the store already is written by none.
     """
 
-    def __init__(self, work: StageWork) -> None:
-        self._work, self._tasks = work, TaskGraph(work.task.stage)
+    def __init__(self, context: StageContext) -> None:
+        self._context, self._tasks = context, TaskGraph(context.task.stage)
         self._step, self._writers = "", dict[int, Key]()  # of the last layer of blocks, and the task that writes each
         self._ends = list[Key]()  # what is done once all blocks of a layer are written
         self._shown, self._unit, self._count = "", "block", 0
@@ -141,7 +141,7 @@ class StageGraph:
     def map_blocks(
         self, function: BlockFunction, step: str = "", count: int | None = None, reads: BlocksOf | None = None
     ) -> None:
-        """Add the blocks that are missing, as `StageWork.map_blocks` computes them.
+        """Add the blocks that are missing, as `StageContext.map_blocks` computes them.
 
         `reads` returns the blocks of the last layer that a block reads.
         """
@@ -150,7 +150,7 @@ class StageGraph:
     def map_block_ranges(
         self, function: RangeFunction, blocks: int, step: str = "", reads: BlocksOf | None = None
     ) -> None:
-        """Add the blocks that are missing, so many in a task, as `StageWork.map_block_ranges` computes them."""
+        """Add the blocks that are missing, so many in a task, as `StageContext.map_block_ranges` computes them."""
         self._map(function, step, blocks, None, reads)
 
     def fold(
@@ -168,7 +168,7 @@ class StageGraph:
         ranges : of blocks or tiles, from a `start`
         rows_each : rows of a tile; None: of a block
         """
-        dimensions, name = self._work.task.dimensions, shown or "part"
+        dimensions, name = self._context.task.dimensions, shown or "part"
         blocks_of = functools.partial(blocks_of_rows, rows_each or dimensions.block_rows, dimensions.block_rows)
         parts = self._add(
             functools.partial(part_of_fold, function, name),
@@ -182,22 +182,22 @@ class StageGraph:
 
     def fold_blocks(self, function: Callable[[StageTask, int], Any], combine: Combine, shown: str = "") -> Key | None:
         """Add function(task, block) of all blocks, combined in their order; return the key of the result."""
-        ranges = ranges_of(self._work.task.dimensions.n_blocks)
+        ranges = ranges_of(self._context.task.dimensions.n_blocks)
         return self.fold(functools.partial(folded, function, combine), combine, ranges, shown=shown)
 
     def compute(self, target: Key | None = None) -> Any:
         """Have Dask compute all; return the result of a fold."""
-        work, targets = self._work, [*self._ends, *([target] if target else [])]
-        work.executor.progress.start(self._shown or work.task.stage, self._count, self._unit)
-        results = work.executor.compute(self._tasks, targets, work.at_once, work.batch) if targets else []
-        work.task.output.refresh()
+        context, targets = self._context, [*self._ends, *([target] if target else [])]
+        context.executor.progress.start(self._shown or context.task.stage, self._count, self._unit)
+        results = context.executor.compute(self._tasks, targets, context.at_once, context.batch) if targets else []
+        context.task.output.refresh()
         return results[-1] if target else None
 
     def _map(
         self, function: RangeFunction, step: str, together: int, count: int | None, reads: BlocksOf | None
     ) -> None:
-        dimensions = self._work.task.dimensions
-        missing = self._work.missing_ranges(step, together, dimensions.n_blocks if count is None else count)
+        dimensions = self._context.task.dimensions
+        missing = self._context.missing_ranges(step, together, dimensions.n_blocks if count is None else count)
         keys = self._add(
             functools.partial(write_blocks, function, step),
             missing,
@@ -219,7 +219,7 @@ class StageGraph:
         rows: Callable[[int], tuple[int, int]] | None,
     ) -> list[Key]:
         """Add function(task, unit) of all units, which read blocks of the last layer."""
-        task, step, writers, ends = self._work.task, self._step, self._writers, self._ends[-1:]
+        task, step, writers, ends = self._context.task, self._step, self._writers, self._ends[-1:]
 
         def needs(unit: Any) -> Iterable[Key]:
             if reads is None:

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from scalemani.config.params import Parameters
+from scalemani.engine.context import StageContext, StageTask, all_blocks
 from scalemani.engine.memory.process import PROCESS
 from scalemani.engine.task import Dimensions
-from scalemani.engine.work import StageTask, StageWork, all_blocks
 from scalemani.engine.workers.executor import Executor
 from scalemani.errors import ShortfallWarning
 from scalemani.stages.arrays.points import StoredPoints
@@ -26,7 +26,7 @@ def work_in(folder, progress=None, workers=3):
         "points", Dimensions(N_POINTS, 2, "float32", BLOCK_ROWS), Parameters().resolved("knn-graph"), {}, group, 2**20
     )
     executor = Executor(workers=workers) if progress is None else Executor(workers=workers, progress=progress)
-    return StageWork(task, executor, at_once=workers)
+    return StageContext(task, executor, at_once=workers)
 
 
 def rows_of(task, block):
