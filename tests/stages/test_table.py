@@ -48,7 +48,7 @@ def test_a_stage_is_the_module_of_its_name_with_its_functions_as_they_are_typed(
     assert getattr(STAGES[name], function) is getattr(module, function)
     ((takes,), gives) = get_args(get_type_hints(StageCode)[function])
     hints = get_type_hints(getattr(module, function))
-    assert hints == {"work" if function == "run" else "sizes": takes, "return": gives}
+    assert hints == {"context" if function == "run" else "sizes": takes, "return": gives}
 
 
 EXERCISE = """
