@@ -1,6 +1,9 @@
 """The commands: each is a check or two and one call into the library. Heavy imports wait until a command runs."""
 
+import functools
+import inspect
 import sys
+from collections.abc import Callable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -12,7 +15,6 @@ from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
     AsJson,
-    Debug,
     LandmarkOptions,
     MixOptions,
     Options,
@@ -31,6 +33,7 @@ from scalemani.interfaces.cli.output import parameter_tables, say, say_json, sho
 if TYPE_CHECKING:
     from scalemani.config.params import Parameters
 
+DEBUG = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]  # of every command
 app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -53,7 +56,22 @@ def every(
     """Manifold learning on millions of points, out of core."""
 
 
-@app.command()
+def command(function: Callable[..., None]) -> Callable[..., None]:
+    """Register a command with its parameters and --debug, which `process.report` looks for among the arguments."""
+
+    @functools.wraps(function)
+    def call(debug: bool = False, **values: Any) -> None:
+        function(**values)
+
+    declared = inspect.signature(function).parameters.values()
+    last = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=DEBUG)
+    call.__signature__ = inspect.Signature([*declared, last])  # type: ignore[attr-defined]
+    call.__annotations__ = {**function.__annotations__, "debug": DEBUG}
+    app.command()(call)
+    return function
+
+
+@command
 @taking(Options)
 def embed(**values: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
@@ -75,7 +93,7 @@ def embed(**values: Any) -> None:
         show_label_accuracy(finished, labels, partial=params.follows_classes and not options.learns_from_labels)
 
 
-@app.command()
+@command
 @taking(Options)
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **values: Any) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
@@ -108,7 +126,7 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
     return name in [known.name for known in route]
 
 
-@app.command()
+@command
 @taking(PlanOptions)
 def plan(
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
@@ -141,11 +159,10 @@ def plan(
     planned.check()  # what does not fit is shown too: the table says where the bytes are
 
 
-@app.command()
+@command
 def info(
     run: RunFolder,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show parameters, stages, seconds, peak memory and certificates of a run, and which of these fall short."""
     from importlib.metadata import version
@@ -177,7 +194,7 @@ def info(
     show_verdicts(opened)
 
 
-@app.command()
+@command
 def measure(
     run: RunFolder,
     labels: Annotated[
@@ -188,7 +205,6 @@ def measure(
     sampled: Annotated[int, typer.Option(help="points to look at; ten times as many for labels")] = 1000,
     seed: Annotated[int, typer.Option(help="of the sample")] = 0,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Measure how good a finished run is, with standard errors: its graph, its embedding, and both against labels."""
     from scalemani.interfaces.cli.printing import show_measures
@@ -199,14 +215,13 @@ def measure(
     show_measures(measures, as_json)
 
 
-@app.command()
+@command
 def verify(
     run: RunFolder,
     rows: Annotated[int, typer.Option(help="rows to draw, at least 10")] = 1000,
     memory: Annotated[str, typer.Option(help="budget, such as 4GB")] = "4GB",
     seed: Annotated[int | None, typer.Option(help="of the rows; default: one that nobody knew before")] = None,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Audit a run: independent code recomputes what it claims; status 1 where a claim does not hold.
 
@@ -223,7 +238,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@app.command()
+@command
 @taking(TransformOptions)
 def transform(**values: Any) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
@@ -254,7 +269,7 @@ def transform(**values: Any) -> None:
         say(f"clusters: {placed.labels}")
 
 
-@app.command()
+@command
 @taking(PlotOptions)
 def plot(**values: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
@@ -270,7 +285,7 @@ def plot(**values: Any) -> None:
     embedding_picture(opened.retained_embedding, options.out, options.columns(opened), look, marked)
 
 
-@app.command()
+@command
 def report(
     run: RunFolder,
     out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None,
@@ -284,7 +299,6 @@ def report(
         ),
     ] = None,
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters."""
     from scalemani.interfaces.report.opened import open_run
@@ -294,7 +308,7 @@ def report(
     say(open_run(run).report(out, labels or (), n_sampled=sampled))
 
 
-@app.command()
+@command
 def export(
     run: RunFolder,
     out: Output,
@@ -314,7 +328,6 @@ def export(
             "--escape-formulas", help="an apostrophe before texts of a .csv that spreadsheets would run as formulas"
         ),
     ] = False,
-    debug: Debug = False,
 ) -> None:
     """Write the embedding of a run, or what else it has computed, rows in input order.
 
@@ -353,7 +366,7 @@ def export(
         say(f"{left_out(opened)}; the input rows of the others are in {companion_path(out, 'input_rows')}", err=True)
 
 
-@app.command()
+@command
 def generate(
     name: Annotated[
         str,
@@ -366,7 +379,6 @@ def generate(
     n_points: Annotated[int | None, typer.Option(help="how many points")] = None,
     seed: Annotated[int, typer.Option(help="of every random draw")] = 0,
     source: Annotated[Path | None, typer.Option(help="file the points are made from, where there is one")] = None,
-    debug: Debug = False,
 ) -> None:
     """Write a data set as .npy, .parquet or .zarr, and its labels next to it, block by block.
 
@@ -383,7 +395,7 @@ def generate(
         write(data, out, progress.advance)
 
 
-@app.command()
+@command
 @taking(LandmarkOptions)
 def landmarks(**arguments: Any) -> None:
     """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
@@ -397,7 +409,7 @@ def landmarks(**arguments: Any) -> None:
     from scalemani.interfaces.cli.printing import show_qualities
     from scalemani.interfaces.tuning.landmarks import compare_landmarks
 
-    metric, assignments, as_json, _ = (arguments.pop(name) for name in ("metric", "assignments", "as_json", "debug"))
+    metric, assignments, as_json = (arguments.pop(name) for name in ("metric", "assignments", "as_json"))
     settings = parse_assignments(assignments or []) | ({} if metric is None else {"points.metric": metric})
     arguments |= {"methods": arguments["methods"].split(","), "seeds": arguments["seeds"] or [0]}
     arguments["n_sampled"] = arguments["n_sampled"] or None
@@ -405,7 +417,7 @@ def landmarks(**arguments: Any) -> None:
         show_qualities(compare_landmarks(**arguments, settings=settings, progress=progress), as_json)
 
 
-@app.command()
+@command
 def align(
     run: RunFolder,
     other: Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")],
@@ -419,7 +431,6 @@ def align(
         ),
     ] = None,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Print the Procrustes transform of the embedding of RUN onto that of OTHER, by the points that both have.
 
@@ -431,7 +442,7 @@ def align(
     show_alignment(align_runs(run, other, ids), as_json)
 
 
-@app.command()
+@command
 @taking(MixOptions)
 def mix(**arguments: Any) -> None:
     """Write one W of several groups of columns of the same points, each with its metric.
@@ -440,13 +451,13 @@ def mix(**arguments: Any) -> None:
     """
     from scalemani.interfaces.functions.mixed import write_mixed_affinities
 
-    out, groups, _ = (arguments.pop(name) for name in ("out", "groups", "debug"))
+    out, groups = (arguments.pop(name) for name in ("out", "groups"))
     pairs = [points_and_metric(group) for group in groups]
     refuse_output_in_input(out, *(points for points, _ in pairs))
     write_mixed_affinities(out, pairs, **arguments)
 
 
-@app.command()
+@command
 @taking(AppendOptions)
 def append(**values: Any) -> None:
     """Append points to a finished run: the search costs what they cost, and the embedding resumes.
@@ -470,16 +481,15 @@ def append(**values: Any) -> None:
         say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")
 
 
-app.command()(tuning.tune)
+command(tuning.tune)
 
 
-@app.command()
+@command
 def params(
     stage: Annotated[
         str | None, typer.Argument(metavar="STAGE", help="one stage, with what its parameters mean")
     ] = None,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show every parameter that --set takes, its default, and its name in Python."""
     tables = parameter_tables(stage)
@@ -489,12 +499,11 @@ def params(
         show_parameters(tables, with_text=stage is not None)
 
 
-@app.command()
+@command
 def runs(
     run: RunFolder,
     prune: Annotated[bool, typer.Option("--prune", help="remove what the last run does not use")] = False,
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """List all results in the folder of a run, with their parameters: those of earlier commands stay there."""
     from scalemani.interfaces.cli.printing import show_results
@@ -508,11 +517,10 @@ def runs(
         show_results(results, removed=prune)
 
 
-@app.command()
+@command
 def doctor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="where runs are to be written")] = Path(),
     as_json: AsJson = False,
-    debug: Debug = False,
 ) -> None:
     """Show versions, processors, memory and disk, and what is slow on this machine and why."""
     from scalemani.interfaces.cli.doctor import examine, show_examination

@@ -87,7 +87,6 @@ Log = Annotated[
         help="how progress is shown on standard error: text (bars on a terminal), or json: one object in each line"
     ),
 ]
-Debug = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]
 AsJson = Annotated[bool, typer.Option("--json", help="machine-readable")]
 
 
@@ -108,7 +107,6 @@ class Resources:
         ),
     ] = None
     quiet: Annotated[bool, typer.Option("--quiet", help="print warnings and errors alone")] = False
-    debug: Debug = False
 
     def executor(self, progress: "Progress") -> "Executor":
         """Return where tasks run, how many at once and in how much memory."""
@@ -329,7 +327,6 @@ class MixOptions:
     random_state: Annotated[int, typer.Option("--seed", help="of the searches")] = 0
     workers: Workers = None
     memory: Memory = None
-    debug: Debug = False
 
 
 @dataclass(frozen=True)
@@ -351,7 +348,6 @@ class LandmarkOptions:
     workers: Workers = None
     memory: Memory = None
     as_json: Annotated[bool, typer.Option("--json", help="machine-readable: every method and seed")] = False
-    debug: Debug = False
 
 
 @dataclass(frozen=True)
@@ -388,7 +384,6 @@ class PlotOptions:
     poor: Annotated[
         bool, typer.Option("--poor", help="ring the points whose affinities miss the requested perplexity")
     ] = False
-    debug: Debug = False
 
     def columns(self, opened: Any) -> dict[str, Any] | None:
         """Return the labels to colour by, by their names; None where there are none."""
