@@ -15,6 +15,8 @@ from scalemani.interfaces.cli import tuning
 from scalemani.interfaces.cli.options import (
     AppendOptions,
     AsJson,
+    Command,
+    Commands,
     LandmarkOptions,
     MixOptions,
     Options,
@@ -34,10 +36,12 @@ if TYPE_CHECKING:
     from scalemani.config.params import Parameters
 
 DEBUG = Annotated[bool, typer.Option("--debug", help="show the traceback of an error")]  # of every command
-app = typer.Typer(
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-)
+app = typer.Typer(cls=Commands, no_args_is_help=True, pretty_exceptions_enable=False)
+EXAMPLES = """Examples: a map of a table by t-SNE, and clusters of it in at most 4 GB.
+
+scalemani embed points.npy run --method t-sne --set affinities.perplexity=50
+
+scalemani embed cells.parquet run --method spectral-clustering --set clustering.n_clusters=8 --memory 4GB"""
 
 
 def show_version(requested: bool) -> None:
@@ -56,22 +60,30 @@ def every(
     """Manifold learning on millions of points, out of core."""
 
 
-def command(function: Callable[..., None]) -> Callable[..., None]:
-    """Register a command with its parameters and --debug, which `process.report` looks for among the arguments."""
+def command(epilog: str | None = None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Return what registers a command with its parameters and --debug, which `process.report` looks for itself.
 
-    @functools.wraps(function)
-    def call(debug: bool = False, **values: Any) -> None:
-        function(**values)
+    Parameters
+    ----------
+    epilog : below its help
+    """
 
-    declared = inspect.signature(function).parameters.values()
-    last = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=DEBUG)
-    call.__signature__ = inspect.Signature([*declared, last])  # type: ignore[attr-defined]
-    call.__annotations__ = {**function.__annotations__, "debug": DEBUG}
-    app.command()(call)
-    return function
+    def register(function: Callable[..., None]) -> Callable[..., None]:
+        @functools.wraps(function)
+        def call(debug: bool = False, **values: Any) -> None:
+            function(**values)
+
+        declared = inspect.signature(function).parameters.values()
+        last = inspect.Parameter("debug", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=DEBUG)
+        call.__signature__ = inspect.Signature([*declared, last])  # type: ignore[attr-defined]
+        call.__annotations__ = {**function.__annotations__, "debug": DEBUG}
+        app.command(cls=Command, epilog=epilog)(call)
+        return function
+
+    return register
 
 
-@command
+@command(epilog=EXAMPLES)
 @taking(Options)
 def embed(**values: Any) -> None:
     """Embed points into a run; the same command resumes it after an interruption."""
@@ -93,7 +105,7 @@ def embed(**values: Any) -> None:
         show_label_accuracy(finished, labels, partial=params.follows_classes and not options.learns_from_labels)
 
 
-@command
+@command()
 @taking(Options)
 def stage(name: Annotated[str, typer.Argument(help="a stage of the plan", metavar="NAME")], **values: Any) -> None:
     """Run one stage whose inputs are complete: the unit that a scheduler such as Airflow runs."""
@@ -126,7 +138,7 @@ def may_run(name: str, options: Options, params: "Parameters") -> bool:
     return name in [known.name for known in route]
 
 
-@command
+@command()
 @taking(PlanOptions)
 def plan(
     explain: Annotated[str | None, typer.Option(metavar="STAGE", help="list what a stage holds and writes")] = None,
@@ -159,7 +171,7 @@ def plan(
     planned.check()  # what does not fit is shown too: the table says where the bytes are
 
 
-@command
+@command()
 def info(
     run: RunFolder,
     as_json: AsJson = False,
@@ -194,7 +206,7 @@ def info(
     show_verdicts(opened)
 
 
-@command
+@command()
 def measure(
     run: RunFolder,
     labels: Annotated[
@@ -215,7 +227,7 @@ def measure(
     show_measures(measures, as_json)
 
 
-@command
+@command()
 def verify(
     run: RunFolder,
     rows: Annotated[int, typer.Option(help="rows to draw, at least 10")] = 1000,
@@ -238,7 +250,7 @@ def verify(
         raise typer.Exit(1)
 
 
-@command
+@command()
 @taking(TransformOptions)
 def transform(**values: Any) -> None:
     """Embed new points with a finished run; OUT ends in .npy, .parquet or .zarr; a file that is there is replaced.
@@ -269,7 +281,7 @@ def transform(**values: Any) -> None:
         say(f"clusters: {placed.labels}")
 
 
-@command
+@command()
 @taking(PlotOptions)
 def plot(**values: Any) -> None:
     """Draw the embedding of a run as .png, .svg or .pdf: readable at ten million points and at hundreds of classes."""
@@ -285,7 +297,7 @@ def plot(**values: Any) -> None:
     embedding_picture(opened.retained_embedding, options.out, options.columns(opened), look, marked)
 
 
-@command
+@command()
 def report(
     run: RunFolder,
     out: Annotated[str | None, typer.Argument(metavar="OUT", help="an .html file; default: report.html in RUN")] = None,
@@ -308,7 +320,7 @@ def report(
     say(open_run(run).report(out, labels or (), n_sampled=sampled))
 
 
-@command
+@command()
 def export(
     run: RunFolder,
     out: Output,
@@ -366,7 +378,7 @@ def export(
         say(f"{left_out(opened)}; the input rows of the others are in {companion_path(out, 'input_rows')}", err=True)
 
 
-@command
+@command()
 def generate(
     name: Annotated[
         str,
@@ -395,7 +407,7 @@ def generate(
         write(data, out, progress.advance)
 
 
-@command
+@command()
 @taking(LandmarkOptions)
 def landmarks(**arguments: Any) -> None:
     """Compare landmark methods at equal numbers of landmarks: errors, coverage, condition, time and memory.
@@ -417,7 +429,7 @@ def landmarks(**arguments: Any) -> None:
         show_qualities(compare_landmarks(**arguments, settings=settings, progress=progress), as_json)
 
 
-@command
+@command()
 def align(
     run: RunFolder,
     other: Annotated[str, typer.Argument(help="the run that is the reference", metavar="OTHER")],
@@ -442,7 +454,7 @@ def align(
     show_alignment(align_runs(run, other, ids), as_json)
 
 
-@command
+@command()
 @taking(MixOptions)
 def mix(**arguments: Any) -> None:
     """Write one W of several groups of columns of the same points, each with its metric.
@@ -457,7 +469,7 @@ def mix(**arguments: Any) -> None:
     write_mixed_affinities(out, pairs, **arguments)
 
 
-@command
+@command()
 @taking(AppendOptions)
 def append(**values: Any) -> None:
     """Append points to a finished run: the search costs what they cost, and the embedding resumes.
@@ -481,10 +493,10 @@ def append(**values: Any) -> None:
         say(f"appended {grown.appended} points; the others moved by {grown.moved:.4f} of their spread")
 
 
-command(tuning.tune)
+command()(tuning.tune)
 
 
-@command
+@command()
 def params(
     stage: Annotated[
         str | None, typer.Argument(metavar="STAGE", help="one stage, with what its parameters mean")
@@ -499,7 +511,7 @@ def params(
         show_parameters(tables, with_text=stage is not None)
 
 
-@command
+@command()
 def runs(
     run: RunFolder,
     prune: Annotated[bool, typer.Option("--prune", help="remove what the last run does not use")] = False,
@@ -517,7 +529,7 @@ def runs(
         show_results(results, removed=prune)
 
 
-@command
+@command()
 def doctor(
     folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="where runs are to be written")] = Path(),
     as_json: AsJson = False,

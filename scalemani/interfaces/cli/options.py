@@ -11,6 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 from scalemani.config.metrics import METRIC_NAMES
 from scalemani.config.routes import ROUTES, takes_labels
@@ -419,6 +420,46 @@ def refuse_output_in_input(output: str | Path, *inputs: str | Path) -> None:
 def place(location: str | Path) -> PurePath:
     """Return a path or URL in a form in which one can be seen to lie in another."""
     return PurePosixPath(str(location)) if "://" in str(location) else Path(os.path.realpath(location))
+
+
+PANELS = {  # of the options of commands that have many
+    "Method and parameters": ("method", "metric", "missing", "config", "assignments"),
+    "Side data of the points": ("labels", "weights", "precomputed_lists", "deduplicate", "init", "ids", "landmarks"),
+    "Workers and memory": ("scheduler", "workers", "memory", "tls", "block_rows", "wait", "keep"),
+    "Messages": ("log", "quiet", "debug", "help"),
+}
+PANEL_OF = {option: panel for panel, options in PANELS.items() for option in options}
+MANY_OPTIONS = 15
+
+
+def described(parameters: list[Any]) -> list[Any]:
+    """Have the help show flags as what takes no value, and many options in panels by their subjects."""
+    many = len(parameters) > MANY_OPTIONS
+    for one in parameters:
+        if getattr(one, "is_flag", False):
+            one.metavar = ""
+        if many:
+            one.rich_help_panel = PANEL_OF.get(one.name, one.rich_help_panel)
+    return parameters
+
+
+class Command(TyperCommand):
+    """A command with its options as `described`, and paragraphs of its help as lines that fit the terminal."""
+
+    def __init__(self, *values: Any, help: str | None = None, **named: Any) -> None:
+        super().__init__(*values, help=re.sub(r"(?<!\n)\n(?!\n)", " ", help or ""), **named)
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return arguments and options."""
+        return described(super().get_params(ctx))
+
+
+class Commands(TyperGroup):
+    """All commands, whose options are as `described`."""
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        """Return the options before a command."""
+        return described(super().get_params(ctx))
 
 
 def taking(kind: type) -> Callable[[Callable[..., None]], Callable[..., None]]:

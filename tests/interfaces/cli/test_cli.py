@@ -4,6 +4,7 @@ import contextlib
 import functools
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -217,6 +218,15 @@ def test_generated_points_replace_those_that_are_there_with_their_labels(scalema
     for n_points in (300, 200):
         assert scalemani("generate", "swiss-roll", tmp_path / "roll.npy", "--n-points", n_points)[0] == 0
         assert len(np.load(tmp_path / "roll.npy")) == len(np.load(tmp_path / "roll.labels.npy")) == n_points
+
+
+def test_help_shows_flags_without_a_value_many_options_in_panels_and_two_examples(scalemani):
+    for name in ("embed", "plan", "plot", "export", "verify"):
+        assert "bool" not in scalemani(name, "--help")[1]
+    _, output, _ = scalemani("embed", "--help")
+    panels = re.findall(r"─ ([A-Z][\w ]+) ─", output)
+    assert panels == ["Arguments", "Method and parameters", "Side data of the points", "Workers and memory", "Messages"]
+    assert output.count("\n scalemani embed ") == 2
 
 
 def test_a_bare_call_shows_the_help(scalemani):
