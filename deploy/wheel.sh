@@ -59,7 +59,7 @@ embed_with() {
 
 # Shows that the first process of the wheel compiles nothing; arguments are what commands are run by.
 embed_at_once() {
-    "$@" scalemani doctor | grep "machine code.*of the wheel"
+    "$@" scalemani doctor | grep -E "^machine code +level [^ ]+, unused no$"
     (
         ulimit -t 6
         SCALEMANI_CACHE=$PWD/cache "$@" python -c "
