@@ -29,6 +29,7 @@ from scalemani.interfaces.cli.options import (
     points_and_metric,
     refuse_output_in_input,
     taking,
+    without_columns,
 )
 from scalemani.interfaces.cli.output import parameter_tables, say, say_json, show_parameters
 
@@ -268,7 +269,8 @@ def transform(**values: Any) -> None:
     in_a_log = options.log == "text" and not sys.stderr.isatty()  # seconds of work need no lines of progress there
     with replace(options, quiet=options.quiet or in_a_log).running() as executor:
         opened = open_run(options.run)
-        placed = transform_points(opened, options.new_points, options.out, executor)
+        new_points = without_columns(options.new_points, options.exclude)
+        placed = transform_points(opened, new_points, options.out, executor)
         for message, kind in placed.warnings:
             executor.progress.warn(message, kind)
     if options.quiet:
@@ -485,7 +487,8 @@ def append(**values: Any) -> None:
 
     refuse_output_in_input(options.run, options.new_points)
     with options.running() as executor:
-        grown = append_points(open_run(options.run), options.new_points, executor, options.freeze)
+        new_points = without_columns(options.new_points, options.exclude)
+        grown = append_points(open_run(options.run), new_points, executor, options.freeze)
     if options.quiet:
         return
     show_records(grown.run)

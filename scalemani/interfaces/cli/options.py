@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 Points = Annotated[
     str,
     typer.Argument(
-        help=".npy, .npz::member, zarr, Parquet, AnnData, sparse .npz; with neighbors.method=window an image or video",
+        help=".npy, .npz::member, zarr, Parquet, .csv, AnnData, sparse .npz; with neighbors.method=window an image or "
+        "video",
         metavar="POINTS",
     ),
 ]
@@ -53,6 +54,13 @@ Missing = Annotated[
         metavar="refuse|leave-out",
         help="rows with a gap: refuse them (default), or leave them out, with NaN in results; the same as --set "
         "points.missing=leave-out",
+    ),
+]
+Exclude = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN,...",
+        help="columns of a table that are no coordinates, * for any letters; the same as POINTS::!COLUMN,...",
     ),
 ]
 Config = Annotated[Path | None, typer.Option(help="TOML file with one table of parameters for each stage")]
@@ -151,6 +159,7 @@ class Options(Resources):
     ] = "laplacian-eigenmaps"
     metric: Metric = None
     missing: Missing = None
+    exclude: Exclude = None
     config: Config = None
     assignments: Assignments = None
     labels: Annotated[
@@ -250,11 +259,12 @@ class Options(Resources):
         from scalemani.runs.aligning import with_start
 
         refuse_output_in_input(self.run, self.points)
+        location = without_columns(self.points, self.exclude)
         opener = opener_instead(params.points.metric, params.points.distances, params.affinities.kind)
         if opener or params.takes_image:
-            source = (opener or open_pixels)(self.points)
+            source = (opener or open_pixels)(location)
         else:
-            source = open_points(self.points, params.leaves_out_gaps)
+            source = open_points(location, params.leaves_out_gaps)
         if self.init not in (None, *COMPUTED_STARTS):
             refuse_output_in_input(self.run, self.init, *(self.ids or ()))
             source = with_start(source, self.init, self.ids)
@@ -286,6 +296,7 @@ class TransformOptions(Resources):
     run: RunFolder
     new_points: Points
     out: Output
+    exclude: Exclude = None
     log: Log = "text"
 
 
@@ -295,6 +306,7 @@ class AppendOptions(Resources):
 
     run: RunFolder
     new_points: Points
+    exclude: Exclude = None
     freeze: Annotated[
         bool, typer.Option("--freeze", help="a descent keeps the earlier points exactly where they are")
     ] = False
@@ -402,6 +414,14 @@ class PlotOptions:
         return [name for name in self.labels or [] if name != CLUSTERS_OF_RUN]
 
 
+def without_columns(points: str, exclude: str | None) -> str:
+    """Return the location of points in a table without the columns of --exclude."""
+    if exclude is None:
+        return points
+    names = ",".join(f"!{name.strip()}" for name in exclude.split(","))
+    return f"{points}{',' if '::' in points else '::'}{names}"
+
+
 def points_and_metric(group: str) -> tuple[str, str]:
     """Return the points of a group and their metric, which stands behind the last = where that is no part of a path."""
     points, _, metric = group.rpartition("=")
@@ -424,7 +444,16 @@ def place(location: str | Path) -> PurePath:
 
 PANELS = {  # of the options of commands that have many
     "Method and parameters": ("method", "metric", "missing", "config", "assignments"),
-    "Side data of the points": ("labels", "weights", "precomputed_lists", "deduplicate", "init", "ids", "landmarks"),
+    "Side data of the points": (
+        "exclude",
+        "labels",
+        "weights",
+        "precomputed_lists",
+        "deduplicate",
+        "init",
+        "ids",
+        "landmarks",
+    ),
     "Workers and memory": ("scheduler", "workers", "memory", "tls", "block_rows", "wait", "keep"),
     "Messages": ("log", "quiet", "debug", "help"),
 }

@@ -39,6 +39,7 @@ from scalemani.kernels.rows.metrics import METRICS, map_rows, mapped_dtype
 HDF5_SUFFIXES = (".h5ad", ".h5", ".hdf5")
 PARQUET_SUFFIXES = (".parquet", ".pq")
 ARROW_SUFFIXES = (".arrow", ".feather", ".ipc")
+CSV_SUFFIXES = (".csv", ".tsv")
 READABLE = "give a file or folder that this user can read"
 # What messages call a file, where its suffix does not say it.
 KINDS = {
@@ -48,6 +49,7 @@ KINDS = {
     **dict.fromkeys(HDF5_SUFFIXES, "HDF5 file"),
     **dict.fromkeys(PARQUET_SUFFIXES, "Parquet file"),
     **dict.fromkeys(ARROW_SUFFIXES, "Arrow IPC file"),
+    **dict.fromkeys(CSV_SUFFIXES, "table of values"),
 }
 
 

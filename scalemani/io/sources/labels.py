@@ -23,7 +23,15 @@ from scalemani.io.sources.label_values import (
     with_missing,
 )
 from scalemani.io.sources.stores import h5ad_node, open_h5, zarr_node
-from scalemani.io.sources.tables import INDEX, check_distinct_names, check_names, columns_of, opened, table_files
+from scalemani.io.sources.tables import (
+    INDEX,
+    ParquetReader,
+    check_distinct_names,
+    check_names,
+    columns_of,
+    opened,
+    table_files,
+)
 
 Columns = dict[str, np.ndarray]  # (N,) each, of numbers, texts or objects; missing values are NaN or None
 OBS, LEGACY = "obs", "__categories"  # the second held the categories of all columns in old files
@@ -38,6 +46,7 @@ def parquet_columns(path: Path, member: str | None) -> Columns:
     arrow, requested, tables = optional_module("pyarrow", "parquet"), columns_of(member), []
     for file in table_files(path):
         with opened(file) as reader:
+            assert isinstance(reader, ParquetReader)
             names = reader.schema.names
             check_names(file, sorted(set(requested or ()) - set(names)), names)
             named = [name for name in names if not name.startswith(INDEX)]

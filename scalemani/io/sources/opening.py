@@ -21,6 +21,7 @@ from scalemani.errors import ConfigError, DataError, StoreError, refuse_credenti
 from scalemani.io.sources.array_files import ArrayPoints, NpyParts, NpyPoints, chosen_member, npz_members, open_npz
 from scalemani.io.sources.base import (
     ARROW_SUFFIXES,
+    CSV_SUFFIXES,
     HDF5_SUFFIXES,
     PARQUET_SUFFIXES,
     MetricPoints,
@@ -54,10 +55,10 @@ from scalemani.store.places import remark_on
 ANNOTATED_SUFFIXES = (".h5ad", ".zarr")
 ALLOWED = (
     ".npy (file or directory), .npz (file.npz::X), a zarr array (path or URL), .parquet (file or directory), "
-    ".arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
+    ".csv and .tsv, .arrow (file or data set of Hugging Face), .h5ad (file.h5ad::obsm/X_pca), a scipy sparse .npz"
 )
 BUCKET_SUFFIXES = (".npy", *PARQUET_SUFFIXES, *HDF5_SUFFIXES)  # of which rows are read without all of a file
-FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES)
+FILE_SUFFIXES = (*BUCKET_SUFFIXES, ".npz", *ARROW_SUFFIXES, *CSV_SUFFIXES)
 ZARR_MARKERS = ("zarr.json", ".zarray", ".zgroup")
 
 
@@ -157,9 +158,9 @@ def open_points(points: Any, gaps: bool = False, use_rep: str | None = None) -> 
     ----------
     points : array (N, D) of NumPy, Dask, zarr or scipy.sparse, a data frame, a table of Arrow, a list of lists, a
         source or generator, an AnnData (its obsm["X_pca"], or X), an object whose row slices become arrays, or the path
-        or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, or one column of
-        lists), Arrow or a data set of Hugging Face, .h5ad (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder
-        of .npy files
+        or URL of .npy, .npz (`file.npz::X`), zarr (`store.zarr::name`), Parquet (`file.parquet::x,y`, `::!y` for all
+        but y, or one column of lists), .csv and .tsv (the same), Arrow or a data set of Hugging Face, .h5ad
+        (`file.h5ad::obsm/X_pca`), a scipy sparse .npz, or a folder of .npy files
     gaps : whether values that are missing are read as NaN; else they are refused
     use_rep : of an AnnData, or the path of one: "X" or a name in `obsm`
 
@@ -313,7 +314,7 @@ def open_file(path: Place, member: str | None) -> Source:
         if member is None and {"data", "shape"} < (names := npz_members(path).keys()) and {"format", "indptr"} & names:
             return sparse_file(path)
         return open_npz(path, chosen_member(path, member, dimensions=(2,)))
-    if suffix in PARQUET_SUFFIXES or (isinstance(path, Path) and suffix in ARROW_SUFFIXES):
+    if suffix in PARQUET_SUFFIXES or (isinstance(path, Path) and suffix in (*ARROW_SUFFIXES, *CSV_SUFFIXES)):
         return TableFiles(path, columns_of(member))
     if suffix in HDF5_SUFFIXES:
         return open_h5ad(path, member)

@@ -25,6 +25,7 @@ from scalemani.config.validation import (
 from scalemani.errors import ConfigError, DataError, ObjectsError, StoreError
 from scalemani.io.sources.base import (
     ARROW_SUFFIXES,
+    CSV_SUFFIXES,
     Source,
     as_damage,
     check_file,
@@ -33,14 +34,18 @@ from scalemani.io.sources.base import (
     optional_module,
 )
 from scalemani.io.sources.bucket_files import BucketFile, Place
+from scalemani.io.sources.csv_files import CsvReader
 from scalemani.kernels.machine.forks import new_lock
 from scalemani.store.objects import read_file
 
 INDEX = ("__index_level_", "__null_dask_index__")  # how columns begin that are an index without a name, of pandas, Dask
+EXCLUDE = "!"  # before the name of a column that is no coordinate
 PANDAS = b"pandas"  # the key of what pandas says of a table in the metadata of its schema
 STATE, SPLITS = "state.json", "dataset_dict.json"  # of a data set of Hugging Face, and of a folder of several
 MAGIC = b"ARROW1"  # with which an Arrow file begins that can be read from any batch on; others are streams
 BATCH_BYTES, BATCH_ROWS = 2**20, 16_384
+LOOKED_AT, LEAST_LOOKED_AT = 1000, 100  # rows, by which a column of classes is told from one of counts
+FEW_VALUES = 10
 BUFFER_BYTES = 2**16  # of each column that is read: without a buffer, and with one ahead, all of a row group is held
 PAGE_BYTES = 2**20  # that writers of Parquet fill by default
 COPIES_OF_PAGES = 4  # as read, decompressed and decoded, and what the allocator keeps; measured
@@ -200,21 +205,25 @@ def point_columns(schema: Any, requested: tuple[str, ...] | None, where: str, in
     kinds = {name: schema.field(name).type for name in names}
     others = [f"{name} ({kind})" for name, kind in kinds.items() if not is_number(kind)]
     if others:
-        how = "" if in_memory else "choose columns as in FILE::x,y,z or FILE::x*, or "
-        raise DataError(f"{where} has columns that are no numbers: {', '.join(others[:5])}; {how}leave these out")
+        no_numbers = ",".join(f"{EXCLUDE}{name}" for name, kind in kinds.items() if not is_number(kind))
+        how = "" if in_memory else f", as in '{where}::{no_numbers}', or choose columns as in FILE::x,y,z or FILE::x*"
+        raise DataError(f"{where} has columns that are no numbers: {', '.join(others[:5])}; leave these out{how}")
     dtype = np.result_type(*map(number_dtype, kinds.values())) if kinds else np.dtype(np.float64)
     return PointColumns(names, dtype, len(names))
 
 
 def index_columns(schema: Any) -> frozenset[str]:
-    """Return the names of columns of a table that are the index of the frame it was made of, by pandas or Dask."""
+    """Return the names of columns of a table that are the index of the frame it was made of, by pandas, Dask or R.
+
+    A column without a name is one that was written as text.
+    """
     named: Any = ()
     with contextlib.suppress(ValueError, KeyError, TypeError, RecursionError):  # of what no pandas has written
         named = json.loads((schema.metadata or {})[PANDAS])["index_columns"]
     listed = (
         {name for name in named if isinstance(name, str)} if isinstance(named, list) else set()
     )  # ranges: no column
-    return frozenset(name for name in schema.names if name in listed or name.startswith(INDEX))
+    return frozenset(name for name in schema.names if name in listed or not name or name.startswith(INDEX))
 
 
 def index_of_files(path: Path) -> frozenset[str]:
@@ -241,11 +250,20 @@ def matched_columns(
 ) -> tuple[str, ...]:
     """Return the requested columns; those of a pattern, with * for any letters, in the order of the table.
 
-    Columns of an index fit a pattern where nothing else does.
+    A name after an exclamation mark is left out of the others, of all where there are none. Columns of an index fit a
+    pattern where nothing else does.
     """
     matched: list[str] = []
     missing = []
     existing, chosen = set(names), set()
+    excluded = [one.removeprefix(EXCLUDE) for one in requested if one.startswith(EXCLUDE) and one not in existing]
+    if excluded:
+        left_out = matched_columns(names, tuple(excluded), where)
+        others = tuple(one for one in requested if not one.startswith(EXCLUDE) or one in existing)
+        taken = matched_columns(names, others, where, index) if others else [one for one in names if one not in index]
+        if not set(taken) - set(left_out):
+            raise ConfigError(f"{where} has no columns but those that are left out: {', '.join(left_out)}")
+        return tuple(name for name in taken if name not in left_out)
     for one in requested:
         fitting = [one]
         if one not in existing:  # without a star nothing fits it either
@@ -393,6 +411,22 @@ class TableFiles(Table):
                     self.held_bytes = max(self.held_bytes, n_bytes)
         self.starts = [0, *accumulate(lengths)]
         super().__init__(kinds[0], self.starts[-1], self._read_from(0, None), str(path))
+        if classes := self._whole_columns(files[0]):
+            self.remark = (
+                f"{', '.join(classes[:5])} of {path} become coordinates next to measured columns, and have few "
+                f"different whole numbers: if they are classes, leave them out, as in {path}::{EXCLUDE}{classes[0]}"
+            )
+
+    def _whole_columns(self, file: Place) -> list[str]:
+        """Return the columns of integers with few values in the first rows of a file, where others have fractions."""
+        if self.columns.lists or self.columns.dtype.kind != "f":
+            return []
+        with opened(file) as table:
+            whole = [name for name in self.columns.names if "int" in str(table.schema.field(name).type)]
+            rows = next(table.batches(0, whole, LOOKED_AT), None) if 0 < len(whole) < len(self.columns.names) else None
+            if rows is None or len(rows) < LEAST_LOOKED_AT:
+                return []
+            return [name for name in whole if len(rows.column(name).unique()) <= FEW_VALUES]
 
     def rows(self, start: int, stop: int) -> np.ndarray:
         """Return rows [start, stop); resumes in the batch where the last call ended, unless that is past `start`."""
@@ -423,13 +457,16 @@ class TableFiles(Table):
 
 
 @contextlib.contextmanager
-def opened(place: Place, mapped: bool = False) -> Iterator[ParquetReader | ArrowReader]:
+def opened(place: Place, mapped: bool = False) -> Iterator[ParquetReader | ArrowReader | CsvReader]:
     """Yield the reader of a file, or refuse a damaged one; `mapped` Arrow files are read as they are accessed."""
     arrow = optional_module("pyarrow", "parquet")
-    ipc = isinstance(place, Path) and place.suffix.lower() in ARROW_SUFFIXES
+    suffix = place.suffix.lower() if isinstance(place, Path) else ""
     with as_damage(str(place)):
         try:
-            yield ArrowReader(str(place), mapped) if ipc else ParquetReader(place)
+            if isinstance(place, Path) and suffix in CSV_SUFFIXES:
+                yield CsvReader(place)
+            else:
+                yield ArrowReader(str(place), mapped) if suffix in ARROW_SUFFIXES else ParquetReader(place)
         except arrow.ArrowMemoryError as error:  # damage may look like a length that no memory holds
             raise ValueError(str(error)) from error
 
