@@ -23,7 +23,7 @@ from scalemani.config.stages import (
     SPECTRAL_START,
 )
 from scalemani.config.validation import check_points
-from scalemani.errors import ConfigError
+from scalemani.errors import ConfigError, StoreError
 from scalemani.interfaces.estimators.bases import BaseEstimator
 from scalemani.interfaces.estimators.parameters import RunEstimator, arguments, defaults_of, settings_of
 from scalemani.interfaces.estimators.running import finished_run, give, resources_of
@@ -171,6 +171,7 @@ class Embedder(Fitted, Shown, RunEstimator):
         store, plan = self._stored_run
         if store is None:
             raise AttributeError("run_ is the run in `store`, and this model was fitted without one: give store=FOLDER")
+        refuse_gone(store)
         return ReportedRun(store, plan)
 
     def report(self, path: str | Path | None = None, labels: Any = ()) -> Path:
@@ -377,11 +378,25 @@ def transform_points(estimator: Embedder, points: Any) -> np.ndarray:
     check_is_fitted(estimator)
     if not hasattr(estimator, "_placement"):
         raise ConfigError(estimator._refusal)
-    new = NewPoints(estimator._placement, open_new_points(estimator, points))
-    coordinates = new.read_all()
+    source = open_new_points(estimator, points)
+    try:
+        new = NewPoints(estimator._placement, source)
+        coordinates = new.read_all()
+    except StoreError:
+        refuse_gone(estimator._stored_run[0])
+        raise
     for message, kind in new.account.warnings:
         give(message, kind)
     return coordinates
+
+
+def refuse_gone(store: str | Path | None) -> None:
+    """Refuse a model whose run is not where it was fitted, as in another process after pickling."""
+    if store is not None and "://" not in str(store) and not Path(store).is_dir():
+        raise StoreError(
+            f"the run of this model is gone, and the model reads it: there is no folder {store}. Copy it there with "
+            "the model, or fit without store, whose models hold what they need"
+        )
 
 
 @arguments

@@ -189,6 +189,19 @@ class RunEstimator(Transformer):
     memory: str | int | None = None
     verbose: bool = False
 
+    def set_params(self, **params: Any) -> Self:
+        """Set arguments, and entries of `settings` one by one: settings__neighbors__recall=0.99, as grids do."""
+        before = f"{SETTINGS}__"
+        entries = {
+            name.removeprefix(before).replace("__", "."): params.pop(name)
+            for name in list(params)
+            if name.startswith(before)
+        }
+        super().set_params(**params)
+        if entries:
+            self.settings = {**(self.settings or {}), **entries}
+        return self
+
     def __sklearn_clone__(self) -> Self:
         """Return an unfitted estimator of the same parameters, which shares the client of a cluster: it has no copy."""
         without_client = copy.copy(self)
