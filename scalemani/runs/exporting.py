@@ -23,11 +23,12 @@ from scalemani.io.export.writers import (
     write_map_csv,
 )
 from scalemani.io.figures import label_picture
-from scalemani.io.sources import open_columns, open_points
+from scalemani.io.sources import named_labels, open_points
 from scalemani.io.sources.label_values import colours_of_categories
 from scalemani.io.sources.lazy import LazyRows, lazy_rows
 from scalemani.io.sources.side_data import map_points
 from scalemani.io.sources.stores import is_anndata
+from scalemani.runs.clusters import with_clusters
 from scalemani.runs.input_order import Graph, GraphMatrix, RowMatrix
 from scalemani.runs.opened import Run
 from scalemani.runs.preprocessing.gaps import usable_rows
@@ -214,7 +215,8 @@ def export_map(
     path
         A .parquet, or without neighbours a .csv, whose first column is the input `row`; what is there is replaced.
     labels
-        Files of labels or values, one a row of the input, each with one column or several: see `open_columns`.
+        Files of labels or values, one a row of the input, each with one column or several (see `open_columns`), or
+        folders of runs, whose clusters are meant.
     neighbors
         Whether the neighbours are written.
     escape_formulas
@@ -233,7 +235,7 @@ def export_map(
     refuse_points_of_run(run, target)
     columns: dict[str, np.ndarray] = {} if run.input_rows is None else {"input_row": run.input_rows}
     for location in labels:
-        for name, values in open_columns(location, run.n_input_points).items():
+        for name, values in named_labels(with_clusters(location, run), run.n_input_points).items():
             if name in columns:
                 raise ConfigError(f"{location} has a column {name!r}, and so has what comes before it: rename it")
             columns[name] = values if run.fills_gaps else run.of_results(values)

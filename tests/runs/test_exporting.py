@@ -227,9 +227,16 @@ def test_a_picture_by_the_clusters_of_the_run_is_that_by_the_same_labels(scalema
     file = tmp_path / "labels.csv"
     heading = "clusters of the run"  # a legend is headed by the name of its labels
     np.savetxt(file, runs["spectral-clustering"].labels[...], "%d", header=heading, comments="")
-    assert scalemani("plot", root, tmp_path / "own.png", "--labels", "run")[0] == 0
+    for name in ("run", root):
+        assert scalemani("plot", root, tmp_path / "own.png", "--labels", name)[0] == 0
     assert scalemani("plot", root, tmp_path / "given.png", "--labels", f"{file}::{heading}")[0] == 0
     assert scalemani("plot", root, tmp_path / "none.png")[0] == 0
+    other, heading = runs["t-sne"].store.root, f"clusters of {root.name}"
+    assert scalemani("export", other, tmp_path / "map.parquet", "--labels", root)[0] == 0
+    exported = pyarrow.parquet.read_table(tmp_path / "map.parquet").column(heading).to_numpy()
+    np.testing.assert_array_equal(exported, runs["spectral-clustering"].labels[...])
+    pictures = [sm.open_run(other).plot(labels, size=300) for labels in (root, {heading: exported})]
+    assert np.array_equal(*map(np.asarray, pictures))
     own, given, plain = ((tmp_path / f"{name}.png").read_bytes() for name in ("own", "given", "none"))
     assert own == given != plain
     status, _, errors = scalemani("plot", runs["t-sne"].store.root, tmp_path / "x.png", "--labels", "run")

@@ -293,7 +293,7 @@ def plot(**values: Any) -> None:
 
     look = checked_look(options.size, options.title, options.legend, options.theme, options.point_size)
     checked_suffix(Path(options.out))
-    refuse_output_in_input(options.out, options.run, *options.files)
+    refuse_output_in_input(options.out, options.run, *(options.labels or ()))
     opened = open_run(options.run)
     marked = poor_points(opened) if options.poor else None
     embedding_picture(opened.retained_embedding, options.out, options.columns(opened), look, marked)

@@ -88,7 +88,6 @@ What = Annotated[
         "scanpy reads; default: anndata for an .h5ad and a .zarr that is one, else what the run ends in"
     ),
 ]
-CLUSTERS_OF_RUN = "run"  # names the clusters of the run itself in `plot --labels`
 Wait = Annotated[float, typer.Option(help="seconds to wait for a run that another command works on")]
 Log = Annotated[
     str,
@@ -374,8 +373,8 @@ class PlotOptions:
         typer.Option(
             "--labels",
             metavar="FILE",
-            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; run: "
-            "the clusters of the run itself; may be repeated",
+            help="labels or values to colour by, as `report` takes them, a panel each: file.csv::y is one column; the "
+            "folder of a run, or `run` for this one: its clusters; may be repeated",
         ),
     ] = None
     size: Annotated[
@@ -401,17 +400,10 @@ class PlotOptions:
     def columns(self, opened: Any) -> dict[str, Any] | None:
         """Return the labels to colour by, by their names; None where there are none."""
         from scalemani.io.sources import named_labels
+        from scalemani.runs.clusters import with_clusters
 
-        labels = named_labels(self.files, opened.n_input_points)
-        panels = {name: opened.of_results(values) for name, values in labels.items()}
-        if self.labels and CLUSTERS_OF_RUN in self.labels:
-            panels["clusters of the run"] = opened.retained_labels[...]
-        return panels or None
-
-    @property
-    def files(self) -> list[str]:
-        """The files of labels."""
-        return [name for name in self.labels or [] if name != CLUSTERS_OF_RUN]
+        labels = named_labels(with_clusters(self.labels or [], opened), opened.n_input_points)
+        return {name: opened.of_results(values) for name, values in labels.items()} or None
 
 
 def without_columns(points: str, exclude: str | None) -> str:

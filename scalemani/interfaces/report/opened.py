@@ -14,6 +14,7 @@ from scalemani.io.figures import Size, checked_look, drawn_embedding, embedding_
 from scalemani.io.figures.look import LARGEST_CLASSES
 from scalemani.io.sources.label_values import is_absent
 from scalemani.io.sources.labels import chosen_labels, named_labels
+from scalemani.runs.clusters import with_clusters
 from scalemani.runs.opened import Run, poor_points
 from scalemani.stages.arrays.embeddings import StoredClustering
 
@@ -113,9 +114,11 @@ class Shown:
         point_size : how many times as large discs are as usual; where points are dense there are none
         """
         look, drawn = checked_look(size, title, legend, theme, point_size), self._drawn()
-        columns = chosen_labels(labels, drawn.n_points, drawn.of_rows)
+        run = self if isinstance(self, Run) else None
+        listed = isinstance(labels, list | tuple)  # the labels themselves
+        columns = chosen_labels(labels if listed else with_clusters(labels, run), drawn.n_points, drawn.of_rows)
         shown: Any = self
-        marked = poor_points(self if isinstance(self, Run) else shown.run_) if poor else None
+        marked = poor_points(run or shown.run_) if poor else None
         if path is None:
             return drawn_embedding(drawn.positions, columns, look, marked)[0]
         embedding_picture(drawn.positions, path, columns, look, marked)
@@ -134,7 +137,8 @@ class Shown:
         from scalemani.interfaces.report.page import LiveMap
 
         drawn = self._drawn()
-        return LiveMap(drawn.positions, drawn.columns(named_labels(labels, drawn.n_points)), drawn.rows)
+        named = named_labels(with_clusters(labels, self if isinstance(self, Run) else None), drawn.n_points)
+        return LiveMap(drawn.positions, drawn.columns(named), drawn.rows)
 
     def _shown_map(self) -> "LiveMap | None":
         """Return the map that a notebook shows by default: that of at most a million points."""
@@ -183,7 +187,7 @@ class ReportedRun(Shown, Run):
         if path is None and "://" in root:
             raise ConfigError(f"{root} is no folder: say where the report goes, as in report.html")
         target, _ = checked_target(Path(root) / NAME if path is None else path, SUFFIXES)
-        columns = named_labels(labels, self.n_input_points)
+        columns = named_labels(with_clusters(labels, self), self.n_input_points)
         classes = next((values for values in columns.values() if is_classes(values)), None)
         quality = measure_quality(self, classes, n_sampled, random_state)
         text = page(self, quality, map_data(self, columns))

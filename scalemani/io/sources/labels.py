@@ -245,7 +245,7 @@ READERS: Mapping[str, Callable[[Path, str | None], Columns | np.ndarray]] = {
 FOLDERS = (".parquet", ".zarr")  # that may be folders
 ALLOWED = (
     ".npy, .npz (file.npz::y), .txt or .csv with one label a line, .parquet, .csv with a header, .h5ad and .zarr of "
-    "AnnData (file.h5ad::obs or file.h5ad::obs/column)"
+    "AnnData (file.h5ad::obs or file.h5ad::obs/column); pictures and exports take the folder of a run for its clusters"
 )
 
 
