@@ -82,7 +82,7 @@ def pickle_codec(path):
         ("points.npy", text_as, ["no .npy file"]),
         ("points.npz", text_as, ["no .npz archive"]),
         ("points.npz", two_arrays, ["say which array", "X (5, 2)"]),
-        ("points.csv", text_as, [".csv is not among"]),
+        ("points.xlsx", text_as, [".xlsx is not among"]),
         ("points", text_as, ["no suffix"]),
         ("folder", Path.mkdir, ["neither a zarr store nor Parquet"]),
         ("points.zarr", Path.mkdir, ["not a complete zarr store"]),

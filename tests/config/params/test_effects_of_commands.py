@@ -57,6 +57,7 @@ RUNNING = {
     "method": Effect("--method diffusion-maps"),
     "metric": Effect("--metric cosine"),
     "missing": Effect("--missing leave-out", "status", instead="FOLDER/gaps.npy NOWHERE " + SMALL),
+    "exclude": Effect("--exclude x", "status"),  # of points that have no names
     "config": Effect("--config FOLDER/parameters.toml"),
     "assignments": Effect("--set affinities.perplexity=3"),
     "scheduler": Effect("--scheduler nowhere", "status"),
@@ -128,6 +129,7 @@ TABLES = {
     "transform": (
         "RUN NEW OUT.npy",
         {
+            "exclude": RUNNING["exclude"],
             "scheduler": Effect("--scheduler nowhere", "status"),
             "workers": Unchanged("--workers 2", RESOURCE, "out"),
             "memory": (Effect("--memory 1MB", "status"), Unchanged("--memory 3GB", RESOURCE, "out")),
@@ -222,6 +224,7 @@ TABLES = {
     "append": (
         "RUN NEW",
         {
+            "exclude": RUNNING["exclude"],
             "freeze": Effect("--freeze", instead="DESCENT NEW"),
             "scheduler": Effect("--scheduler nowhere", "status"),
             "workers": Unchanged("--workers 2", RESOURCE),

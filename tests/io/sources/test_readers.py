@@ -349,13 +349,13 @@ def test_archive_members(tmp_path):
 
 def test_missing_and_unknown_files(tmp_path):
     (tmp_path / "empty").mkdir()
-    (tmp_path / "a.csv").write_text("1,2\n")
+    (tmp_path / "a.xlsx").write_text("1,2\n")
     for path, kind, message in (
         ("missing.npy", StoreError, "no file or directory"),
         ("empty", ConfigError, "neither a zarr store nor Parquet"),
-        ("a.csv", ConfigError, r"\.csv is not among \.npy"),
+        ("a.xlsx", ConfigError, r"\.xlsx is not among \.npy"),
         ("missing.zarr::X", StoreError, "no file or directory"),
-        ("a.csv::X", ConfigError, "not among"),
+        ("a.xlsx::X", ConfigError, "not among"),
     ):
         with pytest.raises(kind, match=message) as caught:
             open_points(tmp_path / path)
