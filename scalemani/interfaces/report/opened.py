@@ -1,6 +1,6 @@
 """What users open: a run that also writes a page about itself."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
@@ -194,6 +194,41 @@ class ReportedRun(Shown, Run):
         with replaced_file(target, through_links=path is not None) as file:  # others may have written the run
             file.write(text.encode(errors="backslashreplace"))  # names of folders need not be UTF-8
         return Path(target)
+
+    def tiles(self, folder: str | Path, labels: Any = (), *, axes: Sequence[int] = (1, 2)) -> Path:
+        """Write a folder of static tiles that shows every point of the embedding, of a hundred million too.
+
+        Any file server shows it: `python -m http.server` in the folder, a bucket, a site. Its `index.html` fetches
+        counts by pixel where points are many, and the points themselves where one zooms in. Positions are exact to one
+        part in 65,536 of a tile, which is as wide as 256 pixels.
+
+        Parameters
+        ----------
+        folder : where to, a folder that does not exist; it has that name once all is written
+        labels : those of `report`; clusters of the run are shown as well
+        axes : two columns of the embedding, across and up, from 1
+
+        Returns
+        -------
+        Path
+            The folder.
+
+        Raises
+        ------
+        ConfigError
+            For a run without a finished embedding, and columns that it does not have.
+        DataError, StoreError
+            For labels that do not fit; for a folder that is there or cannot be written.
+
+        Notes
+        -----
+        Points are read by blocks, and sorted in files of 12 bytes a point, which are removed. Of N points, memory holds
+        the codes of labels alone, one or two bytes each, and the labels themselves while these are encoded.
+        """
+        from scalemani.interfaces.tiles.writing import write_tiles
+
+        write_tiles(self, Path(folder), named_labels(labels, self.n_input_points), axes)
+        return Path(folder)
 
     def _drawn(self) -> DrawnEmbedding:
         clusters = {CLUSTERS: np.asarray(self.retained_labels[...])} if StoredClustering.STAGE in self.keys else {}
