@@ -313,10 +313,29 @@ def report(
         ),
     ] = None,
     sampled: Annotated[int | None, typer.Option(help="points by which quality is measured; 0: none")] = None,
+    tiles: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="write static tiles of the map, with all points, and no page"),
+    ] = None,
+    axes: Annotated[
+        tuple[int, int], typer.Option(metavar="ACROSS UP", help="of tiles: two columns of the embedding, from 1")
+    ] = (1, 2),
 ) -> None:
-    """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters."""
+    """Write one self-contained HTML page about a run: its map, certificates, timings, distributions, parameters.
+
+    With --tiles, write a folder that shows every point of a map of any size: counts by pixel where points are many, and
+    the points where one zooms in. Any file server shows it, such as `python -m http.server` in the folder.
+    """
     from scalemani.interfaces.report.opened import open_run
 
+    if tiles is not None:
+        if out is not None or sampled is not None:
+            raise ConfigError("--tiles writes the map alone: leave out OUT and --sampled, or write the page by itself")
+        refuse_output_in_input(tiles, *(labels or []))
+        say(open_run(run).tiles(tiles, labels or (), axes=axes))
+        return
+    if axes != (1, 2):
+        raise ConfigError("--axes is for --tiles: the page has a choice of columns")
     if out is not None:
         refuse_output_in_input(out, run, *(labels or []))
     say(open_run(run).report(out, labels or (), n_sampled=sampled))

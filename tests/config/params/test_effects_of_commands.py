@@ -157,6 +157,8 @@ TABLES = {
         {
             "labels": Effect("--labels FOLDER/labels.npy", "texts"),
             "sampled": Effect("--sampled 0", "texts"),
+            "tiles": Effect("--tiles OUT.tiles", "folders", instead="RUN"),
+            "axes": Effect("--axes 2 1", "tiles", instead="RUN --tiles OUT.tiles"),
             "debug": traced("NOWHERE"),
         },
     ),
@@ -315,6 +317,7 @@ class Seen:
             "out": lambda: {path.name: path.read_bytes() for path in sorted(self.place.glob("out*"))},
             "folders": lambda: sorted(path.name for path in self.place.iterdir()),
             "texts": lambda: texts_of((self.place / "out.html").read_text()),
+            "tiles": lambda: (self.place / "out.tiles" / "index.html").read_text(),
             "rows": lambda: len(self.said.splitlines()),
             "objects": lambda: {self.said.lstrip()[:1], self.told.lstrip()[:1]} & {"{", "["} != set(),
             "traceback": lambda: "Traceback" in self.told,

@@ -176,3 +176,20 @@ def test_a_run_without_a_map_is_refused(clusters, tmp_path):
     sm.knn_graph(clusters[0][:300], n_neighbors=5, store=tmp_path / "graph")
     with pytest.raises(ConfigError, match="no finished embedding"):
         sm.open_run(tmp_path / "graph").tiles(tmp_path / "tiles")
+
+
+def test_the_command_writes_tiles_and_names_them(run, scalemani, clusters, tmp_path):
+    np.save(tmp_path / "labels.npy", clusters[1])
+    root, folder = run.store.root, tmp_path / "tiles"
+    labels = ("--labels", tmp_path / "labels.npy")
+    status, said, _ = scalemani("report", root, "--tiles", folder, *labels, "--axes", 2, 3)
+    assert (status, said.strip()) == (0, str(folder))
+    assert [axis["name"] for axis in Tiles(folder).described["axes"]] == ["component 2", "component 3"]
+    for arguments, message in (
+        (("page.html", "--tiles", tmp_path / "other"), "--tiles writes the map alone"),
+        (("--tiles", tmp_path / "other", "--sampled", 5), "--tiles writes the map alone"),
+        (("--axes", 2, 3), "--axes is for --tiles"),
+    ):
+        status, _, told = scalemani("report", root, *arguments)
+        assert status == 2
+        assert message in told
