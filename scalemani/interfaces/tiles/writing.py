@@ -208,7 +208,8 @@ def page(method: str, description: Mapping[str, Any], arrays: Mapping[str, str])
     """Return the page that shows the tiles; it may ask for files next to it and nothing else."""
     template = files("scalemani.interfaces.tiles") / "template"
     style = text_of("page.css") + (template / "tiles.css").read_text(encoding="utf-8")
-    scripts = [(template / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS] + [text_of("page.js")]
+    own = [(template / f"{name}.js").read_text(encoding="utf-8") for name in SCRIPTS]
+    scripts = [text_of("pace.js"), *own, text_of("page.js")]
     environment = jinja2.Environment(
         loader=jinja2.PackageLoader("scalemani.interfaces.tiles", "template"),
         autoescape=True,

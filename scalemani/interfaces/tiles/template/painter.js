@@ -96,8 +96,8 @@ class Painter {
     return tile.texture;
   }
 
-  // The points of a tile on the processor of graphics: places, and codes by the column of now.
-  pointsOf(tile) {
+  // The points of a tile on the processor of graphics, each `step`-th: places, and codes by the column of now.
+  pointsOf(tile, step) {
     const { gl } = this, { x, y, codes } = tile.data, code = codes[this.column];
     if (!tile.array) {
       tile.array = gl.createVertexArray();
@@ -108,17 +108,22 @@ class Painter {
       gl.bindBuffer(gl.ARRAY_BUFFER, tile.buffers[0]);
       gl.bufferData(gl.ARRAY_BUFFER, places, gl.STATIC_DRAW);
       gl.enableVertexAttribArray(0);
-      gl.vertexAttribPointer(0, 2, gl.UNSIGNED_SHORT, false, 0, 0);
+      gl.enableVertexAttribArray(1);
     }
     gl.bindVertexArray(tile.array);
     if (tile.column !== this.column) {
       tile.column = this.column;
       gl.bindBuffer(gl.ARRAY_BUFFER, tile.buffers[1]);
       gl.bufferData(gl.ARRAY_BUFFER, Uint16Array.from(code ?? { length: x.length }, (value) => value ?? 0), gl.STATIC_DRAW);
-      gl.enableVertexAttribArray(1);
-      gl.vertexAttribPointer(1, 1, gl.UNSIGNED_SHORT, false, 2, 0);
     }
-    return x.length;
+    if (tile.step !== step) {
+      tile.step = step;
+      [2, 1].forEach((size, place) => {
+        gl.bindBuffer(gl.ARRAY_BUFFER, tile.buffers[place]);
+        gl.vertexAttribPointer(place, size, gl.UNSIGNED_SHORT, false, 2 * size * step, 0);
+      });
+    }
+    return Math.ceil(x.length / step);
   }
 
   release(tile) {
@@ -126,12 +131,12 @@ class Painter {
     if (tile.texture) gl.deleteTexture(tile.texture);
     if (tile.array) gl.deleteVertexArray(tile.array);
     (tile.buffers ?? []).forEach((buffer) => gl.deleteBuffer(buffer));
-    Object.assign(tile, { texture: null, version: null, array: null, buffers: null, column: null });
+    Object.assign(tile, { texture: null, version: null, array: null, buffers: null, column: null, step: null });
   }
 
   // `pictures` are [tile of counts, tile in it whose part is drawn]; `boxOf` says where a tile is, [left, low, wide, tall],
-  // `lookOf` how large and opaque its points are.
-  draw(pictures, leaves, boxOf, lookOf) {
+  // `lookOf` how large and opaque its points are, each `step`-th of which is drawn.
+  draw(pictures, leaves, boxOf, lookOf, step) {
     const { gl } = this, { width, height } = gl.canvas;
     const clip = ([left, low, wide, tall]) => [(2 * left) / width - 1, (2 * low) / height - 1, (2 * wide) / width, (2 * tall) / height];
     gl.viewport(0, 0, width, height);
@@ -149,7 +154,7 @@ class Painter {
     gl.useProgram(this.discs.program);
     gl.bindTexture(gl.TEXTURE_2D, this.palette);
     for (const tile of leaves) {
-      const count = this.pointsOf(tile);
+      const count = this.pointsOf(tile, step);
       gl.uniform4f(this.discs.place, ...clip(boxOf(tile)));
       gl.uniform2f(this.discs.look, ...lookOf(tile));
       gl.drawArrays(gl.POINTS, 0, count);

@@ -4,6 +4,9 @@ const SHARE = 0.94; // of the canvas that the whole map fills
 const REACH = 9; // pixels from the pointer to a point
 const LEAST_ZOOM = 0.2, MOST_ZOOM = 2 ** 24;
 const SMALLEST_DISC = 1.5, LARGEST_DISC = 9; // pixels across
+const REST = 160; // milliseconds without a frame, after which all points are drawn
+const MOST_PACED = 1e6; // points of a frame of motion
+const MOST_STEP = 63; // WebGL has strides of 255 bytes at most
 const FAINTEST_DISC = 0.5; // next to pixels that count as few points
 const PLAIN = "#3f90da";
 const $ = (id) => document.getElementById(id);
@@ -13,6 +16,7 @@ class Viewer {
   constructor(store, painter) {
     Object.assign(this, { store, painter, element: $("points"), overlay: $("overlay").getContext("2d") });
     Object.assign(this, { x: 0.5, y: 0.5, zoom: 1, frames: 0, marked: null, pictures: [], leaves: [] });
+    Object.assign(this, { moving: false, pace: new Pace(MOST_PACED) });
     const { columns } = store.description;
     ["nothing", ...columns.map((column) => column.name)].forEach((name, place) => {
       const option = made("option", name);
@@ -52,10 +56,14 @@ class Viewer {
     this.draw();
   }
 
-  pan(left, top) { this.show(this.x - left / this.unit(), this.y + top / this.unit(), this.zoom); }
+  pan(left, top) {
+    this.moving = true;
+    this.show(this.x - left / this.unit(), this.y + top / this.unit(), this.zoom);
+  }
 
   zoomBy(factor, left = this.element.clientWidth / 2, top = this.element.clientHeight / 2) {
     const [x, y] = this.toPlace(left, top);
+    this.moving = true;
     this.zoom = Math.min(MOST_ZOOM, Math.max(LEAST_ZOOM, this.zoom * factor));
     const [otherX, otherY] = this.toPlace(left, top);
     this.show(this.x + x - otherX, this.y + y - otherY, this.zoom);
@@ -68,7 +76,9 @@ class Viewer {
   }
 
   drawAtOnce() {
+    const began = performance.now();
     cancelAnimationFrame(this.frame);
+    clearTimeout(this.resting);
     this.frame = 0;
     this.frames++;
     const { element, store } = this, ratio = devicePixelRatio || 1, unit = this.unit();
@@ -86,12 +96,23 @@ class Viewer {
       const depth = Math.max(0, deep - tile.level);
       return [chosen * Math.min(LARGEST_DISC, SMALLEST_DISC * 2 ** (depth / 2)), Math.min(1, FAINTEST_DISC + depth / 4)];
     };
-    this.painter.draw(this.pictures, this.leaves, boxOf, lookOf);
+    const inView = this.leaves.reduce((sum, tile) => sum + tile.data.x.length, 0);
+    const step = this.moving ? Math.min(MOST_STEP, Math.max(1, Math.ceil(inView / this.pace.points))) : 1;
+    this.painter.draw(this.pictures, this.leaves, boxOf, lookOf, step);
+    if (this.moving) this.learn(began, inView / step);
     this.drawOver();
     store.trim(this.frames, (tile) => this.painter.release(tile));
     store.fetchWanted(() => this.draw(), (error) => { $("status").textContent = `A part of the map is missing. ${error.message}`; });
     const missing = store.wanted.filter((tile) => !tile.failed).length;
     Object.assign(element.dataset, { view: JSON.stringify(this.view), missing, level: this.level, leaves: this.leaves.length });
+  }
+
+  // A frame of motion takes until the next begins. The map rests from then on, however long the frame was.
+  learn(began, drawn) {
+    requestAnimationFrame(() => {
+      this.pace.learn(drawn, performance.now() - began);
+      if (!this.frame) this.resting = setTimeout(() => { this.moving = false; this.draw(); }, REST);
+    });
   }
 
   // `above` is the nearest tile of counts above that is there.
